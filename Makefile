@@ -1,0 +1,41 @@
+# Each target sets up .venv by itself; nothing else is needed before it. PYTHON chooses the interpreter (3.10 to 3.13).
+# torch comes first and in exactly one version: a range would let pip take a build with gigabytes of CUDA. Where pip's default
+# index offers only such a build, name one with CPU builds: make setup TORCH_OPTIONS="--index-url URL".
+PYTHON ?= python3
+TORCH_OPTIONS ?=
+NAME ?= policy_gradient
+SUBMISSION ?= solutions/$(NAME)
+
+VENV := .venv
+RUN := $(VENV)/bin/python
+
+.PHONY: grade test verify bench setup clean
+
+grade: $(VENV)/ready
+	$(RUN) -m grader grade $(NAME) "$(SUBMISSION)"
+
+test: $(VENV)/ready
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m grader verify
+	$(RUN) -m pytest
+
+verify: $(VENV)/ready
+	$(RUN) -m grader verify
+
+bench: $(VENV)/ready
+	$(RUN) benchmarks/grading.py
+	$(RUN) benchmarks/environment_speed.py
+	$(RUN) benchmarks/policy_gradient_training.py
+
+setup: $(VENV)/ready
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet $(TORCH_OPTIONS) torch==2.13.0
+	$(RUN) -m pip install --quiet --constraint constraints.txt ".[dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,102 @@
+"""The instructor's command line: `python -m grader COMMAND`. Every command prints what it wrote."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from grader.command import GRADED, GRADER_ERROR, ROOT, Progress, guarded, keeping
+
+
+def main() -> int:
+    """Run one command and return its exit code: 0 done, 1 something is stale or not proven, 2 usage, 3 grader error."""
+    parser = argparse.ArgumentParser(prog="python -m grader", description="Build, prove and grade assignments.")
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    build = commands.add_parser("build", help="make stubs and answers from solutions/")
+    build.add_argument("names", nargs="*", metavar="NAME", help="assignments (default: all)")
+    build.add_argument("--check", action="store_true", help="write nothing; fail when something is stale")
+    build.add_argument("--seed", type=int, help="make new hidden cases from this seed")
+    build.set_defaults(run=_build)
+
+    verify = commands.add_parser("verify", help="prove the suite: solution 100 %%, stub 0 %%")
+    verify.add_argument("names", nargs="*", metavar="NAME", help="assignments (default: all)")
+    verify.set_defaults(run=_verify)
+
+    grade = commands.add_parser("grade", help="grade submissions")
+    grade.add_argument("name", metavar="NAME", help="the assignment")
+    grade.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a submitted file, or the folder it lies in")
+    grade.add_argument("--suite", default="visible,hidden", help="visible, hidden or both (default: visible,hidden)")
+    grade.add_argument("--format", default="text", choices=["text", "json"], help="of what is printed or written")
+    grade.add_argument("-o", dest="output", type=Path, metavar="FILE", help="write here; for several paths, a folder")
+    grade.set_defaults(run=_grade)
+
+    options = parser.parse_args()
+    return guarded(lambda: options.run(options))
+
+
+def _build(options: argparse.Namespace) -> int:
+    from grader.assignment import names
+    from grader.publish.build import build
+
+    stale = []
+    for name in options.names or names(ROOT):
+        for path in build(ROOT, name, check=options.check, seed=options.seed):
+            stale.append(path)
+            print(f"{'stale' if options.check else 'wrote'} {path.relative_to(ROOT)}")
+    if not stale:
+        print("everything is up to date")
+    elif options.check:
+        print("run `python -m grader build` and commit the result", file=sys.stderr)
+    return 1 if stale and options.check else 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from grader.assignment import names
+    from grader.publish.verify import verify
+
+    faults = []
+    for name in options.names or names(ROOT):
+        for line, fault in verify(ROOT, name):
+            print(f"{'FAULT' if fault else 'ok   '} {name}: {line}", flush=True)
+            faults += [line] if fault else []
+    return 1 if faults else 0
+
+
+def _grade(options: argparse.Namespace) -> int:
+    from grader.assignment import SUITES, Home, UsageError
+    from grader.judge.run import grade
+    from grader.report import terminal
+
+    suites = options.suite.split(",")
+    if unknown := [suite for suite in suites if suite not in SUITES]:
+        raise UsageError(f"there is no suite {unknown[0]!r}; there are: {', '.join(SUITES)}")
+    home = Home(ROOT, options.name)
+    code = GRADED
+    for path in options.paths:
+        several = len(options.paths) > 1
+        if several:
+            print(f"== {path}")
+        output = options.output
+        if output is not None and several:
+            output = output / f"{'_'.join(path.with_suffix('').parts[-2:])}.json"
+        kept = output if options.format == "json" else None
+        with Progress() as progress:
+            report = grade(home, path, suites, changed=keeping(kept, progress.show))
+        if options.format == "text" and output is None:
+            terminal.render(report)
+        elif options.format == "text":
+            from grader.report.model import write
+
+            write(output, terminal.plain(report))
+        elif output is None:
+            print(report.model_dump_json(indent=1))
+        if output is not None:
+            print(f"wrote {output}: {report.points:g}/{report.max_points:g} points")
+        code = code if report.final else GRADER_ERROR
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

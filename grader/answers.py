@@ -1,0 +1,159 @@
+"""Cases and their answers: declared in cases.py, stored as JSON that a person can read.
+
+A case is the plain inputs of one driver call, made from a seed; its answer is what the driver returns on the solution.
+Inputs are stored beside the answers, so nobody needs the seed to read them.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grader.sandbox.wire import TensorArray
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call of a driver: its keyword inputs, and what the solution's driver returned (None before `build`)."""
+
+    name: str
+    driver: str
+    question: str
+    inputs: dict[str, Any]
+    answer: Any = None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to make a case: a function of a generator, declared with `@case`."""
+
+    name: str
+    driver: str
+    question: str
+    suite: str
+    make: Callable[[np.random.Generator], dict[str, Any]]
+
+    def cook(self, seed: int) -> Case:
+        """Return the case; the generator depends on the seed and the case's name alone, not on the order of cases."""
+        generator = np.random.default_rng([seed, zlib.crc32(self.name.encode())])
+        return Case(self.name, self.driver, self.question, self.make(generator))
+
+
+def case(driver: str, question: str, hidden: bool = False) -> Callable[[Callable], Recipe]:
+    """Return a decorator that declares a case, named after its function, which makes the inputs from a generator."""
+
+    def declare(make: Callable[[np.random.Generator], dict[str, Any]]) -> Recipe:
+        return Recipe(make.__name__, driver, question, "hidden" if hidden else "visible", make)
+
+    return declare
+
+
+@dataclass(frozen=True)
+class Answers:
+    """All cases of one suite of one assignment. stub: fingerprints of the stub's functions (see `worker.fingerprints`)."""
+
+    seed: int
+    cases: dict[str, Case]
+    stub: dict[str, str]
+
+
+def read(path: Path, name: str) -> Answers:
+    """Return the cases and answers of assignment `name` from the file."""
+    entry = json.loads(path.read_text(encoding="utf-8"))[name]
+    cases = {
+        key: Case(key, value["driver"], value["question"], _revive(value["inputs"]), _revive(value["answer"]))
+        for key, value in entry["cases"].items()
+    }
+    return Answers(entry["seed"], cases, entry["stub"])
+
+
+def render(path: Path, name: str, answers: Answers) -> str:
+    """Return the new text of the file `path`, with the entry of assignment `name` replaced and all others kept."""
+    content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    content[name] = {
+        "seed": answers.seed,
+        "stub": answers.stub,
+        "cases": {
+            key: {
+                "question": value.question,
+                "driver": value.driver,
+                "inputs": _plain(value.inputs),
+                "answer": _plain(value.answer),
+            }
+            for key, value in answers.cases.items()
+        },
+    }
+    return _readable(dict(sorted(content.items()))) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """Return the JSON form: arrays as {"array": "float64[3, 1]", "values": [...]}, tensors likewise, the rest as it is."""
+    if isinstance(value, np.ndarray):
+        kind = "tensor" if isinstance(value, TensorArray) else "array"
+        shape = f"{value.dtype}[{', '.join(map(str, value.shape))}]"
+        return {kind: shape, "values": _numbers(np.asarray(value))}
+    if isinstance(value, np.generic):
+        return {"scalar": str(value.dtype), "values": _numbers(np.asarray(value))}
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return {"tuple": [_plain(item) for item in value]}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _numbers(array: np.ndarray) -> Any:
+    """Return nested lists of the shortest numbers that read back to the same value at the array's own precision."""
+    if array.dtype.kind != "f":
+        return array.tolist()
+    if not np.isfinite(array).all():
+        raise ValueError("an answer of the solution contains NaN or infinity")
+    if array.ndim == 0:
+        return float(str(array[()]))
+    return [_numbers(item) for item in array]
+
+
+def _revive(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_revive(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {"tuple"}:
+        return tuple(_revive(value["tuple"]))
+    if "values" not in value:
+        return {key: _revive(item) for key, item in value.items()}
+    kind, text = next(iter(value.items()))
+    dtype, _, shape = text.partition("[")
+    sizes = [int(size) for size in shape.rstrip("]").split(",") if size.strip()]
+    array = np.array(value["values"], dtype=dtype).reshape(sizes)
+    return {"tensor": array.view(TensorArray), "array": array, "scalar": array[()]}[kind]
+
+
+WIDTH = 120
+
+
+def _readable(value: Any, indent: str = "") -> str:
+    """Return JSON in which every row of numbers is on one line, and short rows share one, up to a bearable width."""
+    flat = json.dumps(value, ensure_ascii=False)
+    fits = len(flat) + len(indent) <= WIDTH
+    if not isinstance(value, (list, dict)) or not value or (fits and "inputs" not in value):
+        return flat
+    inner = indent + " "
+    if isinstance(value, dict):
+        items = [f"{json.dumps(key, ensure_ascii=False)}: {_readable(item, inner)}" for key, item in value.items()]
+        return f"{{\n{inner}" + f",\n{inner}".join(items) + f"\n{indent}}}"
+    lines: list[str] = []
+    for item in value:
+        text = _readable(item, inner)
+        if lines and "\n" not in lines[-1] + text and len(inner) + len(lines[-1]) + len(text) + 3 <= WIDTH:
+            lines[-1] += f", {text}"
+        else:
+            lines.append(text)
+    return f"[\n{inner}" + f",\n{inner}".join(lines) + f"\n{indent}]"

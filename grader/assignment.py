@@ -1,0 +1,134 @@
+"""An assignment: its questions, points and limits from assignment.toml, and where its files lie."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+SUITES = ("visible", "hidden")
+
+
+class UsageError(Exception):
+    """The user asked for something that is not there; the message says what was expected, found, and what to do."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Points(_Strict):
+    visible: float = Field(ge=0)
+    hidden: float = Field(ge=0)
+
+
+class Question(_Strict):
+    """One gradable piece. Its id is the same in the stub, the checks, the notebook and the report.
+
+    function: the name in the submission that it is about. task: what to write, in one line. needs: questions whose visible
+    checks must pass before its own are run. seconds: wall-clock limit of its driver calls, if not the assignment's.
+    """
+
+    id: str = Field(pattern=r"^[A-Za-z_][\w.]*$")
+    title: str
+    function: str
+    task: str
+    points: Points
+    needs: tuple[str, ...] = ()
+    seconds: float | None = Field(default=None, gt=0)
+
+
+class Limits(_Strict):
+    """Limits of one driver call (seconds of wall clock, memory beyond torch's own) and of the whole run (budget)."""
+
+    seconds: float = Field(default=10.0, gt=0)
+    memory_mb: int = Field(default=1024, ge=64)
+    budget: float = Field(default=240.0, gt=0)
+
+
+class Assignment(_Strict):
+    """The content of assignment.toml."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    title: str
+    version: str
+    submission: str
+    support: tuple[str, ...] = ()
+    limits: Limits = Limits()
+    questions: tuple[Question, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Assignment:
+        ids = [question.id for question in self.questions]
+        if twice := {name for name in ids if ids.count(name) > 1}:
+            raise ValueError(f"question ids must differ, found twice: {', '.join(sorted(twice))}")
+        for index, question in enumerate(self.questions):
+            if late := [need for need in question.needs if need not in ids[:index]]:
+                raise ValueError(f"{question.id} needs {', '.join(late)}, which must come before it")
+        return self
+
+    def question(self, name: str) -> Question:
+        """Return the question with this id; raises KeyError."""
+        return {question.id: question for question in self.questions}[name]
+
+    def total(self, suite: str) -> float:
+        """Return the points of a suite, "visible" or "hidden"."""
+        return sum(getattr(question.points, suite) for question in self.questions)
+
+
+class Home:
+    """Where the files of one assignment lie: in the kit's repository, or in the flat folder that a student unzips."""
+
+    def __init__(self, root: Path, name: str | None = None) -> None:
+        self.root = root
+        flat = root / "assignment.toml"
+        if flat.is_file():
+            self.folder = root
+        elif name is None:
+            raise UsageError(f"which assignment? Name one of: {', '.join(names(root)) or '(none found)'}")
+        else:
+            self.folder = root / "assignments" / name
+        path = self.folder / "assignment.toml"
+        if not path.is_file():
+            raise UsageError(f"there is no assignment {name!r}; there are: {', '.join(names(root)) or '(none found)'}")
+        self.assignment = load(path)
+        if name is not None and name != self.assignment.name:
+            raise UsageError(f"this folder holds the assignment {self.assignment.name!r}, not {name!r}")
+        name = self.assignment.name
+        self.stub = self.folder / self.assignment.submission
+        self.drivers = root / "tests" / "drivers" / f"{name}.py"
+        self.solution = root / "solutions" / name
+        self.answers = {"visible": root / "solution.json", "hidden": root / "tests" / "hidden" / "solution.json"}
+        self.checks = {suite: root / "tests" / suite / f"test_{name}.py" for suite in SUITES}
+
+    def support(self) -> list[Path]:
+        """Return the files given to students, from the assignment's folder or shared ones from the root."""
+        files = [
+            next((path for path in (self.folder / name, self.root / name) if path.is_file()), self.folder / name)
+            for name in self.assignment.support
+        ]
+        if missing := [path for path in files if not path.is_file()]:
+            raise UsageError(f"support file not found: {', '.join(map(str, missing))}; unpack the assignment again")
+        return files
+
+
+def names(root: Path) -> list[str]:
+    """Return the names of all assignments below `root`."""
+    return sorted(path.parent.name for path in (root / "assignments").glob("*/assignment.toml"))
+
+
+def load(path: Path) -> Assignment:
+    """Return the assignment described by the file; raises UsageError that names the field at fault."""
+    try:
+        return Assignment.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: not valid TOML: {error}") from error
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
+        raise UsageError(f"{path}: {faults}") from error

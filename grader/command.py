@@ -1,0 +1,100 @@
+"""What `grade.py` and `python -m grader` share, and the student's command line.
+
+Exit codes: 0 graded, 2 usage or missing file, 3 grader error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from grader.report.model import Report
+
+ROOT = Path(__file__).resolve().parents[1]
+GRADED, USAGE, GRADER_ERROR = 0, 2, 3
+
+
+def student(arguments: Sequence[str] | None = None) -> int:
+    """Grade with the visible checks and print the report; return the exit code."""
+    flat = (ROOT / "assignment.toml").is_file()
+    parser = argparse.ArgumentParser(prog="grade.py", description="Grade your work with the checks that you were given.")
+    if not flat:
+        parser.add_argument("name", help="the assignment")
+    parser.add_argument("questions", nargs="*", metavar="QUESTION", help="only these questions, and what they need")
+    parser.add_argument("--submission", type=Path, metavar="PATH", help="the file to grade (default: where the stub lies)")
+    parser.add_argument("-k", dest="keyword", default="", metavar="PATTERN", help="only checks whose name fits")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the report here, from the first moment on")
+    options = parser.parse_args(arguments)
+    return guarded(lambda: _grade_student(options, None if flat else options.name))
+
+
+def guarded(action: Callable[[], int]) -> int:
+    """Return the action's exit code; a usage error is printed in one line."""
+    from grader.assignment import UsageError
+
+    try:
+        return action()
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return USAGE
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return USAGE
+
+
+def _grade_student(options: argparse.Namespace, name: str | None) -> int:
+    from grader.assignment import Home
+    from grader.judge.run import grade
+    from grader.report import terminal
+
+    home = Home(ROOT, name)
+    with Progress() as progress:
+        report = grade(
+            home,
+            options.submission or home.stub,
+            select=options.questions,
+            keyword=options.keyword,
+            changed=keeping(options.json, progress.show, for_student=True),
+        )
+    terminal.render(report.for_student())
+    if options.json:
+        print(f"wrote {options.json}")
+    return GRADED if report.final else GRADER_ERROR
+
+
+def keeping(path: Path | None, show: Callable[[Report], None], for_student: bool = False) -> Callable[[Report], None]:
+    """Return what to do whenever the report changes: replace the file, if there is one, and show how far it is."""
+    from grader.report.model import write
+
+    def changed(report: Report) -> None:
+        if path is not None:
+            write(path, (report.for_student() if for_student else report).model_dump_json(indent=1) + "\n")
+        show(report)
+
+    return changed
+
+
+class Progress:
+    """One line on a terminal that says how many checks are done; nothing elsewhere."""
+
+    def __init__(self) -> None:
+        self.visible = sys.stderr.isatty()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._line("")
+
+    def show(self, report: Report) -> None:
+        """Show the number of checks that have an outcome."""
+        done = sum(check.seconds > 0 for check in report.checks)
+        self._line(f"{done} of {len(report.checks)} checks")
+
+    def _line(self, text: str) -> None:
+        if self.visible:
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,118 @@
+"""Comparing what came back with what must come back, and saying where they part: shape before dtype before value."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from grader.sandbox.wire import TensorArray
+
+SHOWN_NUMBERS = 24
+KINDS = {"f": "floating-point", "i": "integer", "u": "integer", "b": "boolean"}
+
+
+def difference(
+    expected: Any, got: Any, rtol: float = 1e-4, atol: float = 1e-5, exact_dtype: bool = False, where: str = ""
+) -> str | None:
+    """Return the first difference between two trees of plain data as text for a student, or None when there is none.
+
+    Numbers and arrays agree when |got - expected| <= atol + rtol · |expected|, and nothing but equal infinities is infinite.
+    exact_dtype: also tell float32 from float64 and the like; by default only floating-point, integer and boolean differ.
+    where: what the value is called in the text.
+    """
+    where = where or "result"
+    if isinstance(expected, dict) and isinstance(got, dict):
+        for key in expected:
+            if key not in got:
+                return f"{where}: {key!r} is missing"
+            if text := difference(expected[key], got[key], rtol, atol, exact_dtype, str(key)):
+                return text
+        extra = [key for key in got if key not in expected]
+        return f"{where}: {extra[0]!r} is not expected" if extra else None
+    if isinstance(expected, (list, tuple)) and isinstance(got, (list, tuple)):
+        if len(expected) != len(got):
+            return f"{where}: expected {len(expected)} entries, got {len(got)}: {show(got)}"
+        for index, (one, other) in enumerate(zip(expected, got, strict=True)):
+            if text := difference(one, other, rtol, atol, exact_dtype, f"{where}[{index}]"):
+                return text
+        return None
+    if isinstance(expected, np.ndarray):
+        return _array_difference(expected, got, rtol, atol, exact_dtype, where)
+    if is_number(expected) and is_number(got):
+        if np.isclose(float(got), float(expected), rtol=rtol, atol=atol):
+            return None
+    elif type(expected) is type(got) and expected == got:
+        return None
+    return f"{where}: expected {show(expected)}, got {show(got)}"
+
+
+def _array_difference(expected: np.ndarray, got: Any, rtol: float, atol: float, exact_dtype: bool, where: str) -> str | None:
+    if not isinstance(got, np.ndarray) or (isinstance(expected, TensorArray) and not isinstance(got, TensorArray)):
+        return f"{where}: expected {name(expected)} of shape {list(expected.shape)}, got {show(got)}"
+    if expected.shape != got.shape:
+        return f"{where}: expected shape {list(expected.shape)}, got shape {list(got.shape)}"
+    kinds = KINDS[expected.dtype.kind], KINDS[got.dtype.kind]
+    if kinds[0] != kinds[1] or (exact_dtype and expected.dtype != got.dtype):
+        return f"{where}: expected dtype {expected.dtype}, got {got.dtype}"
+    with np.errstate(invalid="ignore", over="ignore"):
+        close = np.isclose(got, expected, rtol=rtol, atol=atol, equal_nan=False)
+        if close.all():
+            return None
+        distance = np.abs(np.asarray(got, dtype=np.float64) - np.asarray(expected, dtype=np.float64))
+    distance = np.where(close, -1.0, np.where(np.isnan(distance), np.inf, distance))
+    index = np.unravel_index(int(distance.argmax()), distance.shape)
+    place = list(map(int, index))
+    lines = [f"{where}:", f"  expected {show(expected)}", f"  got      {show(got)}"]
+    if place:
+        lines.append(
+            f"  {(~close).sum()} of {close.size} differ; largest difference at {place}: "
+            f"expected {number(expected[index])}, got {number(got[index])}"
+        )
+    return "\n".join(lines)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (numbers.Real, np.number)) and not isinstance(value, (bool, np.bool_))
+
+
+def name(value: Any) -> str:
+    """Return what a value is, with its article."""
+    if isinstance(value, TensorArray):
+        return "a torch.Tensor"
+    if isinstance(value, np.ndarray):
+        return "a NumPy array"
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def number(value: Any) -> str:
+    """Return a number with six significant digits."""
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    return f"{float(value):.6g}"
+
+
+def show(value: Any) -> str:
+    """Return a value in one line: small arrays whole, large ones by their shape and their first numbers."""
+    if isinstance(value, np.ndarray):
+        if value.size > SHOWN_NUMBERS:
+            first = ", ".join(number(item) for item in value.ravel()[:6])
+            return f"{value.dtype}{list(value.shape)} [{first}, ...]"
+        return _nested(value)
+    if isinstance(value, (list, tuple)):
+        items = ", ".join(show(item) for item in value[:SHOWN_NUMBERS])
+        return f"[{items}{', ...' if len(value) > SHOWN_NUMBERS else ''}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {show(item)}" for key, item in list(value.items())[:SHOWN_NUMBERS]) + "}"
+    if is_number(value):
+        return number(value)
+    return repr(value)[:200]
+
+
+def _nested(value: np.ndarray) -> str:
+    if value.ndim == 0:
+        return number(value[()])
+    return "[" + ", ".join(_nested(item) if isinstance(item, np.ndarray) else number(item) for item in value) + "]"

@@ -1,0 +1,210 @@
+"""The pytest plugin of the judge: which checks run, in which order, what becomes of each, and the report all the while."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.answers import Case
+from grader.assignment import Assignment, Question
+from grader.judge.student import CheckFailed, Clock, OutOfBudget, Student
+from grader.report.model import CheckResult, Outcome, Report
+from grader.report.text import clean
+from grader.sandbox.client import Sandbox, SandboxFault
+
+
+class SuiteError(Exception):
+    """The checks and assignment.toml do not fit together."""
+
+
+class Judge:
+    """Runs the collected checks against one submission and keeps the report.
+
+    cases: by suite, then name. unwritten: questions whose function is still the stub's. broken: how the submission failed
+    to load, if it did; every check then ends like that. select: question ids to run, None for all. changed: called with the
+    report before the first check and after each.
+    """
+
+    def __init__(
+        self,
+        assignment: Assignment,
+        report: Report,
+        sandbox: Sandbox,
+        submission: Path,
+        cases: dict[str, dict[str, Case]],
+        unwritten: set[str],
+        broken: CheckFailed | None,
+        select: set[str] | None,
+        changed: Callable[[Report], None],
+    ) -> None:
+        self.assignment = assignment
+        self.report = report
+        self.sandbox = sandbox
+        self.submission = submission
+        self.cases = cases
+        self.unwritten = unwritten
+        self.broken = broken
+        self.select = select
+        self.changed = changed
+        self.clock = Clock(assignment)
+        self.results: dict[str, CheckResult] = {}
+        self.errors: list[str] = []  # faults of the suite, which no submission can be blamed for
+
+    # Collection
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        config.addinivalue_line("markers", "points(number, question): a check of a question, worth so many points")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        order = {question.id: index for index, question in enumerate(self.assignment.questions)}
+        try:
+            results = [self._declare(item, order) for item in items]
+            if not config.option.keyword:
+                self._require_totals(results)
+        except SuiteError as error:
+            self.errors.append(str(error))
+            items[:] = results = []
+        chosen = [
+            (order[result.question], index, item, result)
+            for index, (item, result) in enumerate(zip(items, results, strict=True))
+            if self.select is None or result.question in self.select
+        ]
+        chosen.sort(key=lambda entry: entry[:2])
+        items[:] = [item for _, _, item, _ in chosen]
+        self.results = {item.nodeid: result for _, _, item, result in chosen}
+        self.report.checks = list(self.results.values())
+        self._publish()
+
+    def _declare(self, item: pytest.Item, order: dict[str, int]) -> CheckResult:
+        mark = item.get_closest_marker("points")
+        suite = item.path.parent.name
+        where = f"{suite}/{item.name}"
+        if mark is None:
+            raise SuiteError(f"{where}: a check needs @points(number, question=...)")
+        question = mark.kwargs["question"]
+        if question not in order:
+            raise SuiteError(f"{where}: there is no question {question!r} in assignment.toml")
+        title = (item.function.__doc__ or "").strip().splitlines()
+        if not title:
+            raise SuiteError(f"{where}: a check needs a docstring, the line that a student reads")
+        return CheckResult(id=where, question=question, suite=suite, title=title[0], max_points=mark.args[0])
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.errors.append(str(report.longrepr))
+
+    def pytest_internalerror(self, excrepr: object) -> bool:
+        self.errors.append(str(excrepr))
+        return True
+
+    def _require_totals(self, results: list[CheckResult]) -> None:
+        for question in self.assignment.questions:
+            for suite in self.report.suites:
+                checks = [result for result in results if (result.question, result.suite) == (question.id, suite)]
+                found, stated = sum(check.max_points for check in checks), getattr(question.points, suite)
+                if found != stated:
+                    raise SuiteError(
+                        f"{question.id}: the {suite} checks are worth {found:g} points, assignment.toml says {stated:g}"
+                    )
+
+    # Running
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+        result = self.results[item.nodeid]
+        began = time.monotonic()
+        for attempt in (1, 2):
+            self._run(item, nextitem, result)
+            if result.outcome is not Outcome.GRADER_ERROR or attempt == 2:
+                break
+            with contextlib.suppress(SandboxFault):
+                self.sandbox.restart()
+        result.points = result.max_points if result.outcome is Outcome.PASSED else 0.0
+        result.seconds = round(time.monotonic() - began, 4)
+        self._publish()
+        return True
+
+    def _run(self, item: pytest.Item, nextitem: pytest.Item | None, result: CheckResult) -> None:
+        question = self.assignment.question(result.question)
+        if self.broken is not None:
+            self._failed(result, self.broken)
+        elif question.function in self.unwritten:
+            result.outcome, result.unwritten = Outcome.NOT_RUN, True
+            result.message = f"not written yet: {question.task}"
+        elif missing := self._missing_needs(question):
+            result.outcome, result.message = Outcome.NOT_RUN, f"not run: first {', '.join(missing)} must pass"
+        else:
+            from _pytest.runner import runtestprotocol
+
+            # Until the hook below has seen the call end, nothing is known, and nothing known is no pass.
+            result.outcome, result.message = Outcome.GRADER_ERROR, "the check did not run"
+            runtestprotocol(item, log=False, nextitem=nextitem)
+
+    def _missing_needs(self, question: Question) -> list[str]:
+        """Return the needed questions of which a visible check in this run has not passed."""
+        return [
+            need
+            for need in question.needs
+            if any(
+                check.outcome is not Outcome.PASSED
+                for check in self.report.checks
+                if check.question == need and check.suite == "visible"
+            )
+        ]
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Iterator[None]:
+        yield
+        result = self.results[item.nodeid]
+        error = call.excinfo.value if call.excinfo else None
+        if error is None:
+            if call.when == "call":
+                result.outcome, result.message = Outcome.PASSED, ""
+        elif isinstance(error, CheckFailed):
+            self._failed(result, error)
+        elif isinstance(error, OutOfBudget):
+            result.outcome = Outcome.NOT_RUN
+            result.message = f"not run: the time for the whole run ({self.assignment.limits.budget:.0f} s) was used up"
+        elif isinstance(error, AssertionError):
+            self._failed(result, CheckFailed(Outcome.FAILED, str(error), self._printed(item)))
+        else:
+            result.outcome = Outcome.GRADER_ERROR
+            result.message = "the grader failed here, not you: please run it again, and tell the course staff if it stays"
+            result.detail = f"{type(error).__name__}: {error}\n{call.excinfo.traceback[-1]}"
+
+    @staticmethod
+    def _printed(item: pytest.Item) -> str:
+        student = getattr(item, "funcargs", {}).get("student")
+        return student.printed if isinstance(student, Student) else ""
+
+    @staticmethod
+    def _failed(result: CheckResult, error: CheckFailed) -> None:
+        result.outcome, result.unwritten = error.outcome, error.unwritten
+        result.message, result.printed = clean(error.message), clean(error.printed)
+
+    def _publish(self) -> None:
+        self.report.summarise(self.assignment)
+        self.changed(self.report)
+
+    # What checks use
+
+    @pytest.fixture
+    def student(self, request: pytest.FixtureRequest) -> Student:
+        """The submission."""
+        return self._caller(request, self.submission)
+
+    @pytest.fixture
+    def kit(self, request: pytest.FixtureRequest) -> Student:
+        """The same drivers in a process without student code, for what a student must not be able to fake."""
+        return self._caller(request, None)
+
+    def _caller(self, request: pytest.FixtureRequest, submission: Path | None) -> Student:
+        result = self.results[request.node.nodeid]
+        question = self.assignment.question(result.question)
+        return Student(self.sandbox, submission, question, self.cases[result.suite], self.clock)

@@ -1,0 +1,186 @@
+"""What a check holds in its hands: `student` calls drivers beside the submission and compares facts with answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from grader.answers import Case
+from grader.assignment import Assignment, Question
+from grader.judge.compare import difference, show
+from grader.report.model import Outcome
+from grader.sandbox.client import Reply, Sandbox
+
+LEAST_SECONDS = 1.0
+
+
+class CheckFailed(AssertionError):
+    """A check that did not pass, with the outcome and what the student reads. Checks may also simply `assert`."""
+
+    def __init__(self, outcome: Outcome, message: str, printed: str = "", unwritten: bool = False) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+        self.message = message
+        self.printed = printed
+        self.unwritten = unwritten
+
+
+class OutOfBudget(Exception):
+    """No time is left for this check."""
+
+
+class Clock:
+    """The budget of a run, and the limit of each call; a question that ran out of time once gets less the next time."""
+
+    def __init__(self, assignment: Assignment) -> None:
+        self.limits = assignment.limits
+        self.end = time.monotonic() + assignment.limits.budget
+        self.slow: set[str] = set()
+
+    def limit(self, question: Question) -> float:
+        """Return the seconds that the next call may take; raises OutOfBudget."""
+        left = self.end - time.monotonic()
+        if left < LEAST_SECONDS:
+            raise OutOfBudget
+        seconds = question.seconds or self.limits.seconds
+        if question.id in self.slow:
+            seconds = max(seconds / 4, LEAST_SECONDS)
+        return min(seconds, left)
+
+
+class Student:
+    """The submission, seen from a check.
+
+    Every call runs in a process of its own and returns plain data; a call that does not end well fails the check.
+    """
+
+    def __init__(
+        self, sandbox: Sandbox, submission: Path | None, question: Question, cases: dict[str, Case], clock: Clock
+    ) -> None:
+        self._sandbox = sandbox
+        self._submission = submission
+        self._question = question
+        self._cases = cases
+        self._clock = clock
+        self._printed: list[str] = []
+
+    @property
+    def printed(self) -> str:
+        """What the submission printed in this check, so far."""
+        return "".join(self._printed)
+
+    def call(self, driver: str, **inputs: Any) -> Any:
+        """Return the facts that `driver(submitted, **inputs)` found; raises CheckFailed when the call does not end well."""
+        seconds = self._clock.limit(self._question)
+        reply = self._sandbox.call(driver, inputs, self._submission, seconds)
+        if self._submission is not None:
+            self._printed.append(reply.output)
+        if reply.status == "ok":
+            return reply.facts
+        if reply.status == "timeout":
+            self._clock.slow.add(self._question.id)
+        raise failure(reply, self._question, seconds, self._clock.limits.memory_mb, self.printed)
+
+    def case(self, name: str) -> Case:
+        """Return the stored case of this name: its inputs and the solution's answer."""
+        return self._cases[name]
+
+    def expect(
+        self,
+        name: str,
+        view: Callable[[Any], Any] | None = None,
+        also: Callable[[Any], Any] | None = None,
+        rtol: float = 1e-4,
+        atol: float = 1e-5,
+        exact_dtype: bool = False,
+    ) -> None:
+        """Call the driver of a stored case and require the stored answer.
+
+        view: turns facts into what is compared, free of order and noise; applied to both sides. also: makes, from what is
+        expected, another form that is right as well. The default tolerances are those of float32 sums over a few hundred
+        numbers in another order. exact_dtype: see `compare.difference`.
+        """
+        case = self._cases[name]
+        facts = self.call(case.driver, **case.inputs)
+        expected = view(case.answer) if view else case.answer
+        try:
+            got = view(facts) if view else facts
+        except Exception:
+            # The view can read the answer, so these facts have a form that no right submission gives them.
+            self.fail(case, f"the result cannot be read: {show(facts)}")
+        text = difference(expected, got, rtol, atol, exact_dtype)
+        if text and also and not difference(also(expected), got, rtol, atol, exact_dtype):
+            return
+        if text:
+            self.fail(case, text)
+
+    def fail(self, case: Case, text: str) -> None:
+        """Fail the check, with the case's inputs before the text."""
+        inputs = "\n".join(f"  {name} = {show(value)}" for name, value in case.inputs.items())
+        raise CheckFailed(Outcome.FAILED, f"case {case.name}:\n{inputs}\n{text}", self.printed)
+
+
+def failure(reply: Reply, question: Question, seconds: float, memory_mb: int, printed: str) -> CheckFailed:
+    """Return the exception for a call that did not end well, in words that say what to do."""
+    try:
+        return _failure(reply, question, seconds, memory_mb, printed)
+    except (TypeError, AttributeError, KeyError):
+        # The worker's own account comes from a process that runs student code: it may have any form.
+        return CheckFailed(Outcome.CRASHED, "the process did not keep to the protocol", printed)
+
+
+def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, printed: str) -> CheckFailed:
+    details = reply.details
+    unwritten = False
+    outcome = Outcome.FAILED
+    match reply.status:
+        case "timeout":
+            outcome = Outcome.TIMEOUT
+            text = f"stopped after {seconds:.0f} seconds: is there a loop that never ends?"
+        case "memory":
+            outcome = Outcome.MEMORY
+            text = f"ran out of memory (limit {memory_mb} MB): is something growing without end, or a shape far too large?"
+            text += trace(details)
+        case "crashed":
+            outcome = Outcome.CRASHED
+            text = f"{details.get('message', 'the process ended')}. Does the code call os._exit, or a broken library?"
+        case "protocol":
+            outcome = Outcome.CRASHED
+            text = f"the process did not keep to the protocol: {details.get('message', '')}"
+        case "syntax":
+            text = f"your file is not valid Python: {details.get('message', '')}{trace(details)}"
+        case "import":
+            text = f"your file cannot be imported: {error_line(details)}{trace(details)}"
+        case "missing":
+            text = f"your file has no {details.get('name')!r}; the name must stay as it is in the stub"
+            if details.get("closest"):
+                text += f". Did you mean to rename {details['closest']!r}?"
+        case "refused":
+            text = str(details.get("message", ""))
+        case _:
+            unwritten = _is_blank(details, question)
+            text = f"not written yet: {details['message']}" if unwritten else error_line(details) + trace(details)
+    return CheckFailed(outcome, text, printed, unwritten)
+
+
+def _is_blank(details: dict[str, Any], question: Question) -> bool:
+    """Return whether this is the NotImplementedError of a blank of the stub in the question's own function."""
+    own = str(details.get("message", "")).partition(":")[0].partition(".")[0]
+    return details.get("type") == "NotImplementedError" and own == question.function
+
+
+def error_line(details: dict[str, Any]) -> str:
+    """Return an exception as Python prints it."""
+    message = str(details.get("message", ""))
+    return f"{details.get('type', 'Exception')}: {message}" if message else str(details.get("type", "Exception"))
+
+
+def trace(details: dict[str, Any]) -> str:
+    """Return the student's own frames, outermost first, or nothing."""
+    lines = []
+    for frame in details.get("frames") or []:
+        place = f"line {frame.get('line')}" + (f", in {frame['function']}" if frame.get("function") else "")
+        lines.append(f"\n  {place}\n    {frame.get('text', '')}")
+    return "".join(lines)

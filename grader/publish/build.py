@@ -1,0 +1,102 @@
+"""Regenerating what is made from solutions/: the stub, and the cases with their answers."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import tempfile
+from pathlib import Path
+from types import ModuleType
+
+from grader import answers
+from grader.answers import Answers, Case, Recipe
+from grader.assignment import SUITES, Home, UsageError
+from grader.judge.compare import difference
+from grader.publish.stub import make_stub
+from grader.report.model import write
+from grader.sandbox.client import Sandbox
+from grader.sandbox.worker import fingerprints
+
+DEFAULT_SEED = 1
+
+
+def build(root: Path, name: str, check: bool = False, seed: int | None = None) -> list[Path]:
+    """Bring the stub and both answer files of an assignment up to date; return the files that were not.
+
+    check: write nothing. seed: make the hidden cases from a new seed; otherwise the one in the file is kept. Answers count as
+    up to date when the cases are equal and the answers agree within the checks' tolerance, because the last digits differ
+    from machine to machine.
+    """
+    home = Home(root, name)
+    source = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
+    stub = make_stub(source, home.assignment)
+    stale = []
+    if not home.stub.is_file() or home.stub.read_text(encoding="utf-8") != stub:
+        stale.append(home.stub)
+        if not check:
+            write(home.stub, stub)
+    recipes = load_recipes(home)
+    for suite in SUITES:
+        path = home.answers[suite]
+        old = _old(path, name)
+        chosen = seed if seed is not None and suite == "hidden" else old.seed if old else DEFAULT_SEED
+        cooked = {recipe.name: recipe.cook(chosen) for recipe in recipes if recipe.suite == suite}
+        new = Answers(chosen, solve(home, cooked), fingerprints(stub))
+        if old is None or not _same(old, new):
+            stale.append(path)
+            if not check:
+                write(path, answers.render(path, name, new))
+    return stale
+
+
+def load_recipes(home: Home) -> list[Recipe]:
+    """Return the cases declared in the assignment's cases.py, checked."""
+    module = _import(home.solution / "cases.py")
+    recipes = [value for value in vars(module).values() if isinstance(value, Recipe)]
+    ids = {question.id for question in home.assignment.questions}
+    for recipe in recipes:
+        if recipe.question not in ids:
+            raise UsageError(f"case {recipe.name}: there is no question {recipe.question!r}")
+    return recipes
+
+
+def solve(home: Home, cases: dict[str, Case]) -> dict[str, Case]:
+    """Return the cases with the answers that the solution's drivers give, computed in the sandbox."""
+    submission = home.solution / home.assignment.submission
+    solved = {}
+    with tempfile.TemporaryDirectory(prefix="grader-") as temporary:
+        support = Path(temporary)
+        for path in home.support():
+            shutil.copyfile(path, support / path.name)
+        with Sandbox(home.drivers, [support], home.assignment.limits.memory_mb) as sandbox:
+            for key, case in cases.items():
+                reply = sandbox.call(case.driver, case.inputs, submission, seconds=60)
+                if reply.status != "ok":
+                    raise UsageError(f"case {key} fails on the solution: {reply.status} {reply.details}\n{reply.output}")
+                solved[key] = Case(key, case.driver, case.question, case.inputs, reply.facts)
+    return solved
+
+
+def _old(path: Path, name: str) -> Answers | None:
+    try:
+        return answers.read(path, name)
+    except (FileNotFoundError, KeyError, ValueError):
+        return None
+
+
+def _same(old: Answers, new: Answers) -> bool:
+    if (old.seed, old.stub, list(old.cases)) != (new.seed, new.stub, list(new.cases)):
+        return False
+    return all(
+        (was.driver, was.question) == (case.driver, case.question)
+        and difference(case.inputs, was.inputs, rtol=1e-12, atol=0.0, exact_dtype=True) is None
+        and difference(case.answer, was.answer, exact_dtype=True) is None
+        for was, case in ((old.cases[key], new.cases[key]) for key in new.cases)
+    )
+
+
+def _import(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"{path.parent.name}_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

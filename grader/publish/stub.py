@@ -1,0 +1,63 @@
+"""The stub: the solution's submitted.py with every solution cut out."""
+
+from __future__ import annotations
+
+import re
+
+from grader.assignment import Assignment, UsageError
+
+BEGIN = re.compile(r"^(?P<indent> *)# BEGIN SOLUTION (?P<question>\S+)$")
+END = re.compile(r"^ *# END SOLUTION$")
+
+
+def make_stub(source: str, assignment: Assignment) -> str:
+    """Return the stub of a solution.
+
+    What lies between `# BEGIN SOLUTION question` and `# END SOLUTION` becomes a comment with the number of lines that the
+    solution takes and a NotImplementedError that says what to write: the question's task.
+    """
+    lines: list[str] = []
+    hidden: list[str] | None = None
+    for number, line in enumerate(source.splitlines(), 1):
+        if begin := BEGIN.match(line):
+            if hidden is not None:
+                raise UsageError(f"line {number}: a solution begins inside another")
+            try:
+                task = assignment.question(begin["question"]).task
+            except KeyError:
+                raise UsageError(f"line {number}: there is no question {begin['question']!r}") from None
+            hidden = []
+            opening, indent = f"{begin['question']}: {task}", begin["indent"]
+        elif END.match(line):
+            if hidden is None:
+                raise UsageError(f"line {number}: a solution ends that did not begin")
+            size = sum(bool(text.strip()) and not text.strip().startswith("#") for text in hidden)
+            lines.append(f"{indent}# YOUR CODE HERE (about {size} {'line' if size == 1 else 'lines'})")
+            lines += _raise(opening, indent)
+            hidden = None
+        elif hidden is not None:
+            hidden.append(line)
+        else:
+            lines.append(line)
+    if hidden is not None:
+        raise UsageError("a solution is not closed by # END SOLUTION")
+    return "\n".join(lines) + "\n"
+
+
+def _raise(message: str, indent: str, width: int = 128) -> list[str]:
+    """Return the raise statement, its message broken into lines that fit."""
+    one = f"{indent}raise NotImplementedError({_quoted(message)})"
+    if len(one) <= width:
+        return [one]
+    parts, inner = [""], indent + "    "
+    for word in message.split(" "):
+        if parts[-1] and len(inner) + len(parts[-1]) + len(word) + 3 > width:
+            parts.append("")
+        parts[-1] += f"{word} "
+    parts[-1] = parts[-1].rstrip()
+    return [f"{indent}raise NotImplementedError(", *(f"{inner}{_quoted(part)}" for part in parts), f"{indent})"]
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,0 +1,142 @@
+"""The report: all outcomes of one submission. Every output format is made from it, and nothing else is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from enum import Enum
+from pathlib import Path
+
+from pydantic import BaseModel, Field
+
+from grader.assignment import SUITES, Assignment
+
+
+class Outcome(str, Enum):
+    """What became of a check or a question; a question can also be `partial` or `not started`."""
+
+    PASSED = "passed"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    CRASHED = "crashed"
+    NOT_STARTED = "not started"
+    NOT_RUN = "not run"
+    GRADER_ERROR = "grader error"
+
+
+class CheckResult(BaseModel):
+    """What became of one check.
+
+    title: the line that a student reads. message: what was expected, what was found, what to do. printed: what the
+    submission printed during the check. unwritten: it only met the stub's own NotImplementedError. detail: for instructors.
+    """
+
+    id: str
+    question: str
+    suite: str
+    title: str
+    max_points: float
+    points: float = 0.0
+    outcome: Outcome = Outcome.NOT_RUN
+    message: str = "the run ended before this check"
+    printed: str = ""
+    detail: str = ""
+    unwritten: bool = False
+    seconds: float = 0.0
+
+
+class QuestionResult(BaseModel):
+    """What became of one question: the checks of the report that belong to it, taken together."""
+
+    id: str
+    title: str
+    task: str
+    outcome: Outcome
+    points: float
+    max_points: float
+    seconds: float
+
+
+class Report(BaseModel):
+    """All outcomes of one submission. final: every check has been decided, and no fault of the grader is left open."""
+
+    schema_version: int = 1
+    assignment: str
+    title: str
+    suite_version: str
+    suites: tuple[str, ...]
+    isolation: str
+    isolation_layers: tuple[str, ...]
+    final: bool = False
+    seconds: float = 0.0
+    points: float = 0.0
+    max_points: float = 0.0
+    points_elsewhere: float = Field(default=0.0, description="points of the suites that were not part of this run")
+    note: str = ""
+    questions: list[QuestionResult] = []
+    checks: list[CheckResult] = []
+
+    def summarise(self, assignment: Assignment) -> None:
+        """Bring totals and questions in line with the checks."""
+        self.points = sum(check.points for check in self.checks)
+        self.max_points = sum(check.max_points for check in self.checks)
+        self.points_elsewhere = sum(assignment.total(suite) for suite in SUITES if suite not in self.suites)
+        self.questions = []
+        for question in assignment.questions:
+            checks = [check for check in self.checks if check.question == question.id]
+            if checks:
+                self.questions.append(
+                    QuestionResult(
+                        id=question.id,
+                        title=question.title,
+                        task=question.task,
+                        outcome=outcome_of(checks),
+                        points=sum(check.points for check in checks),
+                        max_points=sum(check.max_points for check in checks),
+                        seconds=sum(check.seconds for check in checks),
+                    )
+                )
+
+    def for_student(self) -> Report:
+        """Return a copy in which hidden checks tell their title, points and outcome, and nothing else."""
+        copy = self.model_copy(deep=True)
+        for check in copy.checks:
+            check.detail = ""
+            if check.suite == "hidden":
+                check.message = "" if check.outcome is Outcome.PASSED else "a hidden check"
+                check.printed = ""
+        return copy
+
+
+def outcome_of(checks: list[CheckResult]) -> Outcome:
+    """Return the outcome of a question from those of its checks."""
+    outcomes = [check.outcome for check in checks]
+    if Outcome.GRADER_ERROR in outcomes:
+        return Outcome.GRADER_ERROR
+    if all(outcome is Outcome.PASSED for outcome in outcomes):
+        return Outcome.PASSED
+    if all(check.unwritten for check in checks):
+        return Outcome.NOT_STARTED
+    if Outcome.PASSED in outcomes:
+        return Outcome.PARTIAL
+    return next((outcome for outcome in outcomes if outcome is not Outcome.NOT_RUN), Outcome.NOT_RUN)
+
+
+def write(path: Path, text: str) -> None:
+    """Replace the file by `text` in one step: whoever reads it sees the old content or the new, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise

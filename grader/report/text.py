@@ -1,0 +1,32 @@
+"""Making a student's text fit to be shown: no control characters, no tricks, bounded."""
+
+from __future__ import annotations
+
+import unicodedata
+
+MAX_TEXT = 4_000
+KEPT = frozenset("\n\t")
+# Cc: control, Cf: format (bidirectional overrides, zero-width characters), Cs: lone surrogates, Co/Cn: private, unassigned.
+NEUTRALISED = frozenset(("Cc", "Cf", "Cs", "Co", "Cn"))
+
+
+def clean(text: str, limit: int = MAX_TEXT) -> str:
+    """Return the text as a terminal would end up showing it, other control characters spelt out, its middle cut to `limit`.
+
+    A carriage return starts a line again, so of a progress line only its last state is kept.
+    """
+    if len(text) > 64 * limit:
+        text = text[: 32 * limit] + text[-32 * limit :]
+    lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.replace("\r\n", "\n").split("\n"))
+    text = "\n".join(lines)
+    if len(text) > limit:
+        text = f"{text[: limit // 2]}\n[... {len(text) - limit:,} characters left out ...]\n{text[-limit // 2 :]}"
+    return "".join(
+        character if character in KEPT or unicodedata.category(character) not in NEUTRALISED else _spelt(character)
+        for character in text
+    )
+
+
+def _spelt(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"

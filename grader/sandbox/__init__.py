@@ -1,0 +1,1 @@
+"""The untrusted side, and the door to it: `Sandbox.call` runs a public driver beside student code and returns plain data."""

@@ -1,0 +1,343 @@
+"""The judge's side of the sandbox: starts the fork server, sends calls, enforces limits from outside.
+
+Trusted. Whatever goes wrong beyond this line comes back as a `Reply` that is not "ok"; only `SandboxFault` says that the
+grader itself is at fault.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import selectors
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+LEVEL = "process"
+MAX_OUTPUT = 16 << 10  # bytes kept of what a call prints, from its beginning and again from its end
+START_SECONDS = 120.0
+END_SECONDS = 20.0
+
+
+class SandboxFault(Exception):
+    """The sandbox itself failed: the student is not to blame."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came of one call.
+
+    status: "ok" · "raised" "syntax" "import" "missing" "refused" "memory": the worker's own account, in `details` · "timeout"
+        "crashed" "protocol": what the judge saw.
+    facts: what the driver returned, when "ok". output: what was printed, shortened. seconds: wall-clock time.
+    """
+
+    status: str
+    facts: Any = None
+    details: dict[str, Any] = field(default_factory=dict)
+    output: str = ""
+    seconds: float = 0.0
+
+
+STATUSES = frozenset(("ok", "raised", "syntax", "import", "missing", "refused", "memory"))
+
+
+class Sandbox:
+    """One fork server, used by one thread, for one run. Start it early: it imports torch while the judge gets ready.
+
+    drivers: the file of public drivers. folders: where student code and drivers find support files such as utils.py.
+    memory_mb: what a worker may map beyond what the server has mapped already.
+    """
+
+    def __init__(self, drivers: Path, folders: Sequence[Path], memory_mb: int = 1024) -> None:
+        self.drivers = drivers
+        self.folders = folders
+        self.memory_mb = memory_mb
+        self._server: subprocess.Popen | None = None
+        self._control: socket.socket | None = None
+        self._warm = False
+        self._home = Path(tempfile.mkdtemp(prefix="grader-sandbox-"))
+
+    def start(self) -> None:
+        """Start the server process, unless it runs."""
+        if self._server is not None:
+            return
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        settings = {
+            "drivers": str(self.drivers),
+            "folders": [str(folder) for folder in self.folders],
+            "path": library_path(),
+        }
+        server = str(Path(__file__).with_name("server.py"))
+        with theirs, open(self._home / "server.log", "ab") as log:
+            self._server = subprocess.Popen(
+                [sys.executable, "-s", "-B", server, str(theirs.fileno()), json.dumps(settings)],
+                pass_fds=[theirs.fileno()],
+                env=clean_environment(self._home),
+                cwd=self._home,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._control = ours
+        self._warm = False
+
+    def warm_up(self, wait: bool = True) -> None:
+        """Let the server import torch and the drivers; with `wait=False` return at once, while it does so."""
+        self.start()
+        if not self._warm:
+            self._tell({"op": "warm"})
+            self._warm = None  # asked for, not yet answered
+        if wait:
+            self._await_warm()
+
+    def inspect(self, path: Path, seconds: float = 10.0) -> Reply:
+        """Return fingerprints of the functions in the file, or its syntax error. Runs and imports nothing of it."""
+        self.start()
+        return self._run({"do": "inspect", "path": str(path)}, seconds)
+
+    def load(self, path: Path, seconds: float = 10.0) -> Reply:
+        """Return how importing the submission goes, without calling anything in it."""
+        self.warm_up()
+        return self._run({"do": "load", "submission": str(path)}, seconds)
+
+    def call(self, driver: str, inputs: dict[str, Any], submission: Path | None = None, seconds: float = 10.0) -> Reply:
+        """Return the reply of `driver(submitted, **inputs)`, run in a fresh process that is gone when this returns.
+
+        submission: the staged file that is loaded first; None runs the driver without student code.
+        seconds: wall-clock limit, from the start of the process.
+        """
+        self.warm_up()
+        request = {
+            "do": "call",
+            "driver": driver,
+            "inputs": inputs,
+            "submission": None if submission is None else str(submission),
+        }
+        return self._run(request, seconds)
+
+    def restart(self) -> None:
+        """Replace the server by a new one."""
+        self._stop()
+        self.start()
+
+    def close(self) -> None:
+        """Stop the server and remove every scratch folder."""
+        self._stop()
+        shutil.rmtree(self._home, ignore_errors=True)
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _stop(self) -> None:
+        if self._server is None:
+            return
+        self._control.close()  # the server sees the end of its control socket, kills what is left, and exits
+        try:
+            self._server.wait(0.5)
+        except subprocess.TimeoutExpired:
+            self._server.kill()
+            self._server.wait()
+        self._server = self._control = None
+
+    def _run(self, request: dict[str, Any], seconds: float) -> Reply:
+        from grader.sandbox import wire
+
+        frame = wire.encode(request)
+        scratch = Path(tempfile.mkdtemp(dir=self._home))
+        ours, theirs = socket.socketpair()
+        # A file, not a pipe: nobody has to drain it, so a chatty submission runs as fast as a quiet one.
+        with ours, tempfile.TemporaryFile(dir=self._home, buffering=0) as printed:
+            order = {
+                "op": "fork",
+                "scratch": str(scratch),
+                "memory_mb": self.memory_mb,
+                "cpu_seconds": math.ceil(seconds) + 2,
+            }
+            try:
+                with theirs:
+                    self._tell(order, theirs.fileno(), printed.fileno())
+                    pid = self._hear(END_SECONDS)["pid"]
+                exchange = _Exchange(ours, frame, seconds)
+                exchange.run()
+                self._tell({"op": "end", "pid": pid})
+                status = self._hear(END_SECONDS)["status"]
+                return exchange.reply(status, shortened(printed))
+            finally:
+                shutil.rmtree(scratch, ignore_errors=True)
+
+    def _await_warm(self) -> None:
+        if self._warm is None:
+            answer = self._hear(START_SECONDS)
+            if "error" in answer:
+                raise SandboxFault(f"the sandbox cannot import what it needs: {answer['error']}")
+            self._warm = True
+
+    def _tell(self, message: dict[str, Any], *descriptors: int) -> None:
+        if self._warm is None:
+            self._await_warm()
+        try:
+            socket.send_fds(self._control, [json.dumps(message).encode()], descriptors)
+        except OSError as error:
+            raise self._fault(f"the sandbox server is gone ({error})") from error
+
+    def _hear(self, seconds: float) -> dict[str, Any]:
+        self._control.settimeout(seconds)
+        try:
+            message = self._control.recv(1 << 16)
+        except OSError as error:
+            raise self._fault(f"the sandbox server does not answer ({error})") from error
+        if not message:
+            raise self._fault("the sandbox server is gone")
+        return json.loads(message)
+
+    def _fault(self, message: str) -> SandboxFault:
+        log = (self._home / "server.log").read_text(errors="replace").strip()
+        return SandboxFault(f"{message}: {log[-1000:]}" if log else message)
+
+
+class _Exchange:
+    """One request and one reply over the wire, until one deadline."""
+
+    def __init__(self, connection: socket.socket, frame: bytes, seconds: float) -> None:
+        self.connection = connection
+        self.outgoing = memoryview(frame)
+        self.incoming = bytearray()
+        self.expected: int | None = None  # bytes of the whole reply, once its header is here
+        self.ended = ""  # "replied", "closed" or "timeout"
+        self.fault = ""
+        self.began = time.monotonic()
+        self.deadline = self.began + seconds
+        self.seconds = 0.0
+        connection.setblocking(False)
+
+    def run(self) -> None:
+        """Send the request and receive the reply, as far as it goes."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.connection, selectors.EVENT_READ | selectors.EVENT_WRITE)
+            while not self.ended:
+                remaining = self.deadline - time.monotonic()
+                if remaining <= 0:
+                    self.ended = "timeout"
+                    break
+                for _, events in selector.select(remaining):
+                    if events & selectors.EVENT_READ:
+                        self._read()
+                    elif self._written():
+                        selector.modify(self.connection, selectors.EVENT_READ)
+        self.seconds = time.monotonic() - self.began
+
+    def _written(self) -> bool:
+        with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+            self.outgoing = self.outgoing[self.connection.send(self.outgoing) :]
+        return not self.outgoing
+
+    def _read(self) -> None:
+        from grader.sandbox import wire
+
+        try:
+            # Never more than what the header announced.
+            part = self.connection.recv((self.expected or wire.HEADER.size) - len(self.incoming))
+        except BlockingIOError:
+            return
+        except ConnectionError:
+            part = b""
+        self.incoming += part
+        if not part:
+            self.ended = "closed"
+        elif self.outgoing:
+            self.ended, self.fault = "closed", "it answered before it was asked"
+        elif self.expected is None and len(self.incoming) == wire.HEADER.size:
+            try:
+                self.expected = wire.HEADER.size + sum(wire.lengths(bytes(self.incoming)))
+            except wire.ProtocolError:
+                self.ended, self.fault = "closed", "it sent something that is not an answer"
+        elif len(self.incoming) == self.expected:
+            self.ended = "replied"
+
+    def reply(self, status: int, output: str) -> Reply:
+        """Return the Reply, now that every process of the call is dead with wait status `status`."""
+        from grader.sandbox import wire
+
+        with contextlib.suppress(OSError):
+            if self.ended == "replied" and self.connection.recv(1):
+                self.fault = "it sent more than one answer"
+        common = {"output": output, "seconds": self.seconds}
+        if self.ended == "timeout":
+            return Reply("timeout", **common)
+        if self.fault:
+            return Reply("protocol", details={"message": self.fault}, **common)
+        if self.ended == "closed":
+            return Reply(*_crash(status), **common)
+        body = bytes(self.incoming[wire.HEADER.size :])
+        text, _ = wire.lengths(bytes(self.incoming[: wire.HEADER.size]))
+        try:
+            answer = wire.decode(body[:text], body[text:])
+            if answer["status"] not in STATUSES:
+                raise wire.ProtocolError("status")
+        except (wire.ProtocolError, TypeError, KeyError):
+            return Reply("protocol", details={"message": "it sent something that is not an answer"}, **common)
+        return Reply(answer.pop("status"), answer.pop("facts", None), answer, **common)
+
+
+def _crash(status: int) -> tuple[str, None, dict[str, Any]]:
+    """Return (status, facts, details) for a worker that ended without an answer."""
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if number == signal.SIGXCPU:
+            return "timeout", None, {}
+        name = signal.Signals(number).name if number in set(signal.Signals) else str(number)
+        return "crashed", None, {"message": f"the process was ended by signal {name}"}
+    code = os.WEXITSTATUS(status)
+    return "crashed", None, {"message": f"the process ended with exit status {code} before it could answer"}
+
+
+def shortened(printed: BinaryIO) -> str:
+    """Return the beginning and the end of what was printed."""
+    size = printed.seek(0, os.SEEK_END)
+    printed.seek(0)
+    if size <= 2 * MAX_OUTPUT:
+        return printed.read(2 * MAX_OUTPUT).decode("utf-8", "replace")
+    head = printed.read(MAX_OUTPUT)
+    printed.seek(size - MAX_OUTPUT)
+    left_out = f"\n[... {size - 2 * MAX_OUTPUT:,} bytes left out ...]\n"
+    return head.decode("utf-8", "replace") + left_out + printed.read(MAX_OUTPUT).decode("utf-8", "replace")
+
+
+def library_path() -> list[str]:
+    """Return where libraries are searched: this process's path without the kit's own folders."""
+    root = Path(__file__).resolve().parents[2]
+    return [entry for entry in sys.path if entry and Path(entry).resolve() not in (root, Path.cwd())]
+
+
+def clean_environment(home: Path) -> dict[str, str]:
+    """Return the whole environment of the server: nothing inherited, one thread, fixed hashes."""
+    return {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        "LOGNAME": "student",
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "MPLBACKEND": "Agg",
+        "SDL_VIDEODRIVER": "dummy",
+    }

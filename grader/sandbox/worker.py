@@ -1,0 +1,142 @@
+"""What happens inside a worker: load the submission, call one driver, answer with plain data.
+
+Nothing here decides anything. Whatever this process says is a claim that the judge compares with what it knows.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import hashlib
+import importlib.util
+import linecache
+import random
+import re
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+MAX_MESSAGE = 4_000
+MAX_FRAMES = 8
+
+
+def answer(request: dict[str, Any]) -> bytes:
+    """Return the frame that answers `request`: `inspect` (fingerprints of functions), `load` or `call` (a driver's facts)."""
+    from grader.sandbox import wire
+
+    try:
+        if request["do"] == "inspect":
+            return wire.encode(inspect(Path(request["path"])))
+        reply = call(request)
+    except BaseException as error:  # a student's SystemExit and KeyboardInterrupt are answers like any other
+        reply = failure("raised", error, request)
+    try:
+        return wire.encode(reply)
+    except wire.Refused as error:
+        return wire.encode({"status": "refused", "message": str(error).replace("the answer['facts']", "the answer")})
+    except BaseException as error:
+        return wire.encode({"status": "refused", "message": f"the answer cannot be read: {type(error).__name__}"})
+
+
+def inspect(path: Path) -> dict[str, Any]:
+    """Return `{"status": "ok", "fingerprints": {function: hash}}`, or the syntax error, without running anything."""
+    try:
+        source = path.read_bytes()
+        return {"status": "ok", "fingerprints": fingerprints(source)}
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return failure("syntax", error, {"submission": str(path)})
+
+
+def fingerprints(source: bytes | str) -> dict[str, str]:
+    """Return a hash of every top-level function and class: its text without comments, blank lines and indentation."""
+    tree = ast.parse(source)
+    text = source if isinstance(source, str) else source.decode("utf-8", "replace")
+    lines = re.split(r"\r\n|\r|\n", text)  # as Python counts lines; str.splitlines knows more kinds
+    result = {}
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
+            body = [line.strip() for line in lines[node.lineno - 1 : node.end_lineno]]
+            kept = "\n".join(line for line in body if line and not line.startswith("#"))
+            result[node.name] = hashlib.sha256(kept.encode()).hexdigest()[:16]
+    return result
+
+
+def call(request: dict[str, Any]) -> dict[str, Any]:
+    """Return `{"status": "ok", "facts": ...}` from the driver, or how far it came."""
+    submitted = None
+    if request["submission"] is not None:
+        seed_everything()
+        try:
+            submitted = load("submitted", Path(request["submission"]))
+        except SyntaxError as error:
+            return failure("syntax", error, request)
+        except BaseException as error:
+            return failure("import", error, request)
+    if request["do"] == "load":
+        return {"status": "ok"}
+    driver = getattr(sys.modules["drivers"], request["driver"])
+    seed_everything()
+    try:
+        return {"status": "ok", "facts": driver(submitted, **request["inputs"])}
+    except AttributeError as error:
+        if submitted is not None and error.obj is submitted:
+            return missing(submitted, error.name)
+        raise
+
+
+def load(name: str, path: Path) -> ModuleType:
+    """Return the module in the file `path`, executed anew under `name`."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def seed_everything() -> None:
+    """Put every global generator into the same state before each call."""
+    random.seed(0)
+    sys.modules["numpy"].random.seed(0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
+
+
+def missing(submitted: ModuleType, name: str) -> dict[str, Any]:
+    """Return the reply for a function that is not there, with the closest name that is."""
+    names = [str(other) for other in vars(submitted) if not str(other).startswith("_")]
+    close = difflib.get_close_matches(name, names, n=1)
+    return {"status": "missing", "name": name, "closest": close[0] if close else None}
+
+
+def failure(status: str, error: BaseException, request: dict[str, Any]) -> dict[str, Any]:
+    """Return a reply that tells of `error`: type, message and the frames of the student's own file, innermost last."""
+    if is_out_of_memory(error):
+        status = "memory"
+    reply: dict[str, Any] = {"status": status, "type": type(error).__name__[:200], "message": text_of(error)}
+    if isinstance(error, SyntaxError):
+        line = error.lineno if isinstance(error.lineno, int) else 0
+        reply["message"] = str(error.msg)[:MAX_MESSAGE]
+        reply["frames"] = [{"line": line, "function": "", "text": str(error.text or "").strip()[:200]}]
+        return reply
+    path = request.get("submission")
+    frames = []
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_filename == path:
+            text = linecache.getline(path, line).strip()[:200]
+            frames.append({"line": line, "function": frame.f_code.co_name[:200], "text": text})
+    reply["frames"] = frames[-MAX_FRAMES:]
+    return reply
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return True for Python's and torch's ways of saying that memory ran out."""
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "can't allocate memory" in text_of(error))
+
+
+def text_of(error: BaseException) -> str:
+    try:
+        return str(error)[:MAX_MESSAGE]
+    except BaseException:
+        return "(its message cannot be shown)"

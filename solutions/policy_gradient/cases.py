@@ -1,0 +1,432 @@
+"""Cases of `policy_gradient`. Each makes the inputs of one driver call; `build` adds what the solution answers.
+
+They are chosen so that the known mistakes do not hide (shared reasons, see the catalogue of mistakes): several episodes with
+ends inside the batch, an unfinished tail, unequal lengths, values that are clearly not constant, at least five rows, more than
+two actions, both signs of reward and advantage, ratios on both sides of the clip range, sizes that are not square.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+
+from grader.answers import case
+
+
+def layers(rng: np.random.Generator, *sizes: int, scale: float = 1.0) -> list[np.ndarray]:
+    """Return weights and biases of a network with layers of these sizes, large enough that outputs differ clearly."""
+    weights = []
+    for fan_in, fan_out in pairwise(sizes):
+        weights.append((scale * rng.normal(size=(fan_out, fan_in)) / np.sqrt(fan_in) * 1.5).astype(np.float32))
+        weights.append((scale * rng.normal(size=fan_out) * 0.5).astype(np.float32))
+    return weights
+
+
+def normal(rng: np.random.Generator, *shape: int, scale: float = 1.0) -> np.ndarray:
+    return (scale * rng.normal(size=shape)).astype(np.float32)
+
+
+def nonzero(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Return numbers of both signs, none of them near zero."""
+    return (rng.choice([-1.0, 1.0], size=shape) * rng.uniform(0.5, 2.0, size=shape)).astype(np.float32)
+
+
+def ends(size: int, *last_rows: int) -> np.ndarray:
+    return np.isin(np.arange(size), last_rows)
+
+
+# get_returns
+
+
+@case("returns", question="get_returns")
+def returns_table(rng):
+    """The two episodes of seed 002."""
+    return dict(rewards=np.array([*range(11)] * 2), terminateds=ends(22, 10, 21), discount_factor=0.5)
+
+
+@case("returns", question="get_returns")
+def returns_one_episode(rng):
+    return dict(rewards=normal(rng, 6), terminateds=ends(6, 5), discount_factor=0.8)
+
+
+@case("returns", question="get_returns")
+def returns_several_episodes(rng):
+    return dict(rewards=normal(rng, 13), terminateds=ends(13, 3, 4, 9, 12), discount_factor=0.9)
+
+
+@case("returns", question="get_returns")
+def returns_default_discount(rng):
+    return dict(rewards=normal(rng, 8), terminateds=ends(8, 2, 7))
+
+
+@case("returns", question="get_returns", hidden=True)
+def returns_unfinished_tail(rng):
+    return dict(rewards=nonzero(rng, 11), terminateds=ends(11, 2, 6), discount_factor=0.7)
+
+
+@case("returns", question="get_returns", hidden=True)
+def returns_one_step(rng):
+    return dict(rewards=nonzero(rng, 1), terminateds=ends(1, 0), discount_factor=0.9)
+
+
+@case("returns", question="get_returns", hidden=True)
+def returns_integer_rewards(rng):
+    return dict(rewards=rng.integers(-3, 6, size=9), terminateds=ends(9, 4, 8), discount_factor=0.55)
+
+
+@case("returns", question="get_returns", hidden=True)
+def returns_undiscounted(rng):
+    return dict(rewards=normal(rng, 7), terminateds=ends(7, 2, 6), discount_factor=1.0)
+
+
+@case("returns", question="get_returns", hidden=True)
+def returns_no_future(rng):
+    return dict(rewards=normal(rng, 7), terminateds=ends(7, 2, 6), discount_factor=0.0)
+
+
+@case("returns", question="get_returns", hidden=True)
+def returns_long(rng):
+    """Long enough that powers of the discount, or loops over all pairs, would show; random ends."""
+    return dict(rewards=normal(rng, 300), terminateds=rng.random(300) < 0.05, discount_factor=0.97)
+
+
+# get_vanilla_policy_gradient_loss
+
+
+def vanilla_inputs(rng, rows, observed, hidden, actions):
+    return dict(
+        weights=layers(rng, observed, hidden, hidden, actions),
+        observation=normal(rng, rows, observed),
+        action=rng.integers(actions, size=(rows, 1)),
+        return_or_advantage=nonzero(rng, rows, 1),
+    )
+
+
+@case("vanilla_loss", question="get_vanilla_policy_gradient_loss")
+def vanilla_seed_example(rng):
+    """The example of seed 002: a network of halves, and the numbers torch drew with seed 0. Its loss is 0.3363."""
+    return dict(
+        weights=[np.full(shape, 0.5, np.float32) for shape in ((16, 3), (16,), (16, 16), (16,), (2, 16), (2,))],
+        observation=np.array(
+            [
+                [0.49625658988952637, 0.7682217955589294, 0.08847743272781372],
+                [0.13203048706054688, 0.30742281675338745, 0.6340786814689636],
+                [0.4900934100151062, 0.8964447379112244, 0.455627977848053],
+                [0.6323062777519226, 0.3488934636116028, 0.40171730518341064],
+            ],
+            np.float32,
+        ),
+        action=np.array([[0], [1], [0], [0]]),
+        return_or_advantage=np.array(
+            [[0.6976675987243652], [0.800011396408081], [0.16102945804595947], [0.28226858377456665]], np.float32
+        ),
+        as_in_training=False,
+    )
+
+
+@case("vanilla_loss", question="get_vanilla_policy_gradient_loss")
+def vanilla_batch(rng):
+    return vanilla_inputs(rng, 7, 3, 8, 4)
+
+
+@case("vanilla_loss", question="get_vanilla_policy_gradient_loss")
+def vanilla_positive_returns(rng):
+    inputs = vanilla_inputs(rng, 5, 2, 6, 3)
+    return inputs | dict(return_or_advantage=np.abs(inputs["return_or_advantage"]))
+
+
+@case("vanilla_loss", question="get_vanilla_policy_gradient_loss", hidden=True)
+def vanilla_one_row(rng):
+    return vanilla_inputs(rng, 1, 3, 6, 4)
+
+
+@case("vanilla_loss", question="get_vanilla_policy_gradient_loss", hidden=True)
+def vanilla_square(rng):
+    """As many rows as actions, where a wrong axis does not crash."""
+    return vanilla_inputs(rng, 5, 3, 6, 5)
+
+
+@case("vanilla_loss", question="get_vanilla_policy_gradient_loss", hidden=True)
+def vanilla_large_batch(rng):
+    return vanilla_inputs(rng, 64, 4, 10, 6)
+
+
+# collect_rollouts
+
+
+def episodes(rng, lengths, observed):
+    return dict(
+        observations=[normal(rng, length + 1, observed) for length in lengths],
+        rewards=[np.asarray(nonzero(rng, length), np.float64) for length in lengths],
+    )
+
+
+@case("rollouts", question="collect_rollouts")
+def rollouts_three_episodes(rng):
+    return dict(weights=layers(rng, 3, 8, 8, 4, scale=0.7), seed=rng.integers(1000, size=7)) | episodes(rng, [4, 1, 6], 3)
+
+
+@case("rollouts", question="collect_rollouts")
+def rollouts_one_episode(rng):
+    return dict(weights=layers(rng, 2, 6, 6, 3, scale=0.7), seed=rng.integers(1000, size=3)) | episodes(rng, [8], 2)
+
+
+@case("world_rollouts", question="collect_rollouts")
+def rollouts_on_the_line(rng):
+    return dict(weights=layers(rng, 2, 6, 6, 3, scale=0.7), world="line", num_rollouts=3, seed=rng.integers(1000, size=6))
+
+
+@case("rollouts", question="collect_rollouts", hidden=True)
+def rollouts_later(rng):
+    """Not the first collection of a training: the progress arguments must not change what is collected."""
+    inputs = dict(weights=layers(rng, 4, 6, 6, 2, scale=0.7), seed=rng.integers(1000, size=5), base_rollout=8)
+    return inputs | dict(num_total_rollouts=20) | episodes(rng, [3, 5, 2, 4], 4)
+
+
+@case("world_rollouts", question="collect_rollouts", hidden=True)
+def rollouts_in_the_plane(rng):
+    return dict(weights=layers(rng, 4, 8, 8, 5, scale=0.7), world="plane", num_rollouts=3, seed=rng.integers(1000, size=8))
+
+
+@case("world_rollouts", question="collect_rollouts", hidden=True)
+def rollouts_of_cartpole(rng):
+    return dict(weights=layers(rng, 4, 8, 8, 2, scale=0.3), world="cartpole", num_rollouts=2, seed=rng.integers(1000, size=9))
+
+
+# get_value_net_loss and get_advantages
+
+
+@case("value_loss", question="get_value_net_loss")
+def value_loss_batch(rng):
+    return dict(weights=layers(rng, 3, 8, 8, 1), observation=normal(rng, 7, 3), returns=nonzero(rng, 7, 1) * 2)
+
+
+@case("value_loss", question="get_value_net_loss")
+def value_loss_hand_table(rng):
+    """A network that returns its first input plus one: the errors are 1, -2, 3, 0, 2, so the loss is 18 / 5."""
+    weights = [np.array([[1.0, 0.0]]), np.zeros(1), np.eye(1), np.zeros(1), np.eye(1), np.ones(1)]
+    observation = np.array([[0, 9], [1, 9], [2, 9], [3, 9], [4, 9]])
+    returns = np.array([[0], [4], [0], [4], [3]])
+    return dict(
+        weights=[weight.astype(np.float32) for weight in weights],
+        observation=observation.astype(np.float32),
+        returns=returns.astype(np.float32),
+    )
+
+
+@case("value_loss", question="get_value_net_loss", hidden=True)
+def value_loss_one_row(rng):
+    return dict(weights=layers(rng, 2, 6, 6, 1), observation=normal(rng, 1, 2), returns=nonzero(rng, 1, 1))
+
+
+@case("value_loss", question="get_value_net_loss", hidden=True)
+def value_loss_large_batch(rng):
+    return dict(weights=layers(rng, 4, 8, 8, 1), observation=normal(rng, 64, 4), returns=normal(rng, 64, 1, scale=4))
+
+
+@case("advantages", question="get_advantages")
+def advantages_batch(rng):
+    return dict(weights=layers(rng, 3, 8, 8, 1), observations=normal(rng, 9, 3), returns=normal(rng, 9, 1, scale=3) + 2)
+
+
+@case("advantages", question="get_advantages")
+def advantages_hand_table(rng):
+    """The network of `value_loss_hand_table`: R - V is 1, -1, 3, -3, so the advantages are these over their deviation."""
+    weights = [np.array([[1.0, 0.0]]), np.zeros(1), np.eye(1), np.zeros(1), np.eye(1), np.ones(1)]
+    observations, returns = np.array([[0, 5], [1, 5], [2, 5], [3, 5]]), np.array([[2], [1], [6], [1]])
+    return dict(
+        weights=[weight.astype(np.float32) for weight in weights],
+        observations=observations.astype(np.float32),
+        returns=returns.astype(np.float32),
+    )
+
+
+@case("advantages", question="get_advantages", hidden=True)
+def advantages_constant(rng):
+    """Returns that exceed V by the same amount everywhere: nothing is better than average."""
+    weights = [np.array([[1.0]]), np.zeros(1), np.eye(1), np.zeros(1), np.eye(1), np.ones(1)]
+    observations = np.arange(6.0)[:, None]
+    return dict(
+        weights=[weight.astype(np.float32) for weight in weights],
+        observations=observations.astype(np.float32),
+        returns=(observations + 4).astype(np.float32),
+    )
+
+
+@case("advantages", question="get_advantages", hidden=True)
+def advantages_large(rng):
+    return dict(weights=layers(rng, 4, 8, 8, 1), observations=normal(rng, 200, 4), returns=normal(rng, 200, 1, scale=5) - 3)
+
+
+@case("advantages", question="get_advantages", hidden=True)
+def advantages_small_spread(rng):
+    """Advantages of about a thousandth: a large constant beside the deviation would show."""
+    weights = [np.zeros((1, 2)), np.zeros(1), np.eye(1), np.zeros(1), np.eye(1), np.ones(1)]
+    return dict(
+        weights=[weight.astype(np.float32) for weight in weights],
+        observations=normal(rng, 8, 2),
+        returns=(1 + nonzero(rng, 8, 1) / 1024).astype(np.float32),
+    )
+
+
+# train_policy_gradient
+
+
+def training(rng, lengths, **options):
+    size = sum(lengths)
+    return (
+        dict(
+            lengths=list(lengths),
+            actions=rng.integers(3, size=size),
+            rewards=nonzero(rng, size).astype(np.float64),
+            returns=nonzero(rng, size),
+            advantages=nonzero(rng, size),
+            policy_rows=normal(rng, size, 3),
+        )
+        | options
+    )
+
+
+@case("train", question="train_policy_gradient.without_critic")
+def train_one_batch(rng):
+    """One minibatch holds the whole collection, so every number is determined."""
+    return training(
+        rng, [4, 3, 2, 5], rollouts=4, rollouts_before_training=2, epochs=2, minibatch_size=20, critic_loss_multiplier=0.01
+    )
+
+
+@case("train", question="train_policy_gradient.without_critic")
+def train_rounds_up(rng):
+    """Five rollouts in collections of two: three collections, six rollouts."""
+    return training(rng, [3, 2, 4, 3, 2, 4], rollouts=5, rollouts_before_training=2, epochs=1, minibatch_size=4)
+
+
+@case("train", question="train_policy_gradient.without_critic", hidden=True)
+def train_with_scheduler(rng):
+    return training(
+        rng, [4, 4, 4], rollouts=3, rollouts_before_training=1, epochs=2, minibatch_size=4, scheduler=True, ppo_clip=0.35
+    )
+
+
+@case("train", question="train_policy_gradient.without_critic", hidden=True)
+def train_short(rng):
+    """A single rollout of a single step, trained on three times."""
+    return training(rng, [1], rollouts=1, rollouts_before_training=1, epochs=3, minibatch_size=64)
+
+
+@case("train", question="train_policy_gradient.with_critic")
+def train_critic_one_batch(rng):
+    inputs = training(rng, [5, 4, 3], rollouts=3, rollouts_before_training=3, epochs=3, minibatch_size=12)
+    return inputs | dict(value_rows=normal(rng, 12, 1), critic_loss_multiplier=0.25)
+
+
+@case("train", question="train_policy_gradient.with_critic")
+def train_critic_minibatches(rng):
+    inputs = training(rng, [6, 6, 5, 7], rollouts=4, rollouts_before_training=2, epochs=2, minibatch_size=4)
+    return inputs | dict(value_rows=normal(rng, 24, 1), critic_loss_multiplier=0.5)
+
+
+@case("train", question="train_policy_gradient.with_critic", hidden=True)
+def train_critic_weighted_zero(rng):
+    inputs = training(rng, [4, 5], rollouts=2, rollouts_before_training=1, epochs=2, minibatch_size=8)
+    return inputs | dict(value_rows=normal(rng, 9, 1), critic_loss_multiplier=0.0)
+
+
+@case("train", question="train_policy_gradient.with_critic", hidden=True)
+def train_critic_heavy(rng):
+    inputs = training(rng, [7, 3, 6], rollouts=3, rollouts_before_training=3, epochs=2, minibatch_size=5)
+    return inputs | dict(value_rows=normal(rng, 16, 1), critic_loss_multiplier=3.0)
+
+
+@case("train", question="train_policy_gradient.minibatches")
+def train_minibatches(rng):
+    """Twenty-two rows in minibatches of eight: the last one has six."""
+    inputs = training(rng, [9, 6, 7], rollouts=3, rollouts_before_training=3, epochs=3, minibatch_size=8)
+    return inputs | dict(value_rows=normal(rng, 22, 1), critic_loss_multiplier=0.5)
+
+
+@case("train", question="train_policy_gradient.minibatches", hidden=True)
+def train_minibatches_divide(rng):
+    return training(rng, [10, 14, 12, 12], rollouts=4, rollouts_before_training=2, epochs=4, minibatch_size=6)
+
+
+@case("train", question="train_policy_gradient.minibatches", hidden=True)
+def train_minibatches_of_one(rng):
+    inputs = training(rng, [3, 4], rollouts=2, rollouts_before_training=2, epochs=2, minibatch_size=1)
+    return inputs | dict(value_rows=normal(rng, 7, 1), critic_loss_multiplier=0.5)
+
+
+# get_PPO_policy_gradient_loss
+
+
+def ppo_inputs(rng, rows, observed, hidden, actions, move):
+    """A policy that has moved by about `move` from the old one, in log-probability."""
+    weights = layers(rng, observed, hidden, hidden, actions)
+    observation = normal(rng, rows, observed)
+    logits = log_policy(weights, observation) + normal(rng, rows, actions, scale=move)
+    logits -= np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    return dict(
+        weights=weights,
+        observation=observation,
+        old_logits=logits.astype(np.float32),
+        action=rng.integers(actions, size=(rows, 1)),
+        return_or_advantage=nonzero(rng, rows, 1),
+    )
+
+
+def log_policy(weights, observation):
+    values = observation.astype(np.float64)
+    for index in range(0, len(weights), 2):
+        values = values @ weights[index].T + weights[index + 1]
+        if index < len(weights) - 2:
+            values = np.maximum(values, 0)
+    return values - np.log(np.exp(values).sum(axis=1, keepdims=True))
+
+
+@case("ppo_loss", question="get_PPO_policy_gradient_loss")
+def ppo_before_the_first_step(rng):
+    """The old policy is the policy: every ratio is 1."""
+    return ppo_inputs(rng, 6, 3, 8, 4, move=0.0) | dict(ppo_clip=0.2)
+
+
+@case("ppo_loss", question="get_PPO_policy_gradient_loss")
+def ppo_inside_the_range(rng):
+    return ppo_inputs(rng, 6, 3, 8, 4, move=0.02) | dict(ppo_clip=0.3)
+
+
+@case("ppo_loss", question="get_PPO_policy_gradient_loss")
+def ppo_both_sides(rng):
+    """Ratios far below, inside and far above the clip range, each with both signs of advantage."""
+    inputs = ppo_inputs(rng, 12, 3, 8, 4, move=0.0)
+    shift = np.tile([-0.9, 0.05, 0.9, -0.4, -0.05, 0.4], 2)
+    advantages = np.repeat([1.5, -0.75], 6)[:, None].astype(np.float32)
+    chosen = np.take_along_axis(inputs["old_logits"], inputs["action"], axis=1) - shift[:, None]
+    old = inputs["old_logits"].copy()
+    np.put_along_axis(old, inputs["action"], chosen.astype(np.float32), axis=1)
+    return inputs | dict(old_logits=old, return_or_advantage=advantages, ppo_clip=0.2)
+
+
+@case("ppo_loss", question="get_PPO_policy_gradient_loss", hidden=True)
+def ppo_default_clip(rng):
+    return ppo_inputs(rng, 16, 3, 8, 4, move=0.6)
+
+
+@case("ppo_loss", question="get_PPO_policy_gradient_loss", hidden=True)
+def ppo_narrow_clip(rng):
+    return ppo_inputs(rng, 16, 2, 8, 5, move=0.6) | dict(ppo_clip=0.05)
+
+
+@case("ppo_loss", question="get_PPO_policy_gradient_loss", hidden=True)
+def ppo_one_row(rng):
+    return ppo_inputs(rng, 1, 3, 6, 4, move=0.1) | dict(ppo_clip=0.25)
+
+
+@case("ppo_loss", question="get_PPO_policy_gradient_loss", hidden=True)
+def ppo_all_clipped(rng):
+    """Good actions far more likely and bad ones far less likely than before: nothing is left to push."""
+    inputs = ppo_inputs(rng, 8, 3, 8, 4, move=0.0)
+    advantages = inputs["return_or_advantage"]
+    shift = np.where(advantages > 0, -0.8, 0.8)
+    old = inputs["old_logits"].copy()
+    chosen = np.take_along_axis(old, inputs["action"], axis=1) + shift
+    np.put_along_axis(old, inputs["action"], chosen.astype(np.float32), axis=1)
+    return inputs | dict(old_logits=old, ppo_clip=0.2)

@@ -1,0 +1,235 @@
+"""Policy gradients, from the plain one to PPO: the file you hand in.
+
+Fill in every place marked YOUR CODE HERE. Work from top to bottom and run `python grade.py` as often as you like. Names,
+arguments and return values must stay as they are; helper functions and further imports are welcome.
+
+Words used below: a *rollout* is one episode, T the number of rows (steps) in a buffer, B the number of rows in a
+minibatch, A the number of actions. A policy is a network that maps observations float32 `[B, obs_dim]` to
+*log-probabilities* float32 `[B, A]`; a value network maps them to float32 `[B, 1]`.
+"""
+
+import torch
+from torch import Tensor, nn
+
+import utils
+
+
+def get_returns(rollout_buffer: utils.RolloutBuffer, discount_factor: float = 0.95) -> Tensor:
+    """Return the discounted future return of every step, R_t = r_t + γ r_{t+1} + γ² r_{t+2} + ..., float32 `[T, 1]`.
+
+    rollout_buffer: finalized; `rewards` `[T]` (float or integer) and `terminateds` bool `[T]` are what you need.
+    discount_factor: γ, from 0 to 1.
+
+    The buffer holds several episodes, one after another: a sum stops with the row at which its episode terminated. The
+    last episode may be unfinished: its sums stop with the last row. (Seed 002; Sutton and Barto, 2nd ed., eq. 3.8.)
+    """
+    # BEGIN SOLUTION get_returns
+    returns = []
+    future_return = 0.0
+    rows = zip(rollout_buffer.rewards.tolist(), rollout_buffer.terminateds.tolist(), strict=True)
+    for reward, terminated in reversed(list(rows)):
+        if terminated:
+            future_return = 0.0
+        future_return = reward + discount_factor * future_return
+        returns.append(future_return)
+    returns.reverse()
+    return torch.tensor(returns, dtype=torch.float32).unsqueeze(1)
+    # END SOLUTION
+
+
+def get_vanilla_policy_gradient_loss(
+    policy: nn.Module, observation: Tensor, action: Tensor, return_or_advantage: Tensor, **kwargs
+) -> Tensor:
+    """Return the loss whose descent is the plain policy gradient, -mean(log π(a_t | s_t) · R_t), a scalar.
+
+    policy: maps observations to log-probabilities, float32 `[B, A]`.
+    observation: float32 `[B, obs_dim]`.
+    action: int64 `[B, 1]`, the actions that were taken.
+    return_or_advantage: float32 `[B, 1]`, R_t or A_t; data, it gets no gradient.
+    kwargs: what other losses need; ignore it.
+
+    The mean is over the B rows of the batch. (Williams 1992; seed 002, whose example value 0.3363 is this mean.)
+    """
+    # BEGIN SOLUTION get_vanilla_policy_gradient_loss
+    log_prob = policy(observation).gather(1, action)
+    return -(log_prob * return_or_advantage).mean()
+    # END SOLUTION
+
+
+def collect_rollouts(
+    env: utils.EnvInterface,
+    policy: nn.Module,
+    num_rollouts: int,
+    base_rollout: int = 0,
+    num_total_rollouts: int | None = None,
+    seed=None,
+) -> tuple[utils.RolloutBuffer, float]:
+    """Return (a finalized buffer with `num_rollouts` whole episodes, the mean over episodes of their last reward).
+
+    env: `reset()` returns the first observation, float32 `[1, obs_dim]`; `step(action)` returns
+        (next observation, terminated, reward). Mind the order.
+    policy: maps an observation to log-probabilities, float32 `[1, A]`.
+    base_rollout, num_total_rollouts: only for the progress line: how many rollouts came before, and how many will come.
+    seed: passed on to `utils.distribution_sample`, nothing else.
+
+    Row t holds what belongs together: the observation that the policy saw, its logits, the action sampled from them,
+    and the reward and the flag that `step` returned for that action. (Seed 002.)
+    """
+    rollout_buffer = utils.RolloutBuffer()
+    final_rewards = []
+    if num_total_rollouts is None:
+        num_total_rollouts = base_rollout + num_rollouts
+    for rollout in range(num_rollouts):
+        print(f"\rRunning rollout {base_rollout + rollout}/{num_total_rollouts}", end="")
+        # BEGIN SOLUTION collect_rollouts
+        observation = env.reset()
+        terminated = False
+        while not terminated:
+            with torch.no_grad():
+                logits = policy(observation)
+            action = utils.distribution_sample(logits, seed=seed)
+            next_observation, terminated, reward = env.step(action)
+            rollout_buffer.add(action, logits, observation, terminated, reward)
+            observation = next_observation
+        final_rewards.append(reward)
+        # END SOLUTION
+    rollout_buffer.finalize()
+    return rollout_buffer, sum(final_rewards) / num_rollouts
+
+
+def get_value_net_loss(value_net: nn.Module, observation: Tensor, returns: Tensor, **kwargs) -> Tensor:
+    """Return the mean squared error between V(s_t) and the return R_t, a scalar with a gradient for the value network.
+
+    value_net: maps observations to V(s), float32 `[B, 1]`.
+    observation: float32 `[B, obs_dim]`.
+    returns: float32 `[B, 1]`. (Returns, not rewards: V estimates the sum of what follows.)
+    kwargs: what other losses need; ignore it.
+    """
+    # BEGIN SOLUTION get_value_net_loss
+    return nn.functional.mse_loss(value_net(observation), returns)
+    # END SOLUTION
+
+
+def get_advantages(value_net: nn.Module, observations: Tensor, returns: Tensor) -> Tensor:
+    """Return how much better each row turned out than the value network expected, standardised, float32 `[T, 1]`.
+
+    value_net: maps observations to V(s), float32 `[T, 1]`.
+    observations: float32 `[T, obs_dim]`.
+    returns: float32 `[T, 1]`, from `get_returns`.
+
+    A_t = R_t - V(s_t), then (A - mean) / (std + 1e-10) over all T rows; numpy's and torch's definitions of std are both
+    accepted. The result is data for the policy's loss: it carries no gradient. (Seed 002.)
+    """
+    # BEGIN SOLUTION get_advantages
+    with torch.no_grad():
+        advantages = returns - value_net(observations)
+        return (advantages - advantages.mean()) / (advantages.std() + 1e-10)
+    # END SOLUTION
+
+
+def train_policy_gradient(
+    env: utils.EnvInterface,
+    policy: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    get_policy_gradient_loss,
+    get_returns,
+    lr_sched=None,
+    rollouts: int = 1,
+    rollouts_before_training: int = 1,
+    training_epochs_per_rollout: int = 1,
+    minibatch_size: int = 64,
+    ppo_clip: float = 0.2,
+    critic_loss_multiplier: float = 0.0,
+    value_net: nn.Module | None = None,
+    get_advantages=None,
+    get_value_net_loss=get_value_net_loss,
+    rollout_seed=None,
+) -> tuple[list[float], list[float], list[float], list[float]]:
+    """Train the networks in place; return (actor losses, critic losses, final rewards, learning rates).
+
+    env, policy: as in `collect_rollouts`; rollout_seed is its `seed`.
+    optimizer: holds the parameters of the policy, and of the value network if there is one.
+    get_policy_gradient_loss, get_value_net_loss: loss functions, called with keywords `policy`, `value_net`, `observation`,
+        `old_logits`, `action`, `return_or_advantage`, `returns`, `ppo_clip`; all rows but the networks and ppo_clip are those
+        of one minibatch.
+    get_returns, get_advantages: as above.
+    lr_sched: a torch scheduler, stepped once per collection; None for a constant learning rate.
+    rollouts: how many in all, rounded up to whole collections of `rollouts_before_training`.
+    training_epochs_per_rollout: how often every row of a collection is used.
+    minibatch_size: rows in a minibatch; the last one of an epoch may be shorter and is used as well.
+    critic_loss_multiplier: the optimizer minimises actor loss + critic_loss_multiplier · critic loss.
+    value_net: None trains the policy alone, on returns; otherwise on advantages, and the value network with it.
+
+    Actor and critic losses: one number per minibatch (no critic losses without a value network); final rewards: one per
+    collection; learning rates: one per step of the scheduler. (Seed 002.)
+    """
+    actor_losses, critic_losses, final_rewards, learning_rates = [], [], [], []
+    for base_rollout in range(0, rollouts, rollouts_before_training):
+        # BEGIN SOLUTION train_policy_gradient.without_critic
+        rollout_buffer, final_reward = collect_rollouts(
+            env, policy, rollouts_before_training, base_rollout, rollouts, seed=rollout_seed
+        )
+        final_rewards.append(final_reward)
+        returns = get_returns(rollout_buffer)
+        return_or_advantage = returns
+        if value_net is not None:
+            return_or_advantage = get_advantages(value_net, rollout_buffer.observations, returns)
+        # END SOLUTION
+        for _ in range(training_epochs_per_rollout):
+            # BEGIN SOLUTION train_policy_gradient.minibatches
+            # A minibatch is an index into *every* tensor that has rows: one permutation serves them all.
+            for rows in torch.randperm(rollout_buffer.final_size).split(minibatch_size):
+                batch = {
+                    "policy": policy,
+                    "value_net": value_net,
+                    "observation": rollout_buffer.observations[rows],
+                    "old_logits": rollout_buffer.old_logits[rows],
+                    "action": rollout_buffer.actions[rows],
+                    "return_or_advantage": return_or_advantage[rows],
+                    "returns": returns[rows],
+                    "ppo_clip": ppo_clip,
+                }
+                loss = actor_loss = get_policy_gradient_loss(**batch)
+                actor_losses.append(actor_loss.item())
+                if value_net is not None:
+                    critic_loss = get_value_net_loss(**batch)
+                    critic_losses.append(critic_loss.item())
+                    loss = actor_loss + critic_loss_multiplier * critic_loss
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            # END SOLUTION
+        if lr_sched is not None:
+            lr_sched.step()
+            learning_rates.append(lr_sched.get_last_lr()[0])
+    return actor_losses, critic_losses, final_rewards, learning_rates
+
+
+def get_PPO_policy_gradient_loss(
+    policy: nn.Module,
+    observation: Tensor,
+    old_logits: Tensor,
+    action: Tensor,
+    return_or_advantage: Tensor,
+    ppo_clip: float = 0.2,
+    **kwargs,
+) -> Tensor:
+    """Return PPO's clipped loss, -mean(min(ρ_t A_t, clip(ρ_t, 1 - ε, 1 + ε) A_t)), a scalar.
+
+    policy: maps observations to log-probabilities, float32 `[B, A]`.
+    observation: float32 `[B, obs_dim]`.
+    old_logits: float32 `[B, A]`, the log-probabilities at the time of the rollout; data, it gets no gradient.
+    action: int64 `[B, 1]`, the actions that were taken.
+    return_or_advantage: float32 `[B, 1]`, A_t; data, it gets no gradient.
+    ppo_clip: ε.
+    kwargs: what other losses need; ignore it.
+
+    ρ_t = π(a_t | s_t) / π_old(a_t | s_t), which is 1 while the policy has not moved. (Schulman et al. 2017, eq. 7. Seed 002
+    repeats the vanilla formula at this place; the expression above is the one its text means.)
+    """
+    # BEGIN SOLUTION get_PPO_policy_gradient_loss
+    log_prob = policy(observation).gather(1, action)
+    ratio = torch.exp(log_prob - old_logits.gather(1, action))
+    clipped_ratio = ratio.clamp(1 - ppo_clip, 1 + ppo_clip)
+    return -torch.min(ratio * return_or_advantage, clipped_ratio * return_or_advantage).mean()
+    # END SOLUTION

@@ -1,0 +1,265 @@
+"""Hidden checks of `policy_gradient`: properties, edge cases and gradients. Only a grader has them."""
+
+import numpy as np
+
+from grader.judge import points
+from grader.judge.views import aligned, only, row_gradients, rows_once, shuffled
+
+loss = only("loss")
+gradient = only("gradient of the network")
+both = only("loss", "gradient of the network")
+
+
+def population_std(expected):
+    size = len(expected["advantages"])
+    return expected | {"advantages": expected["advantages"] * np.sqrt(size / (size - 1))}
+
+
+# get_returns
+
+
+@points(2, question="get_returns")
+def test_unfinished_tail(student):
+    """The last episode may be unfinished: its returns end with the last row."""
+    student.expect("returns_unfinished_tail", only("returns"))
+
+
+@points(1, question="get_returns")
+def test_one_step(student):
+    """A buffer of a single step has one return, its reward."""
+    student.expect("returns_one_step", only("returns"))
+
+
+@points(1, question="get_returns")
+def test_integer_rewards(student):
+    """Integer rewards have float32 returns, not truncated, and stay in the buffer unchanged."""
+    student.expect("returns_integer_rewards", exact_dtype=True)
+
+
+@points(1, question="get_returns")
+def test_extreme_discounts(student):
+    """Discount 1 sums plainly; discount 0 leaves the rewards."""
+    student.expect("returns_undiscounted", only("returns"))
+    student.expect("returns_no_future", only("returns"))
+
+
+@points(1, question="get_returns")
+def test_many_episodes(student):
+    """Three hundred rows with random ends."""
+    student.expect("returns_long", only("returns"))
+
+
+# get_vanilla_policy_gradient_loss
+
+
+@points(1, question="get_vanilla_policy_gradient_loss")
+def test_vanilla_one_row(student):
+    """A batch of a single row works."""
+    student.expect("vanilla_one_row", both)
+
+
+@points(1, question="get_vanilla_policy_gradient_loss")
+def test_vanilla_square(student):
+    """As many rows as actions: axes must not be mixed up."""
+    student.expect("vanilla_square", both)
+
+
+@points(2, question="get_vanilla_policy_gradient_loss")
+def test_vanilla_large_value(student):
+    """The value on 64 rows of both signs of return."""
+    student.expect("vanilla_large_batch", loss)
+
+
+@points(2, question="get_vanilla_policy_gradient_loss")
+def test_vanilla_large_gradient(student):
+    """The gradient on 64 rows of both signs of return."""
+    student.expect("vanilla_large_batch", gradient)
+
+
+# collect_rollouts
+
+
+@points(2, question="collect_rollouts")
+def test_later_collection(student):
+    """Progress arguments do not change what is collected."""
+    student.expect("rollouts_later", only("observations", "old_logits", "rewards", "terminateds", "mean final reward"))
+
+
+@points(1, question="collect_rollouts")
+def test_no_step_too_many(student):
+    """As many episodes are begun, and as many steps made, as are stored."""
+    student.expect("rollouts_later", only("episodes begun", "actions that were played", "actions"))
+
+
+@points(2, question="collect_rollouts")
+def test_collects_in_the_plane(student):
+    """Rollouts of the two-dimensional grid."""
+    student.expect("rollouts_in_the_plane")
+
+
+@points(2, question="collect_rollouts")
+def test_collects_cartpole(student):
+    """Rollouts of CartPole, whose episodes differ in length."""
+    # Twenty steps of float32 physics: rounding may differ in the last digits between platforms.
+    student.expect("rollouts_of_cartpole", rtol=1e-3, atol=1e-4)
+
+
+# get_value_net_loss
+
+
+@points(1, question="get_value_net_loss")
+def test_value_loss_one_row(student):
+    """A batch of a single row works."""
+    student.expect("value_loss_one_row", both)
+
+
+@points(2, question="get_value_net_loss")
+def test_value_loss_large_value(student):
+    """The value on 64 rows."""
+    student.expect("value_loss_large_batch", loss)
+
+
+@points(2, question="get_value_net_loss")
+def test_value_loss_large_gradient(student):
+    """The gradient on 64 rows."""
+    student.expect("value_loss_large_batch", gradient)
+
+
+# get_advantages
+
+
+@points(2, question="get_advantages")
+def test_constant_advantages(student):
+    """Where nothing is better than average, all advantages are 0."""
+    student.expect("advantages_constant", only("advantages"))
+
+
+@points(1, question="get_advantages")
+def test_advantages_small_spread(student):
+    """Advantages of a thousandth are brought to scale as well."""
+    # float32 numbers near 1 that differ by a thousandth are known to a ten-thousandth of their difference.
+    student.expect("advantages_small_spread", only("advantages"), also=population_std, rtol=1e-3)
+
+
+@points(1, question="get_advantages")
+def test_advantages_large(student):
+    """The values on 200 rows."""
+    student.expect("advantages_large", only("advantages"), also=population_std)
+
+
+@points(1, question="get_advantages")
+def test_advantages_are_standardised(student):
+    """Mean 0 and standard deviation 1, one column, whatever the definition of the deviation."""
+    case = student.case("advantages_large")
+    found = student.call(case.driver, **case.inputs)["advantages"]
+    assert isinstance(found, np.ndarray), "expected a tensor of shape [200, 1]"
+    assert found.shape == (200, 1), f"expected shape [200, 1], got {list(found.shape)}"
+    # The two definitions of the deviation differ by 0.25 % at 200 rows.
+    assert abs(found.mean()) < 1e-4, f"expected mean 0, got {found.mean():.4g}"
+    assert abs(found.std() - 1) < 5e-3, f"expected standard deviation 1, got {found.std():.4g}"
+
+
+# train_policy_gradient
+
+
+@points(1, question="train_policy_gradient.without_critic")
+def test_scheduler(student):
+    """The scheduler is stepped, and each step adds its learning rate to the fourth list."""
+    case = student.case("train_with_scheduler")
+    facts = student.call(case.driver, **case.inputs)
+    steps, rates = facts["scheduler steps"], facts.get("learning rates")
+    assert steps >= 1, "the scheduler was never stepped"
+    assert isinstance(rates, list), f"expected a list of learning rates, got {rates}"
+    assert len(rates) == steps, f"expected {steps} learning rates, one for each step of the scheduler, got {rates}"
+    # Read after the step or before it: both are kept as one per step.
+    after = [0.05 * 0.9**step for step in range(1, steps + 1)]
+    before = [0.05 * 0.9**step for step in range(steps)]
+    assert np.allclose(rates, after) or np.allclose(rates, before), f"expected {after}, got {rates}"
+
+
+@points(1, question="train_policy_gradient.without_critic")
+def test_arguments_are_passed_on(student):
+    """The clip range reaches the loss, and rollout_seed reaches collect_rollouts."""
+    case = student.case("train_with_scheduler")
+    facts = student.call(case.driver, **case.inputs)
+    clips = {batch["ppo_clip"] for batch in facts["batches"]}
+    assert clips == {0.35}, f"expected ppo_clip = 0.35 in every call of the loss, got {sorted(map(str, clips))}"
+    assert facts["rollout_seed was passed on"], "rollout_seed was not passed to collect_rollouts as its seed"
+
+
+@points(2, question="train_policy_gradient.without_critic")
+def test_policy_follows_its_loss_again(student):
+    """Every minibatch of every collection updates the policy once."""
+    student.expect("train_with_scheduler", row_gradients)
+
+
+@points(1, question="train_policy_gradient.without_critic")
+def test_shortest_training(student):
+    """One rollout of one step, used three times."""
+    student.expect("train_short", only("change of the weights", "actor losses", "final rewards"))
+
+
+@points(2, question="train_policy_gradient.with_critic")
+def test_critic_weighted_zero(student):
+    """With multiplier 0 the policy is trained, and the value network does not move."""
+    student.expect("train_critic_weighted_zero", only("change of the weights"))
+
+
+@points(2, question="train_policy_gradient.with_critic")
+def test_critic_weighted_heavily(student):
+    """With multiplier 3 the value network's gradient is three times that of its loss, the policy's is unchanged."""
+    student.expect("train_critic_heavy", row_gradients)
+
+
+@points(1, question="train_policy_gradient.with_critic")
+def test_one_critic_loss_a_minibatch(student):
+    """Both lists of losses have one number a minibatch."""
+    student.expect(
+        "train_critic_heavy",
+        lambda facts: {name: len(facts[name]) for name in ("actor losses", "critic losses")},
+    )
+
+
+@points(2, question="train_policy_gradient.minibatches")
+def test_rows_of_every_collection(student):
+    """Every epoch of every collection uses each of its rows once."""
+    student.expect("train_minibatches_divide", rows_once([24, 24], epochs=4))
+
+
+@points(2, question="train_policy_gradient.minibatches")
+def test_shuffled(student):
+    """Minibatches are drawn at random, anew in every epoch."""
+    student.expect("train_minibatches_divide", shuffled([24, 24], epochs=4))
+
+
+@points(1, question="train_policy_gradient.minibatches")
+def test_minibatches_of_one(student):
+    """Minibatches of a single row keep everything aligned."""
+    student.expect("train_minibatches_of_one", aligned("action", "old_logits", "returns", "return_or_advantage"))
+
+
+# get_PPO_policy_gradient_loss
+
+
+@points(1, question="get_PPO_policy_gradient_loss")
+def test_default_clip(student):
+    """Without a clip range, 0.2 is used."""
+    student.expect("ppo_default_clip", both)
+
+
+@points(2, question="get_PPO_policy_gradient_loss")
+def test_narrow_clip(student):
+    """The clip range is the one given."""
+    student.expect("ppo_narrow_clip", both)
+
+
+@points(1, question="get_PPO_policy_gradient_loss")
+def test_ppo_one_row(student):
+    """A batch of a single row works."""
+    student.expect("ppo_one_row", both)
+
+
+@points(2, question="get_PPO_policy_gradient_loss")
+def test_nothing_left_to_push(student):
+    """When every product is clipped, the gradient is 0."""
+    student.expect("ppo_all_clipped", both)

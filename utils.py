@@ -1,0 +1,355 @@
+"""Environments, networks, rollout buffer and plots, shared by all assignments. Read it as you like; do not change it.
+
+Randomness is never hidden: an environment owns its generator, and a function that draws says from which generator it does.
+matplotlib and gymnasium are imported only by what needs them, because importing them costs as much as many rollouts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+
+class EnvInterface:
+    """What every environment here offers: `reset` starts an episode, `step` moves it on by one action.
+
+    Observations are float32 `[1, obs_dim]`, a fresh tensor each time, so they can go straight into a network and be
+    kept without a copy. Actions are int64 `[1, 1]`, as `distribution_sample` returns them.
+    """
+
+    def reset(self, seed: int | None = None) -> Tensor:
+        """Return the first observation of a new episode, float32 `[1, obs_dim]`.
+
+        seed: makes this and the following episodes reproducible; without it the environment's own generator goes on.
+        """
+        raise NotImplementedError
+
+    def step(self, action: Tensor | int) -> tuple[Tensor, bool, float]:
+        """Return (observation after the action, terminated, reward of the action). Mind the order.
+
+        action: int64 `[1, 1]`, or a plain integer.
+        terminated: True when this action ended the episode. A time limit counts as an end here, on purpose: the task is
+            finite, so nothing comes after it. (In most other settings a time limit is a *truncation*.)
+        """
+        raise NotImplementedError
+
+
+class GridWorldPointTargetEnv(EnvInterface):
+    """A point on a grid that should walk to a target point, both drawn anew in every episode.
+
+    grid_size: positions lie in `[0, grid_size]` on each axis; start and target are whole numbers below `grid_size`.
+    episode_length: steps until the episode ends. Reaching the target does not end it: the point has to stay there.
+    dimensions: 1 for a line (actions: 0 = -1, 1 = stay, 2 = +1), 2 for a plane (0 = stay, 1 = +x, 2 = -x, 3 = +y, 4 = -y).
+    set_target, set_state: a number, list or array that fixes the target or the start; it is copied, never modified.
+
+    Observation: the target, then the state, float32 `[1, 2 * dimensions]`, each mapped from `[0, grid_size]` to `[-1, 1]`.
+    Reward: minus the distance to the target after the action, divided by `grid_size`. (Seed 002.)
+    """
+
+    def __init__(
+        self,
+        grid_size: int = 10,
+        episode_length: int = 20,
+        dimensions: int = 2,
+        set_target: float | Sequence[float] | np.ndarray | None = None,
+        set_state: float | Sequence[float] | np.ndarray | None = None,
+    ) -> None:
+        if grid_size < 1 or episode_length < 1 or dimensions < 1:
+            raise ValueError(
+                "grid_size, episode_length and dimensions must be at least 1, "
+                f"not {grid_size}, {episode_length} and {dimensions}"
+            )
+        self.grid_size = grid_size
+        self.episode_length = episode_length
+        self.dimensions = dimensions
+        if dimensions == 1:
+            self._moves = [(0, -1), (0, 0), (0, +1)]
+        else:
+            self._moves = [(0, 0)] + [(axis, sign) for axis in range(dimensions) for sign in (+1, -1)]
+        self._fixed_target = self._position("set_target", set_target)
+        self._fixed_state = self._position("set_state", set_state)
+        self._generator = np.random.default_rng()
+        self._begin_episode()
+
+    @property
+    def num_actions(self) -> int:
+        """Number of actions: 3 on a line, 5 in the plane."""
+        return len(self._moves)
+
+    @property
+    def state(self) -> np.ndarray:
+        """The position now, float64 `[dimensions]` (a copy)."""
+        return np.array(self._state, dtype=np.float64)
+
+    @property
+    def target(self) -> np.ndarray:
+        """The target of this episode, float64 `[dimensions]` (a copy)."""
+        return np.array(self._target, dtype=np.float64)
+
+    def reset(self, seed: int | None = None) -> Tensor:
+        if seed is not None:
+            self._generator = np.random.default_rng(seed)
+        self._begin_episode()
+        return self._observe()
+
+    def step(self, action: Tensor | int) -> tuple[Tensor, bool, float]:
+        index = action.item() if hasattr(action, "item") else action
+        if not 0 <= index < len(self._moves) or index != int(index):
+            raise ValueError(f"action must be a whole number from 0 to {len(self._moves) - 1}, not {index}")
+        axis, move = self._moves[int(index)]
+        # Plain numbers, not arrays: for one or two coordinates they are several times faster.
+        state, size = self._state, self.grid_size
+        state[axis] = min(max(state[axis] + move, 0), size)
+        self._steps += 1
+        if len(state) == 1:
+            distance = abs(state[0] - self._target[0])
+        else:
+            distance = sum((s - t) ** 2 for s, t in zip(state, self._target, strict=True)) ** 0.5
+        # np.float64 is a float that also has .item(), .shape and the like.
+        return self._observe(), self._steps >= self.episode_length, np.float64(-distance / size)
+
+    def _begin_episode(self) -> None:
+        def draw() -> list[int]:
+            return self._generator.integers(self.grid_size, size=self.dimensions).tolist()
+
+        self._target = draw() if self._fixed_target is None else list(self._fixed_target)
+        self._state = draw() if self._fixed_state is None else list(self._fixed_state)
+        self._steps = 0
+
+    def _observe(self) -> Tensor:
+        size = self.grid_size
+        mapped = [2 * position / size - 1 for position in self._target + self._state]
+        return torch.from_numpy(np.array([mapped], dtype=np.float32))  # a third of the time of torch.tensor
+
+    def _position(self, name: str, value: Any) -> list[float] | None:
+        if value is None:
+            return None
+        position = np.array(value, dtype=np.float64).ravel()
+        if position.size == 1:
+            position = np.repeat(position, self.dimensions)
+        if position.size != self.dimensions or not ((position >= 0) & (position <= self.grid_size)).all():
+            raise ValueError(f"{name} must hold {self.dimensions} number(s) from 0 to {self.grid_size}, found {value!r}")
+        return position.tolist()
+
+
+class OpenAIGymEnv(EnvInterface):
+    """CartPole-v1 behind the same interface, its observations scaled to about `[-1, 1]`.
+
+    vis: True opens a window (needs pygame).
+    Observation: position / 2.4, velocity / 3, angle / 0.2095, angular velocity / 3, float32 `[1, 4]`; the first and third
+    divisors are where the episode fails. Actions: 0 = push left, 1 = push right. Reward: 1 a step. The limit of 500 steps
+    counts as terminated, as everywhere in this assignment. (gymnasium; seed 002 calls it a double pendulum, which it is not.)
+    """
+
+    num_actions = 2
+    _SCALE = np.array([2.4, 3.0, 0.2095, 3.0], dtype=np.float32)
+
+    def __init__(self, vis: bool = False) -> None:
+        import gymnasium
+
+        self.env = gymnasium.make("CartPole-v1", render_mode="human" if vis else None)
+
+    def reset(self, seed: int | None = None) -> Tensor:
+        observation, _ = self.env.reset(seed=None if seed is None else int(np.ravel(seed)[0]))
+        return self._observe(observation)
+
+    def step(self, action: Tensor | int) -> tuple[Tensor, bool, float]:
+        index = action.item() if hasattr(action, "item") else action
+        observation, reward, terminated, truncated, _ = self.env.step(int(index))
+        return self._observe(observation), bool(terminated or truncated), np.float64(reward)
+
+    def _observe(self, observation: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.asarray(observation, dtype=np.float32)[None] / self._SCALE)
+
+
+class SimpleReLuNetwork(nn.Module):
+    """A multilayer perceptron: float32 `[batch, input_dims]` in, float32 `[batch, output_dims]` out.
+
+    hidden_dims: the input layer leads to `hidden_dims[0]`; then every entry, the first one too, adds a Linear and a ReLU;
+        the output layer follows. So `[16]` has three linear layers: in-16, 16-16, 16-out.
+    out_logsoftmax: ends with LogSoftmax over the last axis, so that the outputs are log-probabilities (a policy).
+    fixed_init: `[w, b]` fills every weight with w and every bias with b; otherwise torch's own initialisation is kept.
+
+    All layers are in one `nn.Sequential` called `net` (state-dict keys `net.0.weight`, ...).
+    """
+
+    def __init__(
+        self,
+        input_dims: int,
+        output_dims: int,
+        out_logsoftmax: bool = False,
+        fixed_init: Sequence[float] | None = None,
+        hidden_dims: Sequence[int] = (16,),
+    ) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        width = input_dims
+        for hidden in (hidden_dims[0], *hidden_dims):
+            layers += [nn.Linear(width, hidden), nn.ReLU()]
+            width = hidden
+        layers.append(nn.Linear(width, output_dims))
+        if out_logsoftmax:
+            layers.append(nn.LogSoftmax(dim=-1))
+        self.net = nn.Sequential(*layers)
+        if fixed_init is not None:
+            weight, bias = fixed_init
+            for name, parameter in self.named_parameters():
+                nn.init.constant_(parameter, weight if name.endswith("weight") else bias)
+
+    def forward(self, observation: Tensor) -> Tensor:
+        return self.net(observation)
+
+
+class RolloutBuffer:
+    """What happened in a number of rollouts, one row per step, episodes one after another.
+
+    Fields, T rows in all. Before `finalize` they are lists of what was added; after it they are tensors:
+        observations: float32 `[T, obs_dim]`, what the policy saw *before* it chose the action
+        actions: int64 `[T, 1]`
+        old_logits: float32 `[T, num_actions]`, the policy's outputs at that moment
+        rewards: float32 `[T]`, or int64 `[T]` if only integers were added
+        terminateds: bool `[T]`, True where the action of that row ended its episode; the last episode may be unfinished
+        final_size: T (None before `finalize`)
+    """
+
+    _FIELDS = ("actions", "old_logits", "observations", "rewards", "terminateds")
+
+    def __init__(self) -> None:
+        self.actions: Any = []
+        self.old_logits: Any = []
+        self.observations: Any = []
+        self.rewards: Any = []
+        self.terminateds: Any = []
+        self.final_size: int | None = None
+
+    def add(self, action: Tensor, logits: Tensor, observation: Tensor, terminated: bool, reward: float) -> None:
+        """Append one row. Tensors carry a batch axis of 1. The tensors of a finalized buffer have no gradient: it is data."""
+        if self.final_size is not None:
+            raise RuntimeError("this buffer is finalized: nothing can be added. Make a new RolloutBuffer.")
+        self.actions.append(action)
+        self.old_logits.append(logits)
+        self.observations.append(observation)
+        self.rewards.append(reward)
+        self.terminateds.append(terminated)
+
+    def finalize(self) -> None:
+        """Turn the lists into tensors; call it once, after the last `add`. A second call raises RuntimeError."""
+        if self.final_size is not None:
+            raise RuntimeError("this buffer is finalized already: call finalize() once, after the last add()")
+        if not self.rewards:
+            raise RuntimeError("this buffer is empty: add() rows before finalize()")
+        self.load({name: getattr(self, name) for name in self._FIELDS})
+
+    def load(self, content: dict[str, Any]) -> None:
+        """Replace the content by `content`, a dictionary as `dump` returns it, and be finalized."""
+        missing = [name for name in self._FIELDS if name not in content]
+        if missing:
+            raise ValueError(f"a rollout buffer needs {', '.join(self._FIELDS)}; missing: {', '.join(missing)}")
+        rewards = _numbers(content["rewards"])
+        fields = {
+            "actions": _rows(content["actions"]),
+            "old_logits": _rows(content["old_logits"]),
+            "observations": _rows(content["observations"]),
+            "rewards": rewards.float() if rewards.is_floating_point() else rewards.long(),
+            "terminateds": _numbers(content["terminateds"]).bool(),
+        }
+        sizes = {name: len(rows) for name, rows in fields.items()}
+        if len(set(sizes.values())) != 1:
+            raise ValueError(f"every field of a rollout buffer needs the same number of rows, found {sizes}")
+        for name, rows in fields.items():
+            setattr(self, name, rows)
+        self.final_size = len(rewards)
+
+    def dump(self) -> dict[str, list]:
+        """Return the content as plain nested lists, ready for JSON; `load` takes it back."""
+        return {
+            name: rows.tolist() if isinstance(rows := getattr(self, name), Tensor) else [_plain(row) for row in rows]
+            for name in self._FIELDS
+        }
+
+
+def _rows(rows: Any) -> Tensor:
+    """Return one tensor whose first axis counts rows, from a tensor, an array, nested lists, or `[1, ...]` tensors."""
+    if isinstance(rows, list) and any(isinstance(row, (Tensor, np.ndarray)) for row in rows):
+        return torch.cat([torch.atleast_1d(torch.as_tensor(row)) for row in rows]).detach()
+    tensor = torch.as_tensor(rows).detach()
+    return tensor.float() if tensor.dtype == torch.float64 else tensor
+
+
+def _numbers(values: Any) -> Tensor:
+    """Return a 1-D tensor from a tensor, an array, or a list of numbers, each of which may be a one-element tensor."""
+    if isinstance(values, list):
+        values = [value.item() if hasattr(value, "item") else value for value in values]
+    return torch.as_tensor(values).detach().reshape(-1)
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def distribution_sample(logits: Tensor, seed: np.ndarray | list[int] | None = None) -> Tensor:
+    """Return one action per row, drawn from the policy's distribution, int64 `[1, batch]`.
+
+    logits: float32 `[batch, num_actions]`, log-probabilities or unnormalised logits.
+    seed: an integer array used as a ring: the draw is seeded with `seed[0]`, then the array is rotated by one *in place*,
+        so that the next call uses the next entry. Such a draw comes from a NumPy generator, hence is the same on every
+        platform and torch version. Without a seed, torch's global generator is used.
+    """
+    logits = logits.detach()
+    if seed is None:
+        # The Gumbel-max trick: a fourth of the time of torch.multinomial for one row.
+        return (logits - torch.empty_like(logits).exponential_().log_()).argmax(dim=-1).unsqueeze(0)
+    if len(seed) == 0:
+        raise ValueError("seed must hold at least one integer; pass None for an unseeded draw")
+    generator = np.random.default_rng(int(seed[0]))
+    first = int(seed[0])
+    seed[:-1] = seed[1:] if isinstance(seed, list) else seed[1:].copy()
+    seed[-1] = first
+    # Inverse of the cumulative distribution, in float64.
+    scores = logits.double().numpy()
+    cumulative = np.exp(scores - scores.max(axis=-1, keepdims=True)).cumsum(axis=-1)
+    uniform = generator.random((len(scores), 1)) * cumulative[:, -1:]
+    actions = (uniform >= cumulative[:, :-1]).sum(axis=-1)
+    return torch.from_numpy(actions.astype(np.int64)).unsqueeze(0)
+
+
+def get_success_rate(env: GridWorldPointTargetEnv, buffer: RolloutBuffer) -> float:
+    """Return the share of finished episodes whose last stored observation has the state on the target, from 0 to 1.
+
+    env: the environment that the buffer comes from (for its dimensions).
+    buffer: a finalized buffer with at least one finished episode.
+    """
+    last = buffer.observations[buffer.terminateds]
+    if len(last) == 0:
+        raise ValueError("no episode in this buffer is finished: collect at least one whole rollout first")
+    target, state = last[:, : env.dimensions], last[:, env.dimensions :]
+    return float((target - state).abs().amax(dim=1).lt(1e-6).float().mean())
+
+
+def show_lineworld_rollouts(env: GridWorldPointTargetEnv, buffer: RolloutBuffer) -> float:
+    """Draw every episode's distance to the target over time, and return the success rate (see `get_success_rate`).
+
+    env: a one-dimensional grid world; buffer: a finalized buffer of its rollouts. Lines that run into the middle and stay
+    there are successes. Draws into a new matplotlib figure and shows it.
+    """
+    from matplotlib import pyplot
+
+    if env.dimensions != 1:
+        raise ValueError("show_lineworld_rollouts draws one-dimensional worlds; for others use get_success_rate")
+    offsets = ((buffer.observations[:, 1] - buffer.observations[:, 0]) * env.grid_size / 2).tolist()
+    ends = [index + 1 for index, terminated in enumerate(buffer.terminateds.tolist()) if terminated]
+    _, axes = pyplot.subplots()
+    for start, end in zip([0, *ends], [*ends, len(offsets)], strict=True):
+        if start == end:
+            continue
+        success = end in ends and abs(offsets[end - 1]) < 1e-5
+        axes.plot(range(end - start), offsets[start:end], color="tab:blue" if success else "tab:red", alpha=0.3)
+    rate = get_success_rate(env, buffer)
+    axes.axhline(0, color="black", linewidth=0.8)
+    axes.set(xlabel="step", ylabel="state - target", title=f"{rate:.0%} of {len(ends)} episodes end on the target")
+    pyplot.show()
+    return rate
