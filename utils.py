@@ -58,9 +58,9 @@ class GridWorldPointTargetEnv(EnvInterface):
         set_target: float | Sequence[float] | np.ndarray | None = None,
         set_state: float | Sequence[float] | np.ndarray | None = None,
     ) -> None:
-        if grid_size < 1 or episode_length < 1 or dimensions < 1:
+        if any(size != int(size) or size < 1 for size in (grid_size, episode_length, dimensions)):
             raise ValueError(
-                "grid_size, episode_length and dimensions must be at least 1, "
+                "grid_size, episode_length and dimensions must be whole numbers from 1 on, "
                 f"not {grid_size}, {episode_length} and {dimensions}"
             )
         self.grid_size = grid_size
@@ -97,10 +97,7 @@ class GridWorldPointTargetEnv(EnvInterface):
         return self._observe()
 
     def step(self, action: Tensor | int) -> tuple[Tensor, bool, float]:
-        index = action.item() if hasattr(action, "item") else action
-        if not 0 <= index < len(self._moves) or index != int(index):
-            raise ValueError(f"action must be a whole number from 0 to {len(self._moves) - 1}, not {index}")
-        axis, move = self._moves[int(index)]
+        axis, move = self._moves[_action_index(action, len(self._moves))]
         # Plain numbers, not arrays: for one or two coordinates they are several times faster.
         state, size = self._state, self.grid_size
         state[axis] = min(max(state[axis] + move, 0), size)
@@ -158,12 +155,19 @@ class OpenAIGymEnv(EnvInterface):
         return self._observe(observation)
 
     def step(self, action: Tensor | int) -> tuple[Tensor, bool, float]:
-        index = action.item() if hasattr(action, "item") else action
-        observation, reward, terminated, truncated, _ = self.env.step(int(index))
+        observation, reward, terminated, truncated, _ = self.env.step(_action_index(action, self.num_actions))
         return self._observe(observation), bool(terminated or truncated), np.float64(reward)
 
     def _observe(self, observation: np.ndarray) -> Tensor:
         return torch.from_numpy(np.asarray(observation, dtype=np.float32)[None] / self._SCALE)
+
+
+def _action_index(action: Tensor | int, count: int) -> int:
+    """Return the action as a plain integer below `count`; raises ValueError for anything else."""
+    index = action.item() if hasattr(action, "item") else action
+    if not isinstance(index, (int, float)) or not 0 <= index < count or index != int(index):
+        raise ValueError(f"action must be a whole number from 0 to {count - 1}, not {index!r}")
+    return int(index)
 
 
 class SimpleReLuNetwork(nn.Module):
@@ -186,6 +190,8 @@ class SimpleReLuNetwork(nn.Module):
         hidden_dims: Sequence[int] = (16,),
     ) -> None:
         super().__init__()
+        if len(hidden_dims) == 0:
+            raise ValueError("hidden_dims must have at least one entry, the width of the first layer")
         layers: list[nn.Module] = []
         width = input_dims
         for hidden in (hidden_dims[0], *hidden_dims):
@@ -267,7 +273,7 @@ class RolloutBuffer:
     def dump(self) -> dict[str, list]:
         """Return the content as plain nested lists, ready for JSON; `load` takes it back."""
         return {
-            name: rows.tolist() if isinstance(rows := getattr(self, name), Tensor) else [_plain(row) for row in rows]
+            name: (_numbers if name in ("rewards", "terminateds") else _rows)(getattr(self, name)).tolist()
             for name in self._FIELDS
         }
 
@@ -287,10 +293,6 @@ def _numbers(values: Any) -> Tensor:
     return torch.as_tensor(values).detach().reshape(-1)
 
 
-def _plain(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else value
-
-
 def distribution_sample(logits: Tensor, seed: np.ndarray | list[int] | None = None) -> Tensor:
     """Return one action per row, drawn from the policy's distribution, int64 `[1, batch]`.
 
@@ -300,15 +302,12 @@ def distribution_sample(logits: Tensor, seed: np.ndarray | list[int] | None = No
         platform and torch version. Without a seed, torch's global generator is used.
     """
     logits = logits.detach()
+    if logits.ndim != 2 or logits.isnan().any():
+        raise ValueError(f"logits must be numbers of shape [batch, num_actions], found {logits}")
     if seed is None:
         # The Gumbel-max trick: a fourth of the time of torch.multinomial for one row.
         return (logits - torch.empty_like(logits).exponential_().log_()).argmax(dim=-1).unsqueeze(0)
-    if len(seed) == 0:
-        raise ValueError("seed must hold at least one integer; pass None for an unseeded draw")
-    generator = np.random.default_rng(int(seed[0]))
-    first = int(seed[0])
-    seed[:-1] = seed[1:] if isinstance(seed, list) else seed[1:].copy()
-    seed[-1] = first
+    generator = np.random.default_rng(_next_of_ring(seed))
     # Inverse of the cumulative distribution, in float64.
     scores = logits.double().numpy()
     cumulative = np.exp(scores - scores.max(axis=-1, keepdims=True)).cumsum(axis=-1)
@@ -317,17 +316,29 @@ def distribution_sample(logits: Tensor, seed: np.ndarray | list[int] | None = No
     return torch.from_numpy(actions.astype(np.int64)).unsqueeze(0)
 
 
+def _next_of_ring(ring: np.ndarray | list[int]) -> int:
+    """Return the first entry of the ring, and rotate it by one in place."""
+    if not isinstance(ring, (np.ndarray, list)) or len(ring) == 0 or int(ring[0]) != ring[0]:
+        raise ValueError(f"seed must be a NumPy array or a list of integers, or None for an unseeded draw, found {ring!r}")
+    first = int(ring[0])
+    ring[:-1] = ring[1:] if isinstance(ring, list) else ring[1:].copy()
+    ring[-1] = first
+    return first
+
+
 def get_success_rate(env: GridWorldPointTargetEnv, buffer: RolloutBuffer) -> float:
     """Return the share of finished episodes whose last stored observation has the state on the target, from 0 to 1.
 
     env: the environment that the buffer comes from (for its dimensions).
     buffer: a finalized buffer with at least one finished episode.
     """
+    if buffer.final_size is None:
+        raise ValueError("this buffer is not finalized: call finalize() first")
     last = buffer.observations[buffer.terminateds]
     if len(last) == 0:
         raise ValueError("no episode in this buffer is finished: collect at least one whole rollout first")
     target, state = last[:, : env.dimensions], last[:, env.dimensions :]
-    return float((target - state).abs().amax(dim=1).lt(1e-6).float().mean())
+    return float((target - state).abs().amax(dim=1).lt(1e-6).double().mean())
 
 
 def show_lineworld_rollouts(env: GridWorldPointTargetEnv, buffer: RolloutBuffer) -> float:

@@ -80,7 +80,7 @@ def _grade(options: argparse.Namespace) -> int:
             print(f"== {path}")
         output = options.output
         if output is not None and several:
-            output = output / f"{'_'.join(path.with_suffix('').parts[-2:])}.json"
+            output = output / f"{'_'.join(path.with_suffix('').parts).strip('/_')}.{options.format}"
         kept = output if options.format == "json" else None
         with Progress() as progress:
             report = grade(home, path, suites, changed=keeping(kept, progress.show))

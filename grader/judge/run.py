@@ -134,6 +134,8 @@ def _judge(
     arguments += ["-k", keyword] if keyword else []
     with _only_our_plugins():
         code = pytest.main([*arguments, *files], plugins=[judge])
+    if code == pytest.ExitCode.NO_TESTS_COLLECTED and keyword and not judge.errors:
+        raise UsageError(f"no check fits -k {keyword!r}; names of checks are those of the tests in {home.checks[suites[0]]}")
     if judge.errors or code not in (0, 1, 5):
         reason = "; ".join(judge.errors) or f"pytest ended with exit code {code}"
         report.note = f"the grader failed, not the submission: {reason}"

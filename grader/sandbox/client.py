@@ -33,6 +33,10 @@ class SandboxFault(Exception):
     """The sandbox itself failed: the student is not to blame."""
 
 
+class ServerGone(SandboxFault):
+    """The server vanished or fell silent: by itself, or brought down by the student's code."""
+
+
 @dataclass(frozen=True)
 class Reply:
     """What came of one call.
@@ -118,14 +122,20 @@ class Sandbox:
         submission: the staged file that is loaded first; None runs the driver without student code.
         seconds: wall-clock limit, from the start of the process.
         """
-        self.warm_up()
         request = {
             "do": "call",
             "driver": driver,
             "inputs": inputs,
             "submission": None if submission is None else str(submission),
         }
-        return self._run(request, seconds)
+        for _ in range(2):
+            self.warm_up()
+            try:
+                return self._run(request, seconds)
+            except ServerGone:
+                self.restart()
+        # Once is bad luck; the same call twice, with a new server, is what this call does.
+        return Reply("crashed", details={"message": "the process brought the sandbox down"})
 
     def restart(self) -> None:
         """Replace the server by a new one."""
@@ -182,9 +192,7 @@ class Sandbox:
 
     def _await_warm(self) -> None:
         if self._warm is None:
-            answer = self._hear(START_SECONDS)
-            if "error" in answer:
-                raise SandboxFault(f"the sandbox cannot import what it needs: {answer['error']}")
+            self._hear(START_SECONDS)
             self._warm = True
 
     def _tell(self, message: dict[str, Any], *descriptors: int) -> None:
@@ -203,11 +211,14 @@ class Sandbox:
             raise self._fault(f"the sandbox server does not answer ({error})") from error
         if not message:
             raise self._fault("the sandbox server is gone")
-        return json.loads(message)
+        answer = json.loads(message)
+        if "error" in answer:
+            raise SandboxFault(f"the sandbox cannot work: {answer['error']}")
+        return answer
 
-    def _fault(self, message: str) -> SandboxFault:
+    def _fault(self, message: str) -> ServerGone:
         log = (self._home / "server.log").read_text(errors="replace").strip()
-        return SandboxFault(f"{message}: {log[-1000:]}" if log else message)
+        return ServerGone(f"{message}: {log[-1000:]}" if log else message)
 
 
 class _Exchange:

@@ -52,11 +52,14 @@ def serve(control: socket.socket, settings: dict, limits, worker) -> None:
             reply = warm(settings["drivers"], worker)
         elif request["op"] == "fork":
             gc.freeze()  # keeps the collector from touching, hence copying, the server's pages in every worker
-            pid = os.fork()
+            try:
+                pid = os.fork()
+                reply = {"pid": pid}
+            except OSError as error:
+                pid, reply = None, {"error": f"cannot start a process: {error}"}
             if pid == 0:
                 control.close()
                 run_worker(request, *descriptors, limits, worker)
-            reply = {"pid": pid}
         else:
             reply = {"status": end(request["pid"])}
         for descriptor in descriptors:

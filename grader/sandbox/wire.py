@@ -94,6 +94,7 @@ class _Encoder:
                     raise Refused(f"{path} has the key {key!r:.80}; keys must be plain strings")
             return {key: self.node(item, f"{path}[{key!r}]", depth + 1) for key, item in value.items()}
         if kind is np.ndarray or kind is TensorArray:
+            self.weigh(value.nbytes, path)
             return {"$tensor" if kind is TensorArray else "$array": self.array(value, path)}
         if isinstance(value, np.generic) and kind.__module__ == "numpy":
             return {"$scalar": self.array(np.asarray(value), path)}
@@ -114,7 +115,6 @@ class _Encoder:
     def array(self, value: np.ndarray, path: str) -> str:
         if value.dtype.name not in DTYPES:
             raise Refused(f"{path} is an array of dtype {value.dtype}; return ordinary numbers")
-        self.weigh(value.nbytes, path)
         name = f"a{len(self.blob)}"
         self.blob[name] = np.array(value, order="C", dtype=value.dtype.newbyteorder("="), copy=True, subok=False)
         return name

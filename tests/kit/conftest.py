@@ -1,0 +1,62 @@
+"""Fixtures of the kit's own tests."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.assignment import Home
+from grader.judge.run import grade
+from grader.report.model import Report
+from grader.sandbox.client import Sandbox
+
+ROOT = Path(__file__).resolve().parents[2]
+SOLUTION = ROOT / "solutions" / "policy_gradient" / "submitted.py"
+
+
+@pytest.fixture(scope="session")
+def home() -> Home:
+    """The assignment that the kit's tests use."""
+    return Home(ROOT, "policy_gradient")
+
+
+@pytest.fixture
+def replaced(tmp_path: Path) -> Callable[..., Path]:
+    """Write the solution with the bodies of some functions replaced: `replaced(get_returns="return None")`."""
+
+    def write(prelude: str = "", **bodies: str) -> Path:
+        source = SOLUTION.read_text(encoding="utf-8")
+        for name, body in bodies.items():
+            lines = "\n".join(f"    {line}" for line in body.splitlines())
+            # Appended: the last definition of a name wins, and the signature is the solution's own.
+            (signature,) = re.findall(rf"^def {name}\(.*?\).*?:\n", source, re.DOTALL | re.MULTILINE)
+            source += f"\n\n{signature}{lines}\n"
+        path = tmp_path / "submitted.py"
+        path.write_text(prelude + source, encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def graded(home: Home) -> Callable[..., Report]:
+    """Grade one question of a submission with its visible checks: `graded(path, "get_returns")`."""
+
+    def run(path: Path, *questions: str, suites: tuple[str, ...] = ("visible",)) -> Report:
+        return grade(home, path, suites, select=questions)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """A warm sandbox with drivers made for these tests (drivers_for_tests.py)."""
+    folder = tmp_path_factory.mktemp("drivers")
+    drivers = shutil.copy(Path(__file__).with_name("drivers_for_tests.py"), folder / "drivers.py")
+    with Sandbox(Path(drivers), [ROOT], memory_mb=512) as box:
+        box.warm_up()
+        yield box

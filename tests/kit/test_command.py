@@ -1,0 +1,138 @@
+"""The command lines: exit codes, selections, and errors that say what to do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOLUTION = "solutions/policy_gradient/submitted.py"
+
+
+def run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, timeout=120)
+
+
+def test_grade_py_on_the_stub() -> None:
+    """A new student's first run: everything not started, what to begin with, nothing claimed."""
+    done = run("grade.py", "policy_gradient")
+    assert done.returncode == 0
+    assert done.stdout.count("not started") >= 11
+    assert "Start with: get_returns" in done.stdout
+    assert "0/50 points" in done.stdout
+    assert "50 more points are graded after submission" in done.stdout
+
+
+def test_questions_keyword_and_json(tmp_path: Path) -> None:
+    """One question, one pattern, and the report as a file."""
+    output = tmp_path / "report.json"
+    done = run(
+        "grade.py",
+        "policy_gradient",
+        "get_PPO_policy_gradient_loss",
+        "-k",
+        "clipped",
+        "--submission",
+        SOLUTION,
+        "--json",
+        str(output),
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(output.read_text())
+    assert [check["id"] for check in report["checks"]] == ["visible/test_clipped_value", "visible/test_clipped_gradient"]
+    assert report["points"] == 4
+    assert str(output) in done.stdout
+
+
+def test_part_of_a_question_selects_all_of_it() -> None:
+    """`train_policy_gradient` means its three parts."""
+    done = run("grade.py", "policy_gradient", "train_policy_gradient", "--submission", SOLUTION)
+    assert "14/14 points" in done.stdout
+
+
+def test_works_from_another_folder(tmp_path: Path) -> None:
+    """Nothing may depend on the current directory."""
+    done = run(str(ROOT / "grade.py"), "policy_gradient", "get_returns", "--submission", str(ROOT / SOLUTION), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "6/6" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["grade.py", "no_such"], "there are: policy_gradient"),
+        (["grade.py", "policy_gradient", "no_such"], "there is no question 'no_such'; there are: get_returns"),
+        (["grade.py", "policy_gradient", "--submission", "nowhere.py"], "there is no nowhere.py"),
+        (["grade.py", "policy_gradient", "--submission", "grader"], "expected submitted.py in grader, found"),
+        (["-m", "grader", "grade", "policy_gradient", SOLUTION, "--suite", "secret"], "there is no suite 'secret'"),
+        (["-m", "grader", "build", "no_such"], "there is no assignment 'no_such'"),
+        (["grade.py", "policy_gradient", "-k", "no_check_has_this_name"], "no check fits"),
+    ],
+)
+def test_usage_errors(arguments: list[str], words: str) -> None:
+    """Exit code 2, one line that says what was expected, found and what to do; never a traceback."""
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_misnamed_file_is_suggested(tmp_path: Path) -> None:
+    """A file with a slightly wrong name is named."""
+    (tmp_path / "submited.py").write_text("")
+    done = run("grade.py", "policy_gradient", "--submission", str(tmp_path))
+    assert done.returncode == 2
+    assert "did you mean submited.py?" in done.stderr
+
+
+def test_links_and_large_files_are_refused(tmp_path: Path) -> None:
+    """A link could make the grader read another's file; a huge one fill its memory."""
+    link = tmp_path / "submitted.py"
+    link.symlink_to(ROOT / SOLUTION)
+    assert run("grade.py", "policy_gradient", "--submission", str(link)).returncode == 2
+    link.unlink()
+    link.write_bytes(b"#" * (2 << 20))
+    done = run("grade.py", "policy_gradient", "--submission", str(link))
+    assert (done.returncode, "larger than 1 MB" in done.stderr) == (2, True)
+
+
+def test_several_submissions(tmp_path: Path) -> None:
+    """One command grades several files, each into its own report."""
+    stub = "assignments/policy_gradient/submitted.py"
+    done = run(
+        "-m",
+        "grader",
+        "grade",
+        "policy_gradient",
+        stub,
+        SOLUTION,
+        "--suite",
+        "visible",
+        "--format",
+        "json",
+        "-o",
+        str(tmp_path),
+    )
+    assert done.returncode == 0, done.stderr
+    points = {path.name: json.loads(path.read_text())["points"] for path in tmp_path.iterdir()}
+    assert sorted(points.values()) == [0, 50]
+
+
+def test_suite_error_is_the_graders_fault(tmp_path: Path) -> None:
+    """Points that do not add up: exit code 3, not final, and nothing held against the student."""
+    import shutil
+
+    for name in ("grader", "assignments", "solutions", "tests"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "kit"))
+    for name in ("utils.py", "solution.json", "grade.py"):
+        shutil.copy(ROOT / name, tmp_path)
+    toml = tmp_path / "assignments" / "policy_gradient" / "assignment.toml"
+    toml.write_text(toml.read_text().replace("{ visible = 6, hidden = 7 }", "{ visible = 9, hidden = 7 }"))
+    done = run("grade.py", "policy_gradient", "--submission", str(ROOT / SOLUTION), cwd=tmp_path)
+    assert done.returncode == 3
+    assert "assignment.toml says 9" in done.stdout
+    assert "not final" in done.stdout

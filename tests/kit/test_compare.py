@@ -1,0 +1,70 @@
+"""Comparison: equal where it should be, and the first difference named where not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grader.judge.compare import difference
+from grader.sandbox.wire import TensorArray
+
+
+def tensor(values, dtype=np.float32) -> TensorArray:
+    return np.array(values, dtype=dtype).view(TensorArray)
+
+
+@pytest.mark.parametrize(
+    ("expected", "got"),
+    [
+        (tensor([1.0, 2.0]), tensor([1.00001, 2.0])),
+        (tensor([1.0]), tensor([1.0], np.float64)),
+        (np.array([1.0]), tensor([1.0])),
+        (1.0, np.float32(1.0)),
+        (2, 2.0),
+        ({"a": [1, (2, 3)]}, {"a": [1, (2, 3)]}),
+        ([1, 2], (1, 2)),
+        (None, None),
+        (True, True),
+    ],
+)
+def test_equal(expected, got) -> None:
+    """A right answer in another precision or container is right."""
+    assert difference(expected, got) is None
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "words"),
+    [
+        (tensor([1.0, 2.0]), tensor([1.0, 2.1]), "largest difference at [1]: expected 2, got 2.1"),
+        (tensor([[1.0]]), tensor([1.0]), "expected shape [1, 1], got shape [1]"),
+        (tensor([1.0]), tensor([1], np.int64), "expected dtype float32, got int64"),
+        (tensor([True], np.bool_), tensor([1.0]), "expected dtype bool"),
+        (tensor([1.0]), np.array([1.0]), "expected a torch.Tensor"),
+        (tensor([1.0]), None, "got None"),
+        (tensor([1.0]), [1.0], "got [1]"),
+        (tensor([1.0, 2.0]), tensor([np.nan, 2.0]), "got nan"),
+        (tensor([1.0, 2.0]), tensor([np.inf, 2.0]), "got inf"),
+        (tensor(1.0), tensor(2.0), "expected 1"),
+        (1.0, "1.0", "expected 1, got '1.0'"),
+        (1.0, True, "got True"),
+        (True, 1, "got 1"),
+        (1.0, float("nan"), "got nan"),
+        ([1, 2], [1], "expected 2 entries, got 1"),
+        ({"a": 1}, {}, "'a' is missing"),
+        ({}, {"b": 1}, "'b' is not expected"),
+        ({"a": [1, 2]}, {"a": [1, 3]}, "a[1]: expected 2, got 3"),
+    ],
+)
+def test_different(expected, got, words: str) -> None:
+    """Each kind of difference is seen and named: shape before dtype before value."""
+    assert words in difference(expected, got)
+
+
+def test_exact_dtype() -> None:
+    """Only a check that asks for it tells float64 from float32."""
+    assert "expected dtype float32, got float64" in difference(tensor([1.0]), tensor([1.0], np.float64), exact_dtype=True)
+
+
+def test_broadcasting_is_not_equality() -> None:
+    """np.allclose would accept a (T, T) matrix of equal rows for a (T,) vector."""
+    assert difference(tensor([1.0, 1.0]), tensor([[1.0, 1.0], [1.0, 1.0]])) is not None

@@ -1,0 +1,84 @@
+"""The rules of the house: who may import what, and what the judge never loads."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+STUDENT_SIDE = ("utils", "submitted", "drivers", "solutions", "tests.drivers")
+FORBIDDEN = {
+    "judge": ("torch", "grader.publish", *STUDENT_SIDE),
+    "report": ("torch", "grader.publish", "grader.judge", *STUDENT_SIDE),
+    "course": ("torch", "grader.publish", *STUDENT_SIDE),
+    "sandbox": ("grader.judge", "grader.answers", "grader.report", "grader.publish", *STUDENT_SIDE),
+}
+
+
+def imports(path: Path) -> set[str]:
+    """Return every module that the file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+@pytest.mark.parametrize("part", sorted(FORBIDDEN))
+def test_parts_know_only_what_they_may(part: str) -> None:
+    """A judge that imports torch or student code, or a sandbox that can reach answers, breaks the one idea."""
+    for path in (ROOT / "grader" / part).glob("**/*.py"):
+        for name in imports(path):
+            for forbidden in FORBIDDEN[part]:
+                assert name != forbidden, f"{path.name} imports {name}"
+                assert not name.startswith(f"{forbidden}."), f"{path.name} imports {name}"
+
+
+def test_nothing_imports_publish_but_the_command_line() -> None:
+    """What is only needed to make an assignment must not be needed to grade one."""
+    for path in (ROOT / "grader").glob("**/*.py"):
+        if path.parent.name != "publish" and path.name != "__main__.py":
+            assert not any(name.startswith("grader.publish") for name in imports(path)), path
+
+
+def test_checks_import_nothing_of_the_students() -> None:
+    """A check runs in the judge: it imports the judge, NumPy and the standard library."""
+    for path in (ROOT / "tests").glob("*/test_policy_gradient.py"):
+        assert {name.partition(".")[0] for name in imports(path)} <= {"grader", "numpy"}
+
+
+def test_judge_process_never_loads_torch_or_student_code(tmp_path: Path) -> None:
+    """What the import rules say must be true of a whole run as well."""
+    script = (
+        "import sys, json; sys.path.insert(0, sys.argv[1])\n"
+        "from pathlib import Path\n"
+        "from grader.assignment import Home\n"
+        "from grader.judge.run import grade\n"
+        "home = Home(Path(sys.argv[1]), 'policy_gradient')\n"
+        "report = grade(home, home.solution, ('visible', 'hidden'), select=['get_returns', 'collect_rollouts'])\n"
+        "print(json.dumps([report.points, sorted(sys.modules)]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(ROOT)], cwd=tmp_path, capture_output=True, text=True, check=True)
+    points, modules = json.loads(done.stdout)
+    assert points == 25
+    for name in ("torch", "gymnasium", "utils", "submitted", "drivers", "matplotlib"):
+        assert name not in modules
+
+
+def test_no_absolute_paths_are_tracked() -> None:
+    """A path of one machine works on no other."""
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert tracked
+    for name in tracked:
+        if name.endswith((".py", ".toml", ".json", ".md", "Makefile")) and Path(ROOT / name).is_file():
+            text = (ROOT / name).read_text(encoding="utf-8")
+            assert "/home/" + "user" not in text, name
+            assert str(ROOT) + "/" not in text, name

@@ -1,0 +1,252 @@
+"""Every outcome of a check and of a question, each produced for real by a submission."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.assignment import Home
+from grader.judge.run import grade
+from grader.report.model import Outcome, Report
+from grader.sandbox.client import Sandbox, SandboxFault
+
+QUESTION = "get_returns"
+
+
+def outcomes(report: Report) -> set[Outcome]:
+    return {check.outcome for check in report.checks}
+
+
+def message(report: Report) -> str:
+    return report.checks[0].message
+
+
+def test_solution_gets_everything(home: Home) -> None:
+    """A check that the solution does not pass would cost every student points."""
+    report = grade(home, home.solution, ("visible", "hidden"))
+    assert [check.id for check in report.checks if check.outcome is not Outcome.PASSED] == []
+    assert (report.points, report.max_points, report.final) == (100, 100, True)
+
+
+def test_stub_gets_nothing_and_every_question_says_what_to_write(home: Home) -> None:
+    """A check that the stub passes would be worth nothing."""
+    report = grade(home, home.stub, ("visible", "hidden"))
+    assert (report.points, report.max_points, report.final) == (0, 100, True)
+    for question in report.questions:
+        assert question.outcome is Outcome.NOT_STARTED
+        assert question.task
+
+
+def test_failed_shows_case_expected_and_got(replaced, graded) -> None:
+    """A failure that does not show the difference teaches nothing."""
+    report = graded(replaced(get_returns="return torch.zeros(rollout_buffer.final_size, 1)"), QUESTION)
+    assert outcomes(report) == {Outcome.FAILED}
+    for part in ("returns_table", "discount_factor = 0.5", "expected [[1.98828]", "got      [[0]", "at [8, 0]"):
+        assert part in message(report)
+
+
+def test_shape_comes_before_value(replaced, graded) -> None:
+    """(T,) where (T, 1) is meant: the numbers look right, so the shape must be named."""
+    assert "expected shape [22, 1], got shape [22]" in message(
+        graded(replaced(get_returns="return torch.zeros(len(rollout_buffer.rewards))"), QUESTION)
+    )
+
+
+def test_partial(replaced, graded) -> None:
+    """Right on one episode, wrong across several: some checks of the question pass."""
+    body = (
+        "total, returns = 0.0, []\n"
+        "for reward in reversed(rollout_buffer.rewards.tolist()):\n"
+        "    total = reward + discount_factor * total\n"
+        "    returns.insert(0, [total])\n"
+        "return torch.tensor(returns)"
+    )
+    report = graded(replaced(get_returns=body), QUESTION)
+    assert report.questions[0].outcome is Outcome.PARTIAL
+    assert 0 < report.points < report.max_points
+
+
+def test_exception_shows_the_students_lines(replaced, graded) -> None:
+    """Without the line, an exception cannot be found."""
+    report = graded(replaced(get_returns="x = rollout_buffer.rewards\nreturn x.no_such_thing"), QUESTION)
+    assert outcomes(report) == {Outcome.FAILED}
+    assert "AttributeError" in message(report)
+    assert "return x.no_such_thing" in message(report)
+    assert "student.py" not in message(report)
+
+
+def test_blank_left_in_is_not_started(replaced, graded) -> None:
+    """A changed function that still raises the stub's error is as good as untouched."""
+    report = graded(replaced(get_returns='x = 1\nraise NotImplementedError("get_returns: write it")'), QUESTION)
+    assert report.questions[0].outcome is Outcome.NOT_STARTED
+
+
+def test_own_not_implemented_error_is_a_failure(replaced, graded) -> None:
+    """Only the stub's own words mean that nothing was written."""
+    report = graded(replaced(get_returns='raise NotImplementedError("episodes of length 1")'), QUESTION)
+    assert report.questions[0].outcome is Outcome.FAILED
+
+
+def test_unreachable_blank_below_the_answer_passes(replaced, graded) -> None:
+    """Many write their answer above the stub's raise and leave it there."""
+    body = (
+        "total, returns = 0.0, []\n"
+        "for r, end in reversed(list(zip(rollout_buffer.rewards.tolist(), rollout_buffer.terminateds.tolist()))):\n"
+        "    total = r + discount_factor * (0 if end else total)\n"
+        "    returns.insert(0, [total])\n"
+        "return torch.tensor(returns)\n"
+        'raise NotImplementedError("get_returns: write it")'
+    )
+    assert outcomes(graded(replaced(get_returns=body), QUESTION)) == {Outcome.PASSED}
+
+
+def test_syntax_error(tmp_path: Path, graded) -> None:
+    """A typo fails everything, with its line."""
+    (tmp_path / "submitted.py").write_text("import torch\n\ndef get_returns(:\n    pass\n")
+    report = graded(tmp_path)
+    assert outcomes(report) == {Outcome.FAILED}
+    assert "not valid Python" in message(report)
+    assert "line 3" in message(report)
+
+
+def test_import_error(replaced, graded) -> None:
+    """A library that is not there fails everything, with its name."""
+    report = graded(replaced(prelude="import no_such_library\n"))
+    assert outcomes(report) == {Outcome.FAILED}
+    assert "no_such_library" in message(report)
+
+
+def test_missing_function_names_the_closest(tmp_path: Path, graded) -> None:
+    """A renamed function must be named, not told by an AttributeError of the grader's."""
+    (tmp_path / "submitted.py").write_text("def get_retuns(rollout_buffer, discount_factor=0.95):\n    return 1\n")
+    report = graded(tmp_path, QUESTION)
+    assert outcomes(report) == {Outcome.FAILED}
+    assert "no 'get_returns'" in message(report)
+    assert "'get_retuns'" in message(report)
+
+
+def test_endless_loop(home: Home, replaced, graded) -> None:
+    """An endless loop fails its own question and no other."""
+    report = graded(replaced(get_returns="while True: pass"), QUESTION, "get_value_net_loss")
+    by_question = {question.id: question.outcome for question in report.questions}
+    assert by_question == {QUESTION: Outcome.TIMEOUT, "get_value_net_loss": Outcome.PASSED}
+    assert "seconds" in message(report)
+
+
+def test_endless_loop_at_import(replaced, graded) -> None:
+    """A file that never finishes loading is stopped once, not once a check."""
+    report = graded(replaced(prelude="import time\nprint('hello')\ntime.sleep(1000)\n"))
+    assert outcomes(report) == {Outcome.TIMEOUT}
+    assert "hello" in report.checks[0].printed
+    assert report.seconds < 20
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome", "words"),
+    [
+        ("return torch.zeros(10**10)", Outcome.MEMORY, "out of memory"),
+        ("import ctypes\nctypes.string_at(0)", Outcome.CRASHED, "SIGSEGV"),
+        ("import os\nos._exit(0)", Outcome.CRASHED, "exit status 0"),
+        ("import sys\nsys.exit(0)", Outcome.FAILED, "SystemExit"),
+        ("return (i for i in range(3))", Outcome.FAILED, "generator"),
+        ("x = []\nx.append(x)\nreturn x", Outcome.FAILED, "contains itself"),
+        ("return None", Outcome.FAILED, "got None"),
+        ("return torch.full((rollout_buffer.final_size, 1), float('nan'))", Outcome.FAILED, "nan"),
+        ("return torch.full((rollout_buffer.final_size, 1), float('inf'))", Outcome.FAILED, "inf"),
+        ("return torch.zeros(rollout_buffer.final_size, 1).numpy()", Outcome.FAILED, "expected a torch.Tensor"),
+        ("return torch.zeros(rollout_buffer.final_size, 1, dtype=torch.int64)", Outcome.FAILED, "expected dtype float32"),
+        ("return torch.zeros(10**7, 1)", Outcome.FAILED, "got shape [10000000, 1]"),
+    ],
+)
+def test_strange_ends(replaced, graded, body: str, outcome: Outcome, words: str) -> None:
+    """Each strange way to end fails closed, and says what happened."""
+    report = graded(replaced(get_returns=body), QUESTION)
+    assert outcomes(report) == {outcome}
+    assert words in message(report)
+    assert report.points == 0
+    assert report.final
+
+
+def test_prints_stand_beside_the_failed_check(replaced, graded) -> None:
+    """What the student printed is feedback to them; control characters in it are spelt out."""
+    body = "print('my \\x1b[31mnote')\nfor i in range(10**5): print(i)\nreturn None"
+    printed = graded(replaced(get_returns=body), QUESTION).checks[0].printed
+    assert printed.startswith("my \\x1b[31mnote\n0\n1\n")
+    assert printed.endswith("99999\n")
+    assert len(printed) < 5000
+
+
+def test_not_run_until_what_it_needs_passes(replaced, graded) -> None:
+    """A learning check on top of a broken function would only say what is known already."""
+    report = graded(replaced(get_returns="return None"), "learning_ppo")
+    learning = report.questions[-1]
+    assert (learning.id, learning.outcome) == ("learning_ppo", Outcome.NOT_RUN)
+    assert "first get_returns must pass" in report.checks[-1].message
+
+
+def test_budget_ends(home: Home, replaced, tmp_path: Path) -> None:
+    """When the time for the whole run is used up, the rest is not run, and says so."""
+    limits = home.assignment.limits.model_copy(update={"budget": 2.5, "seconds": 2.0})
+    short = Home(home.root, "policy_gradient")
+    short.assignment = home.assignment.model_copy(update={"limits": limits})
+    report = grade(short, replaced(get_returns="while True: pass"))
+    assert {Outcome.TIMEOUT, Outcome.NOT_RUN} <= outcomes(report)
+    assert any("used up" in check.message for check in report.checks)
+    assert report.final
+
+
+def test_grader_error_is_retried_then_told(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault of the grader costs the student nothing: retried once, then the report is not final."""
+    calls = []
+
+    def broken(self, *arguments, **options):
+        calls.append(arguments)
+        raise SandboxFault("the server is gone")
+
+    monkeypatch.setattr(Sandbox, "call", broken)
+    report = grade(home, home.solution, select=["get_value_net_loss"])
+    assert outcomes(report) == {Outcome.GRADER_ERROR}
+    assert len(calls) == 2 * len(report.checks)
+    assert not report.final
+
+
+def test_killed_server_is_replaced(home: Home, replaced, graded) -> None:
+    """A submission that kills the server fails its own checks, and the report is final."""
+    body = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nimport time\ntime.sleep(1)"
+    report = graded(replaced(get_returns=body), QUESTION, "get_value_net_loss")
+    by_question = {question.id: question.outcome for question in report.questions}
+    assert by_question == {QUESTION: Outcome.CRASHED, "get_value_net_loss": Outcome.PASSED}
+    assert report.final
+
+
+def test_a_question_stands_alone(replaced, graded) -> None:
+    """A wrong function costs the points of its own question and of no other but the learning ones."""
+    wrong = {
+        "get_returns": "return None",
+        "get_vanilla_policy_gradient_loss": "return None",
+        "collect_rollouts": "return None",
+        "get_value_net_loss": "return None",
+        "get_advantages": "return None",
+        "get_PPO_policy_gradient_loss": "return None",
+    }
+    for name, body in wrong.items():
+        report = graded(replaced(**{name: body}))
+        lost = {question.id for question in report.questions if question.outcome is not Outcome.PASSED}
+        assert name in lost
+        assert all(question == name or question.startswith("learning") for question in lost), lost
+
+
+def test_same_report_every_time(home: Home, graded, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Apart from times, a report depends on the submission alone; not on threads of the environment either."""
+
+    def content() -> str:
+        report = grade(home, home.solution, ("visible", "hidden"))
+        for part in (report, *report.questions, *report.checks):
+            part.seconds = 0.0
+        return report.model_dump_json()
+
+    first = content()
+    assert content() == first
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    assert content() == first

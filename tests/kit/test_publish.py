@@ -1,0 +1,123 @@
+"""What is made from solutions/: the stub and the answers; and that staleness is seen."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from pathlib import Path
+
+import pytest
+
+from grader import answers
+from grader.assignment import Home, UsageError
+from grader.publish.build import build, load_recipes
+from grader.publish.stub import make_stub
+from grader.publish.verify import verify
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the kit's assignments, to be broken."""
+    for name in ("assignments", "solutions", "tests"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "kit"))
+    for name in ("utils.py", "solution.json"):
+        shutil.copy(ROOT / name, tmp_path)
+    return tmp_path
+
+
+def test_stub_contains_no_solution_and_is_python(home: Home) -> None:
+    """A line of the solution in the stub would be a gift; a stub that does not parse a bad start."""
+    stub = home.stub.read_text(encoding="utf-8")
+    ast.parse(stub)
+    assert "SOLUTION" not in stub
+    for line in ("gather(1, action)", "torch.randperm", "mse_loss", "future_return", "loss.backward()", ".clamp("):
+        assert line in (home.solution / "submitted.py").read_text(encoding="utf-8")
+        assert line not in stub
+
+
+def test_every_blank_names_its_question(home: Home) -> None:
+    """The stub's errors say which question they belong to and what to return."""
+    stub = home.stub.read_text(encoding="utf-8")
+    for question in home.assignment.questions:
+        if not question.needs and question.id != "train_policy_gradient.with_critic":
+            assert f'"{question.id}: {question.task[:20]}' in stub
+    assert stub.count("raise NotImplementedError") == stub.count("# YOUR CODE HERE") == 8
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("# BEGIN SOLUTION get_returns\n", "not closed"),
+        ("# END SOLUTION\n", "did not begin"),
+        ("# BEGIN SOLUTION nothing\n# END SOLUTION\n", "no question 'nothing'"),
+        ("# BEGIN SOLUTION get_returns\n# BEGIN SOLUTION get_returns\n", "inside another"),
+    ],
+)
+def test_broken_markers_are_told(home: Home, source: str, words: str) -> None:
+    """A marker that is forgotten would publish the solution, or cut too much."""
+    with pytest.raises(UsageError, match=words):
+        make_stub(source, home.assignment)
+
+
+def test_build_is_up_to_date(home: Home) -> None:
+    """What is committed is what the solutions make."""
+    assert build(ROOT, "policy_gradient", check=True) == []
+
+
+def test_stale_files_are_seen_and_repaired(copy: Path) -> None:
+    """A changed solution with old answers would grade against the past."""
+    solution = copy / "solutions" / "policy_gradient" / "submitted.py"
+    solution.write_text(solution.read_text().replace("def get_returns(", "def get_returns(  # changed\n    "))
+    answers_file = copy / "solution.json"
+    answers_file.write_text(answers_file.read_text().replace("1.9882812", "1.5", 1))
+    stale = build(copy, "policy_gradient", check=True)
+    assert copy / "assignments" / "policy_gradient" / "submitted.py" in stale
+    assert answers_file in stale
+    build(copy, "policy_gradient")
+    assert build(copy, "policy_gradient", check=True) == []
+
+
+def test_new_seed_makes_new_hidden_cases_only(copy: Path) -> None:
+    """A new semester gets new hidden numbers, and the students' file stays."""
+    visible = (copy / "solution.json").read_text()
+    hidden = answers.read(copy / "tests" / "hidden" / "solution.json", "policy_gradient")
+    assert build(copy, "policy_gradient", seed=77) == [copy / "tests" / "hidden" / "solution.json"]
+    assert (copy / "solution.json").read_text() == visible
+    renewed = answers.read(copy / "tests" / "hidden" / "solution.json", "policy_gradient")
+    name = "vanilla_large_batch"
+    assert not (renewed.cases[name].inputs["observation"] == hidden.cases[name].inputs["observation"]).any()
+    assert renewed.seed == 77
+    faults = [line for line, fault in verify(copy, "policy_gradient") if fault]
+    assert faults == []
+
+
+def test_verify_sees_a_wrong_solution_and_wrong_points(copy: Path) -> None:
+    """The proof fails when the solution loses points, or the points do not add up."""
+    solution = copy / "solutions" / "policy_gradient" / "submitted.py"
+    solution.write_text(solution.read_text().replace("-(log_prob * return_or_advantage)", "(log_prob * return_or_advantage)"))
+    faults = [line for line, fault in verify(copy, "policy_gradient") if fault]
+    assert any("stale" in line for line in faults)
+    assert any("test_vanilla_value" in line for line in faults)
+
+    toml = copy / "assignments" / "policy_gradient" / "assignment.toml"
+    toml.write_text(toml.read_text().replace("{ visible = 6, hidden = 7 }", "{ visible = 6, hidden = 8 }"))
+    faults = [line for line, fault in verify(copy, "policy_gradient") if fault]
+    assert any("collect_rollouts: the hidden checks are worth 7 points, assignment.toml says 8" in line for line in faults)
+
+
+def test_cases_depend_on_seed_and_name_alone(home: Home) -> None:
+    """A case added in the middle must not change the others."""
+    recipes = {recipe.name: recipe for recipe in load_recipes(home)}
+    alone = recipes["vanilla_batch"].cook(5).inputs["observation"]
+    assert (alone == recipes["vanilla_batch"].cook(5).inputs["observation"]).all()
+    assert not (alone == recipes["vanilla_batch"].cook(6).inputs["observation"]).any()
+
+
+def test_every_case_is_used_by_a_check(home: Home) -> None:
+    """A case that no check looks at costs time and proves nothing."""
+    for suite, path in home.checks.items():
+        text = path.read_text(encoding="utf-8")
+        for name in answers.read(home.answers[suite], "policy_gradient").cases:
+            assert f'"{name}"' in text, f"{name} is not used in {path.name}"

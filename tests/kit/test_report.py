@@ -1,0 +1,179 @@
+"""The report: always there, always valid, honest about what is hidden, and fit to be shown."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from grader.assignment import Home
+from grader.judge.run import grade
+from grader.report import model, terminal
+from grader.report.model import CheckResult, Outcome, Report
+from grader.report.text import clean
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_valid_from_before_the_first_check_to_the_last(home: Home, replaced) -> None:
+    """Whoever looks at any moment sees every declared check, and points only for what has passed by then."""
+    seen: list[Report] = []
+    path = replaced(get_returns="return None")
+    final = grade(
+        home, path, select=["get_returns", "get_value_net_loss"], changed=lambda r: seen.append(r.model_copy(deep=True))
+    )
+    assert [check.outcome for check in seen[0].checks] == [Outcome.NOT_RUN] * len(final.checks)
+    assert not seen[0].final
+    assert seen[-1].final
+    totals = [report.points for report in seen]
+    assert totals == sorted(totals)
+    for report in seen:
+        assert len(report.checks) == len(final.checks)
+        assert report.points == sum(check.points for check in report.checks)
+
+
+def test_survives_kill_9_of_the_judge(tmp_path: Path, replaced) -> None:
+    """A judge killed at any moment leaves a valid report that claims nothing unearned, and no process behind."""
+    submission = replaced(get_value_net_loss="import time\ntime.sleep(0.4)")
+    output = tmp_path / "report.json"
+    earned = None
+    for delay in [None, *(random.Random(1).uniform(0.0, 2.5) for _ in range(6))]:
+        output.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "grader", "grade", "policy_gradient", str(submission), "--suite", "visible"]
+        judge = subprocess.Popen([*command, "--format", "json", "-o", str(output)], cwd=ROOT, stdout=subprocess.DEVNULL)
+        if delay is None:
+            assert judge.wait(120) == 0
+            earned = json.loads(output.read_text())["points"]
+            continue
+        until = time.monotonic() + 60
+        while not output.exists() and time.monotonic() < until:
+            time.sleep(0.005)
+        time.sleep(delay)
+        judge.send_signal(signal.SIGKILL)
+        judge.wait()
+        report = Report.model_validate_json(output.read_text())
+        assert report.points <= earned
+        assert len(report.checks) > 30
+    time.sleep(0.5)
+    left = subprocess.run(["pgrep", "-f", str(ROOT / "grader" / "sandbox" / "server.py")], capture_output=True, text=True)
+    assert left.stdout == ""
+
+
+def test_a_full_disk_or_a_fault_keeps_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report that cannot be written whole must leave the one before."""
+    path = tmp_path / "report.json"
+    model.write(path, "old")
+
+    def fails(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(model.os, "fsync", fails)
+    with pytest.raises(OSError, match="No space left"):
+        model.write(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_student_sees_nothing_of_hidden_checks_but_title_and_points(home: Home, replaced) -> None:
+    """Inputs, values and prints of hidden checks must not reach a student's copy."""
+    path = replaced(get_returns="print('secret', rollout_buffer.rewards)\nreturn None")
+    report = grade(home, path, ("hidden",), select=["get_returns"])
+    full, redacted = report.model_dump_json(), report.for_student().model_dump_json()
+    assert "returns_unfinished_tail" in full
+    assert "secret" in full
+    for word in ("returns_unfinished_tail", "secret", "expected"):
+        assert word not in redacted
+    assert [check.points for check in report.for_student().checks] == [check.points for check in report.checks]
+
+
+def example(**changes) -> Report:
+    checks = [
+        CheckResult(id="visible/a", question="q", suite="visible", title="A holds.", max_points=2, points=2, outcome="passed"),
+        CheckResult(
+            id="visible/b",
+            question="q",
+            suite="visible",
+            title="B holds.",
+            max_points=3,
+            outcome="failed",
+            message="got 1",
+            printed="hi",
+        ),
+    ]
+    questions = [
+        model.QuestionResult(id="q", title="Q", task="write it", outcome="partial", points=2, max_points=5, seconds=0.1)
+    ]
+    fields = {
+        "assignment": "a",
+        "title": "T",
+        "suite_version": "1",
+        "suites": ("visible",),
+        "isolation": "process",
+        "isolation_layers": (),
+        "final": True,
+        "points": 2,
+        "max_points": 5,
+        "points_elsewhere": 5,
+        "checks": checks,
+        "questions": questions,
+    }
+    return Report(**(fields | changes))
+
+
+def test_plain_text_says_what_matters() -> None:
+    """Outcome, points, first difference, prints, what to fix first, and that more is graded elsewhere."""
+    text = terminal.plain(example())
+    for part in ("q", "2/5", "partial", "B holds.", "got 1", "| hi", "Fix first: q", "2/5 points", "5 more points"):
+        assert part in text
+    assert "all passed" not in text.lower()
+
+
+def test_not_final_is_said() -> None:
+    """A report with a fault of the grader asks for a rerun."""
+    assert "not final" in terminal.plain(example(final=False))
+
+
+def test_no_colour_in_a_pipe() -> None:
+    """Escape sequences in a file or pipe are noise."""
+    stream = io.StringIO()
+    terminal.render(example(), stream)
+    assert "\x1b" not in stream.getvalue()
+
+
+def test_an_encoding_without_marks_does_not_crash() -> None:
+    """A console that cannot show a check mark still shows the report."""
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii")
+    terminal.render(example(), stream)
+    assert b"2/5" in raw.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\x1b[2Jb", "a\\x1b[2Jb"),
+        ("progress 1/9\rprogress 9/9\ndone", "progress 9/9\ndone"),
+        ("windows\r\nlines\r\n", "windows\nlines\n"),
+        ("\u202eevil\u200b", "\\u202eevil\\u200b"),
+        ("null\x00byte", "null\\x00byte"),
+        ("lone \ud800", "lone \\ud800"),
+        ("ä γ 漢 ✓\t|", "ä γ 漢 ✓\t|"),
+    ],
+)
+def test_clean(text: str, shown: str) -> None:
+    """Control characters in a student's text could rewrite the terminal, or forge a line of the report."""
+    assert clean(text) == shown
+
+
+def test_clean_is_bounded() -> None:
+    """A million characters are cut in the middle."""
+    text = clean("a" * 10**6 + "end")
+    assert len(text) < 5000
+    assert text.endswith("end")

@@ -1,0 +1,241 @@
+"""The sandbox: every way a call can end, and that nothing outlives it."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grader.sandbox.client import Reply, Sandbox
+from grader.sandbox.wire import TensorArray
+
+
+@pytest.fixture
+def answer(sandbox: Sandbox, tmp_path: Path):
+    """Call `function`, given by its body, in a submission made for it."""
+
+    def call(body: str, before: str = "", seconds: float = 5.0) -> Reply:
+        path = tmp_path / "submitted.py"
+        lines = "\n".join(f"    {line}" for line in body.splitlines())
+        path.write_text(f"{before}\n\ndef function():\n{lines}\n", encoding="utf-8")
+        return sandbox.call("run", {}, path, seconds)
+
+    return call
+
+
+def test_plain_data_crosses_unchanged(sandbox: Sandbox) -> None:
+    """A value that changes on the way would be graded wrongly."""
+    facts = sandbox.call("kinds", {}).facts
+    assert isinstance(facts["tensor"], TensorArray)
+    assert facts["tensor"].tolist() == [[0, 3], [1, 4], [2, 5]]
+    assert facts["scalar tensor"].shape == ()
+    assert facts["array"].dtype == bool
+    assert facts["number"] == np.float32(0.1)
+    assert math.isnan(facts["infinite"][0])
+    assert facts["infinite"][1:] == [math.inf, -math.inf]
+    assert facts["tuple"] == (1, None, "ä")
+    assert facts["empty"].shape == (0, 3)
+    assert np.isnan(facts["nan"]).tolist() == [True, False]
+
+
+def test_requests_cross_unchanged(sandbox: Sandbox) -> None:
+    """Inputs with arrays of any shape reach the driver as they are stored."""
+    value = {"a": np.arange(6, dtype=np.int64).reshape(2, 3), "b": [1.5, "x", (None, True)], "c": np.zeros((0, 2))}
+    facts = sandbox.call("echo", {"value": value}).facts
+    assert facts["a"].tolist() == value["a"].tolist()
+    assert facts["b"] == value["b"]
+    assert facts["c"].shape == (0, 2)
+
+
+def test_exception_tells_only_the_students_frames(answer) -> None:
+    """Frames of the grader would confuse, and their paths are nobody's business."""
+    reply = answer("return helper(0)", before="def helper(x):\n    return 1 / x")
+    assert reply.status == "raised"
+    assert reply.details["type"] == "ZeroDivisionError"
+    assert [frame["function"] for frame in reply.details["frames"]] == ["function", "helper"]
+    assert reply.details["frames"][-1]["text"] == "return 1 / x"
+
+
+def test_endless_loop_is_stopped(answer) -> None:
+    """A loop that never ends, in Python or in C, must not hold up the grader."""
+    for body in ("while True: pass", "import itertools\nreturn sum(itertools.repeat(1))"):
+        began = time.monotonic()
+        assert answer(body, seconds=0.5).status == "timeout"
+        assert time.monotonic() - began < 2.0
+
+
+def test_prints_before_a_timeout_are_kept(answer) -> None:
+    """What was printed is often the only trace of where the loop is."""
+    assert "step 3" in answer("for i in range(4): print('step', i)\nwhile True: pass", seconds=0.5).output
+
+
+def test_ignored_signals_and_swallowed_exceptions_do_not_help(answer) -> None:
+    """A limit inside the process could be caught there."""
+    body = (
+        "import signal\n"
+        "for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM): signal.signal(number, signal.SIG_IGN)\n"
+        "while True:\n    try:\n        while True: pass\n    except BaseException: pass"
+    )
+    assert answer(body, seconds=0.5).status == "timeout"
+
+
+def test_memory_limit(answer) -> None:
+    """An allocation beyond the limit is told as such, by torch and by Python."""
+    assert answer("import torch\nreturn torch.zeros(10**9)").status == "memory"
+    assert answer("return [0] * 10**9").status == "memory"
+
+
+def test_crashes(answer) -> None:
+    """A process that ends without an answer fails its call, whatever its exit status."""
+    assert "SIGSEGV" in answer("import ctypes\nctypes.string_at(0)").details["message"]
+    assert answer("import os\nos._exit(0)").status == "crashed"
+    assert answer("import os\nos.abort()").status == "crashed"
+
+
+def test_leaving_by_exception_is_an_answer(answer) -> None:
+    """sys.exit() must neither end the grader nor count as success."""
+    for body, name in (("raise SystemExit(0)", "SystemExit"), ("raise KeyboardInterrupt", "KeyboardInterrupt")):
+        reply = answer(body)
+        assert (reply.status, reply.details["type"]) == ("raised", name)
+
+
+def test_a_million_lines(answer) -> None:
+    """Much output costs nothing but time; its beginning and its end are kept."""
+    reply = answer("for i in range(10**6): print('line', i)\nreturn 1", seconds=30.0)
+    assert reply.status == "ok"
+    assert reply.output.startswith("line 0\n")
+    assert reply.output.endswith("line 999999\n")
+    assert len(reply.output) < 40_000
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        ("return (x for x in [])", "generator"),
+        ("return lambda: 1", "function"),
+        ("a = []\na.append(a)\nreturn a", "contains itself"),
+        ("a = {}\na['x'] = a\nreturn a", "contains itself"),
+        ("return list(range(10**6))", "parts"),
+        ("import torch\nreturn torch.zeros(30 * 10**6)", "too large"),
+        ("return 'x' * 10**6", "string"),
+        ("return 1 << 300", "255 bits"),
+        ("import torch\nreturn torch.zeros(2, dtype=torch.complex64)", "complex64"),
+        ("import torch\nreturn torch.zeros(2, device='meta')", "meta"),
+        ("import torch\nreturn torch.eye(2).to_sparse()", "sparse"),
+        ("import numpy\nreturn numpy.array([object()])", "dtype object"),
+        ("return {1: 2}", "keys"),
+        ("class T(float): pass\nreturn T(1)", "T"),
+        ("import torch\nclass T(torch.Tensor): pass\nreturn torch.zeros(2).as_subclass(T)", "T"),
+    ],
+)
+def test_what_cannot_cross_is_refused_by_name(answer, body: str, word: str) -> None:
+    """A strange value is a failure of its call alone, with a line that says what to return."""
+    reply = answer(body)
+    assert reply.status == "refused"
+    assert word in reply.details["message"]
+
+
+def test_an_object_that_pretends_is_refused(answer) -> None:
+    """Only exact types cross: an object that equals everything never reaches a comparison."""
+    reply = answer("return Evil()", before="class Evil:\n    def __eq__(self, other): return True\n    __hash__ = None")
+    assert reply.status == "refused"
+
+
+def test_what_is_written_to_the_wire_fails_the_call(answer) -> None:
+    """Neither a forged answer before the real one nor rubbish is believed."""
+    rubbish = answer("import os\nos.write(3, b'x' * 100)\nreturn 1")
+    assert rubbish.status == "protocol"
+    closed = answer("import os\nos.close(3)\nreturn 1")
+    assert closed.status == "crashed"
+    forged = (
+        "import os\nfrom grader.sandbox import wire\n"
+        "os.write(3, wire.encode({'status': 'ok', 'facts': 1}) * 2)\nwhile True: pass"
+    )
+    assert answer(forged, seconds=2.0).status == "protocol"
+
+
+def test_no_process_outlives_the_call(answer, tmp_path: Path) -> None:
+    """A process that forked twice and left its session could change what later calls see."""
+    mark = tmp_path / "alive"
+    body = (
+        "import os, time\n"
+        "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n"
+        f"        while True:\n            open({str(mark)!r}, 'a').write('x')\n            time.sleep(0.01)\n    os._exit(0)\n"
+        "time.sleep(0.2)\nreturn 1"
+    )
+    assert answer(body).status == "ok"
+    size = mark.stat().st_size
+    assert size > 0
+    time.sleep(0.2)
+    assert mark.stat().st_size == size
+
+
+def test_calls_do_not_see_each_other(answer) -> None:
+    """A memo kept in a module from one check to the next would let order decide."""
+    body = "import math\nseen = getattr(math, 'seen', 0)\nmath.seen = seen + 1\nreturn seen"
+    assert [answer(body).facts for _ in range(2)] == [0, 0]
+
+
+def test_scratch_folder_is_empty_writable_and_removed(answer) -> None:
+    """An honest submission may write files where it stands; they are gone afterwards."""
+    body = "import os\nopen('note', 'w').write('x')\nreturn [os.getcwd(), os.listdir()]"
+    reply = answer(body)
+    folder, content = reply.facts
+    assert content == ["note"]
+    assert not os.path.exists(folder)
+
+
+def test_environment_is_clean_and_single_threaded(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Secrets in the environment are not the student's, and threads make results differ."""
+    monkeypatch.setenv("SECRET_TOKEN", "x")
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    with Sandbox(sandbox.drivers, sandbox.folders) as fresh:
+        facts = fresh.call("environment", {}).facts
+    assert "SECRET_TOKEN" not in facts["variables"]
+    assert facts["threads"] == 1
+
+
+def test_generators_start_in_the_same_state(sandbox: Sandbox) -> None:
+    """A submission that forgets to seed is graded the same every time."""
+    first, second = (sandbox.call("draw", {}).facts for _ in range(2))
+    assert first["torch"].tolist() == second["torch"].tolist()
+    assert first["numpy"].tolist() == second["numpy"].tolist()
+
+
+def test_source_that_is_not_python(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Null bytes, broken encodings and deep nesting are a clear failure; what Python accepts runs."""
+    path = tmp_path / "submitted.py"
+
+    def outcome(source: bytes) -> tuple[str, str]:
+        path.write_bytes(source)
+        looked = sandbox.inspect(path)
+        return looked.status, sandbox.load(path).status
+
+    good = b"def function():\n    return 1\n"
+    assert outcome(b"\xef\xbb\xbf" + good) == ("ok", "ok")
+    assert outcome(good.replace(b"\n", b"\r\n")) == ("ok", "ok")
+    assert outcome(b"# coding: latin-1\nx = '\xe4'\n") == ("ok", "ok")
+    assert outcome(b"def f(:\n") == ("syntax", "syntax")
+    assert outcome(b"x = 1\x00\n")[0] == "syntax"
+    assert outcome(b"x = '\xff\xfe'\n")[0] == "syntax"
+    deep = outcome(b"x = " + b"(" * 5000 + b")" * 5000)
+    assert "ok" not in deep
+
+
+def test_memory_of_the_server_does_not_grow(sandbox: Sandbox) -> None:
+    """A class of three hundred is graded by one server."""
+
+    def resident() -> int:
+        return int(Path(f"/proc/{sandbox._server.pid}/statm").read_text().split()[1])
+
+    for _ in range(20):
+        sandbox.call("echo", {"value": 1})
+    before = resident()
+    for _ in range(100):
+        sandbox.call("echo", {"value": np.zeros(1000)})
+    assert resident() - before < 256  # pages: 1 MB
+    assert len(os.listdir(f"/proc/{sandbox._server.pid}/fd")) < 10
