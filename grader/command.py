@@ -33,17 +33,29 @@ def student(arguments: Sequence[str] | None = None) -> int:
 
 
 def guarded(action: Callable[[], int]) -> int:
-    """Return the action's exit code; a usage error is printed in one line."""
-    from grader.assignment import UsageError
-
+    """Return the action's exit code; a usage error, or a library that is not installed, is told in one line."""
+    try:
+        from grader.assignment import UsageError
+    except ModuleNotFoundError as error:
+        return _lacks(error)
     try:
         return action()
+    except ModuleNotFoundError as error:
+        return _lacks(error)
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         return USAGE
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return USAGE
+
+
+def _lacks(error: ModuleNotFoundError) -> int:
+    how = "run `make setup`, then use .venv/bin/python"
+    if (ROOT / "requirements.txt").is_file():
+        how = "run `pip install -r requirements.txt` with this Python"
+    print(f"error: {sys.executable} has no module {error.name!r}; {how}", file=sys.stderr)
+    return USAGE
 
 
 def _grade_student(options: argparse.Namespace, name: str | None) -> int:

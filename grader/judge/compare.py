@@ -10,6 +10,7 @@ import numpy as np
 from grader.sandbox.wire import TensorArray
 
 SHOWN_NUMBERS = 24
+SHOWN_INPUTS = 14
 KINDS = {"f": "floating-point", "i": "integer", "u": "integer", "b": "boolean"}
 
 
@@ -95,16 +96,18 @@ def number(value: Any) -> str:
     return f"{float(value):.6g}"
 
 
-def show(value: Any) -> str:
-    """Return a value in one line: small arrays whole, large ones by their shape and their first numbers."""
+def show(value: Any, limit: int = SHOWN_NUMBERS) -> str:
+    """Return a value in one line: arrays of at most `limit` numbers whole, larger ones by shape and first numbers."""
     if isinstance(value, np.ndarray):
-        if value.size > SHOWN_NUMBERS:
+        if value.size > limit:
             first = ", ".join(number(item) for item in value.ravel()[:6])
             return f"{value.dtype}{list(value.shape)} [{first}, ...]"
         return _nested(value)
     if isinstance(value, (list, tuple)):
-        items = ", ".join(show(item) for item in value[:SHOWN_NUMBERS])
-        return f"[{items}{', ...' if len(value) > SHOWN_NUMBERS else ''}]"
+        if value and all(isinstance(item, np.ndarray) for item in value) and sum(item.size for item in value) > limit:
+            return f"{len(value)} arrays of shapes {', '.join(str(list(item.shape)) for item in value[:limit])}"
+        items = ", ".join(show(item, limit) for item in value[:limit])
+        return f"[{items}{', ...' if len(value) > limit else ''}]"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {show(item)}" for key, item in list(value.items())[:SHOWN_NUMBERS]) + "}"
     if is_number(value):

@@ -9,7 +9,7 @@ from typing import Any
 
 from grader.answers import Case
 from grader.assignment import Assignment, Question
-from grader.judge.compare import difference, show
+from grader.judge.compare import SHOWN_INPUTS, difference, show
 from grader.report.model import Outcome
 from grader.sandbox.client import Reply, Sandbox
 
@@ -118,8 +118,9 @@ class Student:
 
     def fail(self, case: Case, text: str) -> None:
         """Fail the check, with the case's inputs before the text."""
-        inputs = "\n".join(f"  {name} = {show(value)}" for name, value in case.inputs.items())
-        raise CheckFailed(Outcome.FAILED, f"case {case.name}:\n{inputs}\n{text}", self.printed)
+        inputs = "\n".join(f"  {name} = {show(value, SHOWN_INPUTS)}" for name, value in case.inputs.items())
+        called = f"{self._question.function} was called with (case {case.name}):"
+        raise CheckFailed(Outcome.FAILED, f"{called}\n{inputs}\n{text}", self.printed)
 
 
 def failure(reply: Reply, question: Question, seconds: float, memory_mb: int, printed: str) -> CheckFailed:

@@ -39,8 +39,8 @@ def plain(report: Report) -> str:
         lines.append(f"{mark} {question.id:<{width}} {_score(question):>7} {question.seconds:6.2f} s  {question.outcome.value}")
     for question in report.questions:
         if body := explain(report, question):
-            lines += ["", f"{question.id}: {question.title} ({question.outcome.value}, {_score(question)})", *body]
-    lines += ["", *totals(report)]
+            lines += ["", _heading(question), *body]
+    lines += [*to_write(report), "", *totals(report)]
     return "\n".join(lines) + "\n"
 
 
@@ -64,18 +64,16 @@ def _render_rich(report: Report, stream: TextIO) -> None:
         if body := explain(report, question):
             style = STYLES.get(question.outcome, "red")
             console.print()
-            console.print(Text(f"{question.id}: {question.title} ({question.outcome.value}, {_score(question)})", style))
+            console.print(Text(_heading(question), style))
             console.print(Text("\n".join(body)))
-    console.print()
+    console.print(Text("\n".join([*to_write(report), ""])))
     console.print(Text("\n".join(totals(report)), "bold"))
 
 
 def explain(report: Report, question: QuestionResult) -> list[str]:
-    """Return what to say of a question that has not passed: its first failure in full, the others by title."""
-    if question.outcome is Outcome.PASSED:
+    """Return what to say of a question that was tried and has not passed: its first failure in full, the others by title."""
+    if question.outcome in (Outcome.PASSED, Outcome.NOT_STARTED):
         return []
-    if question.outcome is Outcome.NOT_STARTED:
-        return [f"  to write: {question.task}"]
     failed = [check for check in report.checks if check.question == question.id and check.outcome is not Outcome.PASSED]
     lines = _failure(failed[0])
     for check in failed[1:]:
@@ -84,10 +82,21 @@ def explain(report: Report, question: QuestionResult) -> list[str]:
     return lines
 
 
+def to_write(report: Report) -> list[str]:
+    """Return one line for each question that is still the stub."""
+    blank = [question for question in report.questions if question.outcome is Outcome.NOT_STARTED]
+    return ["", "Not started:", *(f"  {question.id}: {question.task}" for question in blank)] if blank else []
+
+
+def _heading(question: QuestionResult) -> str:
+    return f"{question.id}: {question.title} ({question.outcome.value}, {_score(question)})"
+
+
 def _headline(check: CheckResult) -> str:
     hidden = " [hidden]" if check.suite == "hidden" else ""
     mark = MARKS.get(check.outcome, "✗")
-    return f"{mark} {check.title} ({check.outcome.value}, {check.max_points:g} points){hidden}"
+    worth = f"{check.max_points:g} {'point' if check.max_points == 1 else 'points'}"
+    return f"{mark} {check.title} ({check.outcome.value}, {worth}){hidden}"
 
 
 def _failure(check: CheckResult) -> list[str]:
