@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from grader.sandbox.client import Sandbox  # noqa: E402
+from grader.sandbox.forked import ForkedSandbox  # noqa: E402
 
 GRADE = [sys.executable, "-m", "grader", "grade", "policy_gradient", "solutions/policy_gradient", "--format", "json"]
 STUB = [sys.executable, "grade.py", "policy_gradient"]
@@ -121,7 +121,7 @@ def empty_call(calls: int = 200) -> float:
     with tempfile.TemporaryDirectory() as folder:
         drivers = Path(folder) / "drivers.py"
         drivers.write_text(NOTHING)
-        with Sandbox(drivers, [ROOT]) as sandbox:
+        with ForkedSandbox(drivers, [ROOT]) as sandbox:
             sandbox.warm_up()
             times = []
             for _ in range(calls):

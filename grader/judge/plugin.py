@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,7 +15,10 @@ from grader.assignment import Assignment, Question
 from grader.judge.student import CheckFailed, Clock, OutOfBudget, Student
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import clean
-from grader.sandbox.client import Sandbox, SandboxFault
+from grader.sandbox.reply import SandboxFault
+
+if TYPE_CHECKING:
+    from grader.sandbox import Sandbox
 
 
 class SuiteError(Exception):

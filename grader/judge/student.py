@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grader.answers import Case
 from grader.assignment import Assignment, Question
 from grader.judge.compare import SHOWN_INPUTS, difference, show
 from grader.report.model import Outcome
-from grader.sandbox.client import Reply, Sandbox
+from grader.sandbox.reply import Reply
+
+if TYPE_CHECKING:
+    from grader.sandbox import Sandbox
 
 LEAST_SECONDS = 1.0
 

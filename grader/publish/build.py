@@ -14,7 +14,7 @@ from grader.assignment import SUITES, Home, UsageError
 from grader.judge.compare import difference
 from grader.publish.stub import make_stub
 from grader.report.model import write
-from grader.sandbox.client import Sandbox
+from grader.sandbox import open_sandbox
 from grader.sandbox.worker import fingerprints
 
 DEFAULT_SEED = 1
@@ -68,7 +68,7 @@ def solve(home: Home, cases: dict[str, Case]) -> dict[str, Case]:
         support = Path(temporary)
         for path in home.support():
             shutil.copyfile(path, support / path.name)
-        with Sandbox(home.drivers, [support], home.assignment.limits.memory_mb) as sandbox:
+        with open_sandbox(home.drivers, [support], home.assignment.limits.memory_mb) as sandbox:
             for key, case in cases.items():
                 reply = sandbox.call(case.driver, case.inputs, submission, seconds=60)
                 if reply.status != "ok":

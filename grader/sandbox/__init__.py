@@ -1,1 +1,30 @@
 """The untrusted side, and the door to it: `Sandbox.call` runs a public driver beside student code and returns plain data."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from grader.sandbox.forked import ForkedSandbox
+    from grader.sandbox.spawned import SpawnedSandbox
+
+    Sandbox = ForkedSandbox | SpawnedSandbox
+
+
+def open_sandbox(drivers: Path, folders: Sequence[Path], memory_mb: int = 1024) -> Sandbox:
+    """Return the best sandbox that this system allows; GRADER_LEVEL=basic asks for the one that every system allows.
+
+    drivers: the file of public drivers. folders: where student code and drivers find support files such as utils.py.
+    memory_mb: what a call may map beyond what torch has mapped already, where that can be limited.
+    """
+    if sys.platform == "linux" and os.environ.get("GRADER_LEVEL") != "basic":
+        from grader.sandbox.forked import ForkedSandbox
+
+        return ForkedSandbox(drivers, folders, memory_mb)
+    from grader.sandbox.spawned import SpawnedSandbox
+
+    return SpawnedSandbox(drivers, folders, memory_mb)

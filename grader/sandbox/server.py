@@ -1,6 +1,6 @@
 """The fork server: imports torch once, forks one worker per call, kills it with everything it started. Holds no secret.
 
-Run as a script by `client.py`, with a clean environment: `python server.py CONTROL_FD SETTINGS_JSON`. The control socket
+Run as a script by `forked.py`, with a clean environment: `python server.py CONTROL_FD SETTINGS_JSON`. The control socket
 carries one JSON message a packet:
     {"op": "fork", "scratch": ..., "memory_mb": ..., "cpu_seconds": ...} with two descriptors, the wire and the output
         file -> {"pid": ...}
@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
-import io
 import json
 import os
 import signal
@@ -100,8 +99,8 @@ def run_worker(request: dict, wire_fd: int, output_fd: int, limits, worker) -> N
         os.closerange(4, 256)
         os.chdir(request["scratch"])
         os.environ.update(HOME=request["scratch"], TMPDIR=request["scratch"])
-        sys.stdout = sys.__stdout__ = printing_to(1)
-        sys.stderr = sys.__stderr__ = printing_to(2)
+        sys.stdout = sys.__stdout__ = worker.printing_to(1)
+        sys.stderr = sys.__stderr__ = worker.printing_to(2)
         limits.confine(request["memory_mb"], request["cpu_seconds"])
         # Imported before student code could put something else in its place; only a worker forked early pays for it.
         wire = importlib.import_module("grader.sandbox.wire")
@@ -117,11 +116,6 @@ def run_worker(request: dict, wire_fd: int, output_fd: int, limits, worker) -> N
         traceback.print_exc()  # shown to nobody but an instructor: it is printed where the student's output goes
     finally:
         os._exit(1)
-
-
-def printing_to(descriptor: int) -> io.TextIOWrapper:
-    """Return a text stream that loses nothing but the last unfinished line when the process is killed."""
-    return open(descriptor, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
 
 
 def read(connection: socket.socket, size: int) -> bytes:

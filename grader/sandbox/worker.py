@@ -9,6 +9,7 @@ import ast
 import difflib
 import hashlib
 import importlib.util
+import io
 import linecache
 import random
 import re
@@ -26,18 +27,19 @@ def answer(request: dict[str, Any]) -> bytes:
     """Return the frame that answers `request`: `inspect` (fingerprints of functions), `load` or `call` (a driver's facts)."""
     from grader.sandbox import wire
 
+    # Where one process answers several requests, the answer carries the number of its request.
+    number = {"number": request["number"]} if "number" in request else {}
     try:
-        if request["do"] == "inspect":
-            return wire.encode(inspect(Path(request["path"])))
-        reply = call(request)
+        reply = inspect(Path(request["path"])) if request["do"] == "inspect" else call(request)
     except BaseException as error:  # a student's SystemExit and KeyboardInterrupt are answers like any other
         reply = failure("raised", error, request)
     try:
-        return wire.encode(reply)
+        return wire.encode(reply | number)
     except wire.Refused as error:
-        return wire.encode({"status": "refused", "message": str(error).replace("the answer['facts']", "the answer")})
+        message = str(error).replace("the answer['facts']", "the answer")
     except BaseException as error:
-        return wire.encode({"status": "refused", "message": f"the answer cannot be read: {type(error).__name__}"})
+        message = f"the answer cannot be read: {type(error).__name__}"
+    return wire.encode({"status": "refused", "message": message} | number)
 
 
 def inspect(path: Path) -> dict[str, Any]:
@@ -93,6 +95,11 @@ def load(name: str, path: Path) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def printing_to(descriptor: int) -> io.TextIOWrapper:
+    """Return a text stream that loses nothing but the last unfinished line when the process is killed."""
+    return open(descriptor, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
 
 
 def seed_everything() -> None:

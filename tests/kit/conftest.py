@@ -12,7 +12,7 @@ import pytest
 from grader.assignment import Home
 from grader.judge.run import grade
 from grader.report.model import Report
-from grader.sandbox.client import Sandbox
+from grader.sandbox.forked import ForkedSandbox
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTION = ROOT / "solutions" / "policy_gradient" / "submitted.py"
@@ -53,10 +53,10 @@ def graded(home: Home) -> Callable[..., Report]:
 
 
 @pytest.fixture(scope="session")
-def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedSandbox]:
     """A warm sandbox with drivers made for these tests (drivers_for_tests.py)."""
     folder = tmp_path_factory.mktemp("drivers")
     drivers = shutil.copy(Path(__file__).with_name("drivers_for_tests.py"), folder / "drivers.py")
-    with Sandbox(Path(drivers), [ROOT], memory_mb=512) as box:
+    with ForkedSandbox(Path(drivers), [ROOT], memory_mb=512) as box:
         box.warm_up()
         yield box

@@ -9,7 +9,8 @@ import pytest
 from grader.assignment import Home
 from grader.judge.run import grade
 from grader.report.model import Outcome, Report
-from grader.sandbox.client import Sandbox, SandboxFault
+from grader.sandbox.forked import ForkedSandbox
+from grader.sandbox.reply import SandboxFault
 
 QUESTION = "get_returns"
 
@@ -204,7 +205,7 @@ def test_grader_error_is_retried_then_told(home: Home, monkeypatch: pytest.Monke
         calls.append(arguments)
         raise SandboxFault("the server is gone")
 
-    monkeypatch.setattr(Sandbox, "call", broken)
+    monkeypatch.setattr(ForkedSandbox, "call", broken)
     report = grade(home, home.solution, select=["get_value_net_loss"])
     assert outcomes(report) == {Outcome.GRADER_ERROR}
     assert len(calls) == 2 * len(report.checks)

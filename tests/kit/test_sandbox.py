@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grader.sandbox.client import Reply, Sandbox
+from grader.sandbox.forked import ForkedSandbox
+from grader.sandbox.reply import Reply
 from grader.sandbox.wire import TensorArray
 
 
 @pytest.fixture
-def answer(sandbox: Sandbox, tmp_path: Path):
+def answer(sandbox: ForkedSandbox, tmp_path: Path):
     """Call `function`, given by its body, in a submission made for it."""
 
     def call(body: str, before: str = "", seconds: float = 5.0) -> Reply:
@@ -27,7 +28,7 @@ def answer(sandbox: Sandbox, tmp_path: Path):
     return call
 
 
-def test_plain_data_crosses_unchanged(sandbox: Sandbox) -> None:
+def test_plain_data_crosses_unchanged(sandbox: ForkedSandbox) -> None:
     """A value that changes on the way would be graded wrongly."""
     facts = sandbox.call("kinds", {}).facts
     assert isinstance(facts["tensor"], TensorArray)
@@ -42,7 +43,7 @@ def test_plain_data_crosses_unchanged(sandbox: Sandbox) -> None:
     assert np.isnan(facts["nan"]).tolist() == [True, False]
 
 
-def test_requests_cross_unchanged(sandbox: Sandbox) -> None:
+def test_requests_cross_unchanged(sandbox: ForkedSandbox) -> None:
     """Inputs with arrays of any shape reach the driver as they are stored."""
     value = {"a": np.arange(6, dtype=np.int64).reshape(2, 3), "b": [1.5, "x", (None, True)], "c": np.zeros((0, 2))}
     facts = sandbox.call("echo", {"value": value}).facts
@@ -189,24 +190,24 @@ def test_scratch_folder_is_empty_writable_and_removed(answer) -> None:
     assert not os.path.exists(folder)
 
 
-def test_environment_is_clean_and_single_threaded(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_is_clean_and_single_threaded(sandbox: ForkedSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Secrets in the environment are not the student's, and threads make results differ."""
     monkeypatch.setenv("SECRET_TOKEN", "x")
     monkeypatch.setenv("OMP_NUM_THREADS", "4")
-    with Sandbox(sandbox.drivers, sandbox.folders) as fresh:
+    with ForkedSandbox(sandbox.drivers, sandbox.folders) as fresh:
         facts = fresh.call("environment", {}).facts
     assert "SECRET_TOKEN" not in facts["variables"]
     assert facts["threads"] == 1
 
 
-def test_generators_start_in_the_same_state(sandbox: Sandbox) -> None:
+def test_generators_start_in_the_same_state(sandbox: ForkedSandbox) -> None:
     """A submission that forgets to seed is graded the same every time."""
     first, second = (sandbox.call("draw", {}).facts for _ in range(2))
     assert first["torch"].tolist() == second["torch"].tolist()
     assert first["numpy"].tolist() == second["numpy"].tolist()
 
 
-def test_source_that_is_not_python(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_source_that_is_not_python(sandbox: ForkedSandbox, tmp_path: Path) -> None:
     """Null bytes, broken encodings and deep nesting are a clear failure; what Python accepts runs."""
     path = tmp_path / "submitted.py"
 
@@ -226,7 +227,7 @@ def test_source_that_is_not_python(sandbox: Sandbox, tmp_path: Path) -> None:
     assert "ok" not in deep
 
 
-def test_memory_of_the_server_does_not_grow(sandbox: Sandbox) -> None:
+def test_memory_of_the_server_does_not_grow(sandbox: ForkedSandbox) -> None:
     """A class of three hundred is graded by one server."""
 
     def resident() -> int:

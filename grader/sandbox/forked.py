@@ -1,7 +1,6 @@
-"""The judge's side of the sandbox: starts the fork server, sends calls, enforces limits from outside.
+"""The sandbox on Linux: a fork server that has torch ready, one fresh worker per call, limits enforced from outside.
 
-Trusted. Whatever goes wrong beyond this line comes back as a `Reply` that is not "ok"; only `SandboxFault` says that the
-grader itself is at fault.
+This is the judge's side, trusted; server.py and worker.py are the other.
 """
 
 from __future__ import annotations
@@ -12,56 +11,41 @@ import math
 import os
 import selectors
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
+
+from grader.sandbox.limits import LAYERS
+from grader.sandbox.reply import (
+    NOT_AN_ANSWER,
+    START_SECONDS,
+    Reply,
+    SandboxFault,
+    ServerGone,
+    clean_environment,
+    crash,
+    library_path,
+    reply_from,
+    shortened,
+)
 
 LEVEL = "process"
-MAX_OUTPUT = 16 << 10  # bytes kept of what a call prints, from its beginning and again from its end
-START_SECONDS = 120.0
 END_SECONDS = 20.0
 
 
-class SandboxFault(Exception):
-    """The sandbox itself failed: the student is not to blame."""
-
-
-class ServerGone(SandboxFault):
-    """The server vanished or fell silent: by itself, or brought down by the student's code."""
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What came of one call.
-
-    status: "ok" · "raised" "syntax" "import" "missing" "refused" "memory": the worker's own account, in `details` · "timeout"
-        "crashed" "protocol": what the judge saw.
-    facts: what the driver returned, when "ok". output: what was printed, shortened. seconds: wall-clock time.
-    """
-
-    status: str
-    facts: Any = None
-    details: dict[str, Any] = field(default_factory=dict)
-    output: str = ""
-    seconds: float = 0.0
-
-
-STATUSES = frozenset(("ok", "raised", "syntax", "import", "missing", "refused", "memory"))
-
-
-class Sandbox:
+class ForkedSandbox:
     """One fork server, used by one thread, for one run. Start it early: it imports torch while the judge gets ready.
 
     drivers: the file of public drivers. folders: where student code and drivers find support files such as utils.py.
     memory_mb: what a worker may map beyond what the server has mapped already.
     """
+
+    level, layers = LEVEL, LAYERS
 
     def __init__(self, drivers: Path, folders: Sequence[Path], memory_mb: int = 1024) -> None:
         self.drivers = drivers
@@ -147,7 +131,7 @@ class Sandbox:
         self._stop()
         shutil.rmtree(self._home, ignore_errors=True)
 
-    def __enter__(self) -> Sandbox:
+    def __enter__(self) -> ForkedSandbox:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -276,7 +260,7 @@ class _Exchange:
             try:
                 self.expected = wire.HEADER.size + sum(wire.lengths(bytes(self.incoming)))
             except wire.ProtocolError:
-                self.ended, self.fault = "closed", "it sent something that is not an answer"
+                self.ended, self.fault = "closed", NOT_AN_ANSWER
         elif len(self.incoming) == self.expected:
             self.ended = "replied"
 
@@ -293,62 +277,7 @@ class _Exchange:
         if self.fault:
             return Reply("protocol", details={"message": self.fault}, **common)
         if self.ended == "closed":
-            return Reply(*_crash(status), **common)
+            return crash(os.waitstatus_to_exitcode(status), **common)
         body = bytes(self.incoming[wire.HEADER.size :])
         text, _ = wire.lengths(bytes(self.incoming[: wire.HEADER.size]))
-        try:
-            answer = wire.decode(body[:text], body[text:])
-            if answer["status"] not in STATUSES:
-                raise wire.ProtocolError("status")
-        except (wire.ProtocolError, TypeError, KeyError):
-            return Reply("protocol", details={"message": "it sent something that is not an answer"}, **common)
-        return Reply(answer.pop("status"), answer.pop("facts", None), answer, **common)
-
-
-def _crash(status: int) -> tuple[str, None, dict[str, Any]]:
-    """Return (status, facts, details) for a worker that ended without an answer."""
-    if os.WIFSIGNALED(status):
-        number = os.WTERMSIG(status)
-        if number == signal.SIGXCPU:
-            return "timeout", None, {}
-        name = signal.Signals(number).name if number in set(signal.Signals) else str(number)
-        return "crashed", None, {"message": f"the process was ended by signal {name}"}
-    code = os.WEXITSTATUS(status)
-    return "crashed", None, {"message": f"the process ended with exit status {code} before it could answer"}
-
-
-def shortened(printed: BinaryIO) -> str:
-    """Return the beginning and the end of what was printed."""
-    size = printed.seek(0, os.SEEK_END)
-    printed.seek(0)
-    if size <= 2 * MAX_OUTPUT:
-        return printed.read(2 * MAX_OUTPUT).decode("utf-8", "replace")
-    head = printed.read(MAX_OUTPUT)
-    printed.seek(size - MAX_OUTPUT)
-    left_out = f"\n[... {size - 2 * MAX_OUTPUT:,} bytes left out ...]\n"
-    return head.decode("utf-8", "replace") + left_out + printed.read(MAX_OUTPUT).decode("utf-8", "replace")
-
-
-def library_path() -> list[str]:
-    """Return where libraries are searched: this process's path without the kit's own folders."""
-    root = Path(__file__).resolve().parents[2]
-    return [entry for entry in sys.path if entry and Path(entry).resolve() not in (root, Path.cwd())]
-
-
-def clean_environment(home: Path) -> dict[str, str]:
-    """Return the whole environment of the server: nothing inherited, one thread, fixed hashes."""
-    return {
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "HOME": str(home),
-        "TMPDIR": str(home),
-        "LANG": "C.UTF-8",
-        "LC_ALL": "C.UTF-8",
-        "LOGNAME": "student",
-        "PYTHONHASHSEED": "0",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-        "MPLBACKEND": "Agg",
-        "SDL_VIDEODRIVER": "dummy",
-    }
+        return reply_from(body[:text], body[text:], **common)

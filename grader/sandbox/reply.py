@@ -1,0 +1,107 @@
+"""What comes of a call, and what both kinds of sandbox share on the judge's side. Trusted.
+
+Whatever goes wrong beyond this line comes back as a `Reply` that is not "ok"; only `SandboxFault` says that the grader itself
+is at fault.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+MAX_OUTPUT = 16 << 10  # bytes kept of what a call prints, from its beginning and again from its end
+START_SECONDS = 120.0
+STATUSES = frozenset(("ok", "raised", "syntax", "import", "missing", "refused", "memory"))
+NOT_AN_ANSWER = "it sent something that is not an answer"
+
+
+class SandboxFault(Exception):
+    """The sandbox itself failed: the student is not to blame."""
+
+
+class ServerGone(SandboxFault):
+    """The server vanished or fell silent: by itself, or brought down by the student's code."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came of one call.
+
+    status: "ok" · "raised" "syntax" "import" "missing" "refused" "memory": the worker's own account, in `details` · "timeout"
+        "crashed" "protocol": what the judge saw.
+    facts: what the driver returned, when "ok". output: what was printed, shortened. seconds: wall-clock time.
+    """
+
+    status: str
+    facts: Any = None
+    details: dict[str, Any] = field(default_factory=dict)
+    output: str = ""
+    seconds: float = 0.0
+
+
+def crash(code: int, **common: Any) -> Reply:
+    """Return the Reply for a worker that ended without an answer; a negative code is the signal that ended it."""
+    if code >= 0:
+        message = f"the process ended with exit status {code} before it could answer"
+    elif -code == getattr(signal, "SIGXCPU", None):
+        return Reply("timeout", **common)
+    else:
+        known = {int(number): number.name for number in signal.Signals}
+        message = f"the process was ended by signal {known.get(-code, -code)}"
+    return Reply("crashed", details={"message": message}, **common)
+
+
+def reply_from(text: bytes, blob: bytes, number: int | None = None, **common: Any) -> Reply:
+    """Return the Reply that a frame holds. number: of the call that it must answer, where one process answers several."""
+    from grader.sandbox import wire
+
+    try:
+        answer = wire.decode(text, blob)
+        if answer["status"] not in STATUSES or answer.pop("number", None) != number:
+            raise wire.ProtocolError(NOT_AN_ANSWER)
+    except (wire.ProtocolError, TypeError, KeyError, AttributeError):
+        return Reply("protocol", details={"message": NOT_AN_ANSWER}, **common)
+    return Reply(answer.pop("status"), answer.pop("facts", None), answer, **common)
+
+
+def shortened(printed: BinaryIO) -> str:
+    """Return the beginning and the end of what was printed."""
+    size = printed.seek(0, os.SEEK_END)
+    printed.seek(0)
+    if size <= 2 * MAX_OUTPUT:
+        return printed.read(2 * MAX_OUTPUT).decode("utf-8", "replace")
+    head = printed.read(MAX_OUTPUT)
+    printed.seek(size - MAX_OUTPUT)
+    left_out = f"\n[... {size - 2 * MAX_OUTPUT:,} bytes left out ...]\n"
+    return head.decode("utf-8", "replace") + left_out + printed.read(MAX_OUTPUT).decode("utf-8", "replace")
+
+
+def library_path() -> list[str]:
+    """Return where libraries are searched: this process's path without the kit's own folders."""
+    root = Path(__file__).resolve().parents[2]
+    return [entry for entry in sys.path if entry and Path(entry).resolve() not in (root, Path.cwd())]
+
+
+def clean_environment(home: Path) -> dict[str, str]:
+    """Return the whole environment of the server: nothing inherited, one thread, fixed hashes."""
+    # Without these Windows starts no process and finds no temporary folder.
+    needed = ("SYSTEMROOT", "WINDIR", "TEMP", "TMP", "PATHEXT") if sys.platform == "win32" else ()
+    return {name: os.environ[name] for name in needed if name in os.environ} | {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        "LOGNAME": "student",
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "MPLBACKEND": "Agg",
+        "SDL_VIDEODRIVER": "dummy",
+    }

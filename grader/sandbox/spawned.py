@@ -1,0 +1,173 @@
+"""The sandbox where a process cannot be forked (Windows, macOS): one spawned worker, reused from call to call.
+
+It is replaced after a timeout, a crash, or an answer that is none. It guards against accidents, not against attacks: on such a
+machine, a student's own, there is nothing to protect.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from grader.sandbox.reply import (
+    START_SECONDS,
+    Reply,
+    SandboxFault,
+    clean_environment,
+    crash,
+    library_path,
+    reply_from,
+    shortened,
+)
+
+LEVEL = "basic"
+LAYERS = ("separate process",)
+
+
+class SpawnedSandbox:
+    """The same calls as `ForkedSandbox`, in one process that lives as long as nothing goes wrong."""
+
+    level, layers = LEVEL, LAYERS
+
+    def __init__(self, drivers: Path, folders: Sequence[Path], memory_mb: int = 1024) -> None:
+        self.drivers = drivers
+        self.folders = folders
+        self.memory_mb = memory_mb  # cannot be enforced here; kept for the message of a failed allocation
+        self._worker: subprocess.Popen | None = None
+        self._number = 0
+        self._home = Path(tempfile.mkdtemp(prefix="grader-sandbox-"))
+
+    def start(self) -> None:
+        """Start the worker, unless it runs. It imports torch when it is first asked for something that needs it."""
+        if self._worker is not None and self._worker.poll() is None:
+            return
+        settings = {
+            "drivers": str(self.drivers),
+            "folders": [str(folder) for folder in self.folders],
+            "path": library_path(),
+        }
+        script = str(Path(__file__).with_name("loop.py"))
+        with open(self._home / "worker.log", "ab") as log:
+            self._worker = subprocess.Popen(
+                [sys.executable, "-s", "-B", script, json.dumps(settings)],
+                env=clean_environment(self._home),
+                cwd=self._home,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                bufsize=0,
+            )
+
+    def warm_up(self, wait: bool = True) -> None:
+        """Let the worker import torch and the drivers; with `wait=False` return at once, while it does so."""
+        self.start()
+        if wait:
+            reply = self._run({"do": "warm"}, START_SECONDS)
+            if reply.status != "ok":
+                log = (self._home / "worker.log").read_text(errors="replace").strip()
+                raise SandboxFault(f"the sandbox cannot start: {reply.status} {reply.details} {log[-1000:]}")
+
+    def inspect(self, path: Path, seconds: float = 10.0) -> Reply:
+        """Return fingerprints of the functions in the file, or its syntax error. Runs and imports nothing of it."""
+        return self._run({"do": "inspect", "path": str(path)}, seconds)
+
+    def load(self, path: Path, seconds: float = 10.0) -> Reply:
+        """Return how importing the submission goes, without calling anything in it."""
+        self.warm_up()
+        return self._run({"do": "load", "submission": str(path)}, seconds)
+
+    def call(self, driver: str, inputs: dict[str, Any], submission: Path | None = None, seconds: float = 10.0) -> Reply:
+        """Return the reply of `driver(submitted, **inputs)`; see `ForkedSandbox.call`."""
+        self.warm_up()
+        path = None if submission is None else str(submission)
+        return self._run({"do": "call", "driver": driver, "inputs": inputs, "submission": path}, seconds)
+
+    def restart(self) -> None:
+        """Replace the worker by a new one."""
+        self._stop()
+        self.start()
+
+    def close(self) -> None:
+        """Stop the worker and remove every scratch folder."""
+        self._stop()
+        shutil.rmtree(self._home, ignore_errors=True)
+
+    def __enter__(self) -> SpawnedSandbox:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _stop(self) -> None:
+        if self._worker is not None:
+            self._worker.kill()
+            self._worker.wait()
+            for stream in (self._worker.stdin, self._worker.stdout):
+                stream.close()
+            self._worker = None
+
+    def _run(self, request: dict[str, Any], seconds: float) -> Reply:
+        from grader.sandbox import wire
+
+        self.start()
+        self._number += 1
+        scratch = Path(tempfile.mkdtemp(dir=self._home))
+        printed = self._home / f"printed-{self._number}"
+        printed.touch()
+        frame = wire.encode(request | {"number": self._number, "scratch": str(scratch), "printed": str(printed)})
+        began = time.monotonic()
+        frames: list[tuple[bytes, bytes]] = []
+        reader = threading.Thread(target=self._exchange, args=(self._worker, frame, frames), daemon=True)
+        reader.start()
+        reader.join(seconds)
+        common = {"seconds": time.monotonic() - began}
+        late = reader.is_alive()
+        if late or not frames:
+            self._worker.kill()
+        status = None if frames and not late else self._worker.wait()
+        with open(printed, "rb") as file:
+            common["output"] = shortened(file)
+        with contextlib.suppress(OSError):
+            printed.unlink()
+        shutil.rmtree(scratch, ignore_errors=True)
+        if late:
+            reply = Reply("timeout", **common)
+        elif not frames:
+            reply = crash(status, **common)
+        else:
+            reply = reply_from(*frames[0], number=self._number, **common)
+        if reply.status in ("timeout", "crashed", "protocol"):
+            self._stop()
+        return reply
+
+    @staticmethod
+    def _exchange(worker: subprocess.Popen, frame: bytes, frames: list[tuple[bytes, bytes]]) -> None:
+        """Send the request and append the answer; append nothing when the worker ends or sends something else."""
+        from grader.sandbox import wire
+
+        with contextlib.suppress(OSError, ValueError, EOFError):
+            worker.stdin.write(frame)
+            try:
+                text, blob = wire.lengths(_read(worker.stdout, wire.HEADER.size))
+            except wire.ProtocolError:
+                return
+            frames.append((_read(worker.stdout, text), _read(worker.stdout, blob)))
+
+
+def _read(stream: BinaryIO, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        part = stream.read(size - len(data))
+        if not part:
+            raise EOFError
+        data += part
+    return bytes(data)
