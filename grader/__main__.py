@@ -32,6 +32,11 @@ def main() -> int:
     grade.add_argument("-o", dest="output", type=Path, metavar="FILE", help="write here; for several paths, a folder")
     grade.set_defaults(run=_grade)
 
+    release = commands.add_parser("release", help="make the zip that students get")
+    release.add_argument("name", metavar="NAME", help="the assignment")
+    release.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="write NAME.zip here")
+    release.set_defaults(run=_release)
+
     options = parser.parse_args()
     return guarded(lambda: options.run(options))
 
@@ -96,6 +101,14 @@ def _grade(options: argparse.Namespace) -> int:
             print(f"wrote {output}: {report.points:g}/{report.max_points:g} points")
         code = code if report.final else GRADER_ERROR
     return code
+
+
+def _release(options: argparse.Namespace) -> int:
+    from grader.publish.release import release
+
+    for line in release(ROOT, options.name, options.output):
+        print(line, flush=True)
+    return GRADED
 
 
 if __name__ == "__main__":

@@ -92,6 +92,11 @@ def render(path: Path, name: str, answers: Answers) -> str:
     return _readable(dict(sorted(content.items()))) + "\n"
 
 
+def only(path: Path, name: str) -> str:
+    """Return the text of a file that holds the entry of assignment `name` alone, as it is in `path`."""
+    return _readable({name: json.loads(path.read_text(encoding="utf-8"))[name]}) + "\n"
+
+
 def _plain(value: Any) -> Any:
     """Return the JSON form: arrays as {"array": "float64[3, 1]", "values": [...]}, tensors likewise, the rest as it is."""
     if isinstance(value, np.ndarray):

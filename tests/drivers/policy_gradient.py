@@ -297,6 +297,7 @@ def train(
 
     lengths: steps of each recorded episode; all other arrays have one row a step, and the first number of a step's
     observation is its row. Both losses are linear in the networks, so the gradient of a row is the same in every epoch.
+    The policy prefers the recorded actions so much that sampling, for those who do it here, gives them again.
     """
     ids = np.arange(len(rewards), dtype=np.float64)
     observed = np.stack([ids, rewards], axis=1)
@@ -310,12 +311,10 @@ def train(
     before = {name: net.rows.detach().clone() for name, net in optimizer.networks.items()}
     batches: list[dict[str, Any]] = []
     critic_batches: list[dict[str, Any]] = []
-    asked: list[int] = []
     ring = np.array([5, 7, 11])
     rings: list[bool] = []
 
     def next_rollouts(env, policy, num_rollouts, base_rollout=0, num_total_rollouts=None, seed=None):
-        asked.append(int(num_rollouts))
         rings.append(seed is ring)
         first, env.episode = env.episode + 1, env.episode + int(num_rollouts)
         if env.episode >= len(lengths):
@@ -335,10 +334,6 @@ def train(
 
     def row_numbers(observation: Tensor) -> list[int]:
         return observation[:, 0].long().tolist()
-
-    def recorded_action(logits: Tensor, seed=None) -> Tensor:
-        row = starts[env.episode] + env.time
-        return tensor(actions[row : row + 1]).unsqueeze(0)
 
     def recorded_returns(rollout_buffer, discount_factor: float = 0.95) -> Tensor:
         return tensor(returns)[row_numbers(rollout_buffer.observations)].unsqueeze(1)
@@ -368,7 +363,6 @@ def train(
         return loss
 
     submitted.collect_rollouts = next_rollouts
-    utils.distribution_sample = recorded_action
     result = submitted.train_policy_gradient(
         env=env,
         policy=policy,

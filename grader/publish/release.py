@@ -1,0 +1,147 @@
+"""The student zip: a flat folder that grades itself, tried out before it is written."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader import answers
+from grader.assignment import Home, UsageError, tomllib
+
+GRADER_PARTS = ("", "judge", "report", "sandbox")  # what a student's grader consists of; no publish
+INSTRUCTORS_ONLY = ("__main__.py",)
+STAMP = (2020, 1, 1, 0, 0, 0)  # fixed, so that the same content makes the same zip
+
+README = """# {title}
+
+```
+pip install -r requirements.txt
+python grade.py
+```
+
+Fill in every place marked `YOUR CODE HERE` in {submission}, from top to bottom, and run `python grade.py` as often as you like:
+
+```
+python grade.py get_returns             # one question, or several
+python grade.py -k clipped              # checks whose name contains a word
+python grade.py --submission other.py   # another file
+python grade.py --json report.json      # also as a file
+```
+
+Each question that has not passed shows its first difference: the case, what was expected, what your function returned, your
+own lines of a traceback, and what your code printed. *Not started* means that a function is still as you got it; *not run*,
+that other questions must pass first.
+
+If the instructions confuse you, look into solution.json: all cases of this folder with their answers. tests/drivers/ shows how
+your functions are called, tests/visible/ what is compared. {visible:g} points are graded here, {hidden:g} more after you hand
+in. You hand in {submission} and nothing else. Python 3.10 to 3.13.
+"""
+
+
+def release(root: Path, name: str, folder: Path) -> Iterator[str]:
+    """Write `folder/NAME.zip`, the student's folder as a flat zip; yield what was checked and written, line by line.
+
+    Before it is written it is unpacked in a fresh place and graded there by its own grade.py, forked and spawned: the stub
+    must get nothing, the solution everything. Raises UsageError, and writes nothing, when it does not.
+    """
+    home = Home(root, name)
+    content = files(home)
+    data = pack(content)
+    yield from _try_out(home, data)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.zip"
+    temporary = path.with_suffix(".part")
+    temporary.write_bytes(data)
+    os.replace(temporary, path)
+    yield f"wrote {path}: {len(content)} files, {len(data) / 1024:.0f} kB"
+
+
+def files(home: Home) -> dict[str, bytes]:
+    """Return the content of the student's folder by name. An allow-list: what is not named here cannot leak."""
+    assignment, root = home.assignment, home.root
+    content = {
+        assignment.submission: home.stub.read_bytes(),
+        "assignment.toml": (home.folder / "assignment.toml").read_bytes(),
+        "grade.py": (root / "grade.py").read_bytes(),
+        "solution.json": answers.only(home.answers["visible"], assignment.name).encode(),
+        "requirements.txt": requirements(root).encode(),
+        "README.md": _readme(home).encode(),
+        f"tests/drivers/{assignment.name}.py": home.drivers.read_bytes(),
+        f"tests/visible/test_{assignment.name}.py": home.checks["visible"].read_bytes(),
+    }
+    content |= {path.name: path.read_bytes() for path in home.support()}
+    for part in GRADER_PARTS:
+        for path in sorted((root / "grader" / part).glob("*")):
+            if path.suffix in (".py", ".ini") and path.name not in INSTRUCTORS_ONLY:
+                content[path.relative_to(root).as_posix()] = path.read_bytes()
+    return {key: value.replace(b"\r\n", b"\n") for key, value in sorted(content.items())}
+
+
+def requirements(root: Path) -> str:
+    """Return requirements.txt: what pyproject.toml says the kit depends on."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return "\n".join(project["dependencies"]) + "\n"
+
+
+def pack(content: dict[str, bytes]) -> bytes:
+    """Return a zip with these files, the same bytes for the same content."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in content.items():
+            entry = zipfile.ZipInfo(name, STAMP)
+            entry.external_attr = 0o644 << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, text)
+    return data.getvalue()
+
+
+def _readme(home: Home) -> str:
+    assignment = home.assignment
+    return README.format(
+        title=assignment.title,
+        submission=assignment.submission,
+        visible=assignment.total("visible"),
+        hidden=assignment.total("hidden"),
+    )
+
+
+def _try_out(home: Home, data: bytes) -> Iterator[str]:
+    assignment = home.assignment
+    solution = home.solution / assignment.submission
+    with tempfile.TemporaryDirectory(prefix="größe mit Leerzeichen ") as temporary:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            archive.extractall(temporary)
+        for level in ("", "basic"):
+            for what, expected in (("stub", 0.0), ("solution", assignment.total("visible"))):
+                if what == "solution":
+                    shutil.copyfile(solution, Path(temporary) / assignment.submission)
+                else:
+                    shutil.copyfile(home.stub, Path(temporary) / assignment.submission)
+                report = _graded(Path(temporary), level)
+                found = f"the {what} gets {report['points']:g}/{report['max_points']:g} at level {report['isolation']}"
+                if report["points"] != expected or not report["final"]:
+                    raise UsageError(f"nothing was written: unpacked elsewhere, {found}, expected {expected:g}")
+                yield f"unpacked elsewhere, {found}"
+
+
+def _graded(folder: Path, level: str) -> dict:
+    """Return the report that the folder's own grade.py makes of the submission in it."""
+    output = folder / "report.json"
+    done = subprocess.run(
+        [sys.executable, "grade.py", "--json", output.name],
+        cwd=folder,
+        env={**os.environ, "GRADER_LEVEL": level, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode != 0:
+        raise UsageError(f"nothing was written: unpacked elsewhere, grade.py ends with {done.returncode}: {done.stderr}")
+    return json.loads(output.read_text(encoding="utf-8"))

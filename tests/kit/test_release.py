@@ -1,0 +1,63 @@
+"""The student zip: complete, graded by its own grade.py, and without anything that is not the student's."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from grader import answers
+from grader.assignment import Home, UsageError
+from grader.publish import release as module
+from grader.publish.release import files, pack, release
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_zip_is_tried_out_and_flat(tmp_path: Path) -> None:
+    """What is released works where it is unpacked, forked and spawned, in a folder with spaces and an umlaut."""
+    lines = list(release(ROOT, "policy_gradient", tmp_path))
+    assert [line for line in lines if "the stub gets 0/50" in line and "basic" in line]
+    assert [line for line in lines if "the solution gets 50/50" in line and "process" in line]
+    with zipfile.ZipFile(tmp_path / "policy_gradient.zip") as archive:
+        names = set(archive.namelist())
+        assert archive.testzip() is None
+    flat = {"submitted.py", "utils.py", "grade.py", "solution.json", "requirements.txt", "README.md", "assignment.toml"}
+    assert flat <= names
+    assert all(name.startswith(("grader/", "tests/drivers/", "tests/visible/")) for name in names - flat)
+    assert list(tmp_path.iterdir()) == [tmp_path / "policy_gradient.zip"]
+
+
+def test_zip_holds_nothing_of_solutions_or_hidden_checks(home: Home) -> None:
+    """A line of the solution or the number of a hidden case would end the course."""
+    content = files(home)
+    everything = "\n".join(value.decode() for value in content.values())
+    assert not any("hidden" in name or "publish" in name or "__main__" in name for name in content)
+    for line in (ROOT / "tests" / "hidden" / "test_policy_gradient.py").read_text().splitlines():
+        if line.startswith("def test_"):
+            assert line not in everything
+    for case in answers.read(home.answers["hidden"], "policy_gradient").cases:
+        assert case not in everything
+    stub = home.stub.read_text().splitlines()
+    for line in (home.solution / "submitted.py").read_text().splitlines():
+        if len(line.strip()) > 25 and line not in stub:
+            assert line.strip() not in everything, line
+
+
+def test_same_content_makes_the_same_bytes(home: Home) -> None:
+    """A zip that changes without reason cannot be compared with the one handed out."""
+    assert pack(files(home)) == pack(files(home))
+
+
+def test_nothing_is_written_when_the_trial_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broken zip must not reach students."""
+    whole = files
+
+    def without_utils(home: Home) -> dict[str, bytes]:
+        return {name: text for name, text in whole(home).items() if name != "utils.py"}
+
+    monkeypatch.setattr(module, "files", without_utils)
+    with pytest.raises(UsageError, match="nothing was written"):
+        list(release(ROOT, "policy_gradient", tmp_path))
+    assert list(tmp_path.iterdir()) == []
