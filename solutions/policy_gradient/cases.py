@@ -273,14 +273,16 @@ def advantages_small_spread(rng):
 
 def training(rng, lengths, **options):
     size = sum(lengths)
+    actions = rng.integers(3, size=size)
     return (
         dict(
             lengths=list(lengths),
-            actions=rng.integers(3, size=size),
+            actions=actions,
             rewards=nonzero(rng, size).astype(np.float64),
             returns=nonzero(rng, size),
             advantages=nonzero(rng, size),
-            policy_rows=normal(rng, size, 3),
+            # 20 more for the recorded action: another one would be sampled once in a hundred million steps.
+            policy_rows=normal(rng, size, 3) + 20 * np.eye(3, dtype=np.float32)[actions],
         )
         | options
     )

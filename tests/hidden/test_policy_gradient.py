@@ -196,13 +196,14 @@ def test_policy_follows_its_loss_again(student):
 @points(1, question="train_policy_gradient.without_critic")
 def test_shortest_training(student):
     """One rollout of one step, used three times."""
-    student.expect("train_short", only("change of the weights", "actor losses", "final rewards"))
+    student.expect("train_short", only("change of the weights", "actor losses", "final rewards"), rtol=1e-3)
 
 
 @points(2, question="train_policy_gradient.with_critic")
 def test_critic_weighted_zero(student):
     """With multiplier 0 the policy is trained, and the value network does not move."""
-    student.expect("train_critic_weighted_zero", only("change of the weights"))
+    # Changes are at least 0.002, and known to 0.000002: the weights are about 20, in float32.
+    student.expect("train_critic_weighted_zero", only("change of the weights"), atol=1e-5, rtol=1e-3)
 
 
 @points(2, question="train_policy_gradient.with_critic")

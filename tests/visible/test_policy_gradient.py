@@ -144,8 +144,8 @@ def test_policy_follows_its_loss(student):
 @points(1, question="train_policy_gradient.without_critic")
 def test_policy_moves(student):
     """After training, the policy has moved by the sum of all updates, downhill."""
-    # The updates are about 0.05 large, each is compared to a ten-thousandth of itself.
-    student.expect("train_one_batch", only("change of the weights"), atol=1e-6)
+    # Changes are at least 0.002, and known to 0.000002: the weights are about 20, in float32.
+    student.expect("train_one_batch", only("change of the weights"), atol=1e-5, rtol=1e-3)
 
 
 @points(1, question="train_policy_gradient.without_critic")
