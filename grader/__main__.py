@@ -6,7 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from grader.command import GRADED, GRADER_ERROR, ROOT, Progress, guarded, keeping
+from grader.command import GRADED, GRADER_ERROR, ROOT, USAGE, Progress, guarded, keeping, require_file
+
+ENDINGS = {"text": "txt", "json": "json"}
 
 
 def main() -> int:
@@ -73,19 +75,30 @@ def _grade(options: argparse.Namespace) -> int:
     from grader.assignment import SUITES, Home, UsageError
     from grader.judge.run import grade
     from grader.report import terminal
+    from grader.submission import find
 
-    suites = options.suite.split(",")
+    suites = list(dict.fromkeys(options.suite.split(",")))
     if unknown := [suite for suite in suites if suite not in SUITES]:
         raise UsageError(f"there is no suite {unknown[0]!r}; there are: {', '.join(SUITES)}")
     home = Home(ROOT, options.name)
-    code = GRADED
+    several = len(options.paths) > 1
+    code, refused = GRADED, []
     for path in options.paths:
-        several = len(options.paths) > 1
         if several:
             print(f"== {path}")
         output = options.output
         if output is not None and several:
-            output = output / f"{'_'.join(path.with_suffix('').parts).strip('/_')}.{options.format}"
+            output = output / f"{'_'.join(part for part in path.parts if part not in '/..')}.{ENDINGS[options.format]}"
+        try:
+            find(path, home.assignment.submission)
+            require_file(output)
+        except UsageError as error:
+            # In a batch, one bad path must not cost the others their grade.
+            if not several:
+                raise
+            print(f"error: {error}", file=sys.stderr)
+            refused.append(str(path))
+            continue
         kept = output if options.format == "json" else None
         with Progress() as progress:
             report = grade(home, path, suites, changed=keeping(kept, progress.show))
@@ -100,7 +113,9 @@ def _grade(options: argparse.Namespace) -> int:
         if output is not None:
             print(f"wrote {output}: {report.points:g}/{report.max_points:g} points")
         code = code if report.final else GRADER_ERROR
-    return code
+    if refused:
+        print(f"graded {len(options.paths) - len(refused)} of {len(options.paths)}; not: {', '.join(refused)}")
+    return USAGE if refused and code == GRADED else code
 
 
 def _release(options: argparse.Namespace) -> int:

@@ -1,11 +1,13 @@
 """What `grade.py` and `python -m grader` share, and the student's command line.
 
-Exit codes: 0 graded, 2 usage or missing file, 3 grader error.
+Exit codes: 0 graded, 2 usage or missing file, 3 grader error, 130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,21 +17,23 @@ if TYPE_CHECKING:
     from grader.report.model import Report
 
 ROOT = Path(__file__).resolve().parents[1]
-GRADED, USAGE, GRADER_ERROR = 0, 2, 3
+GRADED, USAGE, GRADER_ERROR, STOPPED = 0, 2, 3, 130
 
 
 def student(arguments: Sequence[str] | None = None) -> int:
     """Grade with the visible checks and print the report; return the exit code."""
     flat = (ROOT / "assignment.toml").is_file()
     parser = argparse.ArgumentParser(prog="grade.py", description="Grade your work with the checks that you were given.")
-    if not flat:
-        parser.add_argument("name", help="the assignment")
-    parser.add_argument("questions", nargs="*", metavar="QUESTION", help="only these questions, and what they need")
+    words = "QUESTION" if flat else "NAME, QUESTION"
+    about = "only these questions, and what they need" + ("" if flat else "; first the assignment, if there are several")
+    parser.add_argument("words", nargs="*", metavar=words, help=about)
     parser.add_argument("--submission", type=Path, metavar="PATH", help="the file to grade (default: where the stub lies)")
-    parser.add_argument("-k", dest="keyword", default="", metavar="PATTERN", help="only checks whose name fits")
+    parser.add_argument(
+        "-k", dest="keyword", default="", metavar="PATTERN", help="only checks whose name, as shown in the report, fits"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the report here, from the first moment on")
     options = parser.parse_args(arguments)
-    return guarded(lambda: _grade_student(options, None if flat else options.name))
+    return guarded(lambda: _grade_student(options))
 
 
 def guarded(action: Callable[[], int]) -> int:
@@ -38,6 +42,7 @@ def guarded(action: Callable[[], int]) -> int:
         from grader.assignment import UsageError
     except ModuleNotFoundError as error:
         return _lacks(error)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that folders and processes are cleared up
     try:
         return action()
     except ModuleNotFoundError as error:
@@ -46,8 +51,12 @@ def guarded(action: Callable[[], int]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return USAGE
     except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        return USAGE
+        print("stopped: nothing of this run counts", file=sys.stderr)
+        return STOPPED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; the interpreter must not try to flush the rest.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return GRADED
 
 
 def _lacks(error: ModuleNotFoundError) -> int:
@@ -58,17 +67,31 @@ def _lacks(error: ModuleNotFoundError) -> int:
     return USAGE
 
 
-def _grade_student(options: argparse.Namespace, name: str | None) -> int:
-    from grader.assignment import Home
+def require_file(path: Path | None) -> None:
+    """Raise UsageError if a report cannot be written at `path` because a folder is there."""
+    from grader.assignment import UsageError
+
+    if path is not None and path.is_dir():
+        raise UsageError(f"{path} is a folder; name a file in it")
+
+
+def _grade_student(options: argparse.Namespace) -> int:
+    from grader.assignment import Home, names
     from grader.judge.run import grade
     from grader.report import terminal
 
+    require_file(options.json)
+    known = names(ROOT)
+    questions = list(options.words)
+    name = known[0] if len(known) == 1 else None
+    if known and questions and (questions[0] in known or len(known) > 1):
+        name = questions.pop(0)
     home = Home(ROOT, name)
     with Progress() as progress:
         report = grade(
             home,
             options.submission or home.stub,
-            select=options.questions,
+            select=questions,
             keyword=options.keyword,
             changed=keeping(options.json, progress.show, for_student=True),
         )
@@ -105,7 +128,8 @@ class Progress:
     def show(self, report: Report) -> None:
         """Show the number of checks that have an outcome."""
         done = sum(check.seconds > 0 for check in report.checks)
-        self._line(f"{done} of {len(report.checks)} checks")
+        following = next((check.question for check in report.checks if not check.seconds), "")
+        self._line(f"{done} of {len(report.checks)} checks  {following}")
 
     def _line(self, text: str) -> None:
         if self.visible:

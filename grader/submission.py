@@ -35,7 +35,7 @@ def find(path: Path, name: str) -> Path:
     if (path / name).exists():
         return path / name
     files = sorted(entry.name for entry in path.iterdir() if entry.is_file())
-    close = difflib.get_close_matches(name, files, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name, files, n=1, cutoff=0.75)
     hint = f"; did you mean {close[0]}? Rename it to {name}" if close else ""
     raise UsageError(f"expected {name} in {path}, found {', '.join(files[:10]) or 'no files'}{hint}")
 

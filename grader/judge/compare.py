@@ -51,7 +51,8 @@ def difference(
 
 def _array_difference(expected: np.ndarray, got: Any, rtol: float, atol: float, exact_dtype: bool, where: str) -> str | None:
     if not isinstance(got, np.ndarray) or (isinstance(expected, TensorArray) and not isinstance(got, TensorArray)):
-        return f"{where}: expected {name(expected)} of shape {list(expected.shape)}, got {show(got)}"
+        what = "" if got is None or isinstance(got, str) else f"{name(got)}, "
+        return f"{where}: expected {name(expected)} of shape {list(expected.shape)}, got {what}{show(got)}"
     if expected.shape != got.shape:
         return f"{where}: expected shape {list(expected.shape)}, got shape {list(got.shape)}"
     kinds = KINDS[expected.dtype.kind], KINDS[got.dtype.kind]

@@ -131,7 +131,7 @@ def _judge(
             changed,
         )
     except SandboxFault as error:
-        report.note = f"the grader failed, not the submission: {error}"
+        report.note = f"The grader failed, not the submission: {error}"
         return
     files = [str(home.checks[suite]) for suite in suites]
     arguments = ["-p", "no:cacheprovider", "-p", "no:terminal", "--assert=plain", "--import-mode=importlib"]
@@ -139,11 +139,15 @@ def _judge(
     arguments += ["-k", keyword] if keyword else []
     with _only_our_plugins():
         code = pytest.main([*arguments, *files], plugins=[judge])
+    if code == pytest.ExitCode.INTERRUPTED and not judge.errors:
+        raise KeyboardInterrupt
+    if code == pytest.ExitCode.USAGE_ERROR and keyword:
+        raise UsageError(f"-k {keyword!r} is no pattern; use one word, or several with `and`, `or`, `not` between them")
     if code == pytest.ExitCode.NO_TESTS_COLLECTED and keyword and not judge.errors:
         raise UsageError(f"no check fits -k {keyword!r}; names of checks are those of the tests in {home.checks[suites[0]]}")
     if judge.errors or code not in (0, 1, 5):
         reason = "; ".join(judge.errors) or f"pytest ended with exit code {code}"
-        report.note = f"the grader failed, not the submission: {reason}"
+        report.note = f"The checks themselves must be corrected: {reason}"
 
 
 @contextlib.contextmanager

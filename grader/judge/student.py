@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from grader.sandbox import Sandbox
 
 LEAST_SECONDS = 1.0
+NO_KEYBOARD = {
+    "BdbQuit": "there is no keyboard here; remove breakpoint() and pdb",
+    "EOFError": "there is no keyboard here; remove input()",
+    "SystemExit": "your code called exit()",
+}
 
 
 class CheckFailed(AssertionError):
@@ -107,12 +112,25 @@ class Student:
         """
         case = self._cases[name]
         facts = self.call(case.driver, **case.inputs)
+        self.require(case, facts, view, also, rtol, atol, exact_dtype)
+
+    def require(
+        self,
+        case: Case,
+        facts: Any,
+        view: Callable[[Any], Any] | None = None,
+        also: Callable[[Any], Any] | None = None,
+        rtol: float = 1e-4,
+        atol: float = 1e-5,
+        exact_dtype: bool = False,
+    ) -> None:
+        """Require of facts that a call has brought back what `expect` requires."""
         expected = view(case.answer) if view else case.answer
         try:
             got = view(facts) if view else facts
         except Exception:
             # The view can read the answer, so these facts have a form that no right submission gives them.
-            self.fail(case, f"the result cannot be read: {show(facts)}")
+            self.fail(case, f"the result cannot be read: {show(facts):.300}")
         text = difference(expected, got, rtol, atol, exact_dtype)
         if text and also and not difference(also(expected), got, rtol, atol, exact_dtype):
             return
@@ -123,7 +141,7 @@ class Student:
         """Fail the check, with the case's inputs before the text."""
         inputs = "\n".join(f"  {name} = {show(value, SHOWN_INPUTS)}" for name, value in case.inputs.items())
         called = f"{self._question.function} was called with (case {case.name}):"
-        raise CheckFailed(Outcome.FAILED, f"{called}\n{inputs}\n{text}", self.printed)
+        raise CheckFailed(Outcome.FAILED, f"{text}\n{called}\n{inputs}", self.printed)
 
 
 def failure(reply: Reply, question: Question, seconds: float, memory_mb: int, printed: str) -> CheckFailed:
@@ -142,7 +160,7 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
     match reply.status:
         case "timeout":
             outcome = Outcome.TIMEOUT
-            text = f"stopped after {seconds:.0f} seconds: is there a loop that never ends?"
+            text = f"stopped after {seconds:.0f} seconds: is there a loop that never ends?{trace(details)}"
         case "memory":
             outcome = Outcome.MEMORY
             text = f"ran out of memory (limit {memory_mb} MB): is something growing without end, or a shape far too large?"
@@ -165,7 +183,11 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
             text = str(details.get("message", ""))
         case _:
             unwritten = _is_blank(details, question)
-            text = f"not written yet: {details['message']}" if unwritten else error_line(details) + trace(details)
+            text = error_line(details) + trace(details)
+            if unwritten:
+                line = details["frames"][-1]["line"]
+                text = f"line {line} still raises the stub's NotImplementedError; delete it when your code is there"
+                text += f" ({details['message']})"
     return CheckFailed(outcome, text, printed, unwritten)
 
 
@@ -177,7 +199,7 @@ def _is_blank(details: dict[str, Any], question: Question) -> bool:
 
 def error_line(details: dict[str, Any]) -> str:
     """Return an exception as Python prints it."""
-    message = str(details.get("message", ""))
+    message = NO_KEYBOARD.get(details.get("type"), str(details.get("message", "")))
     return f"{details.get('type', 'Exception')}: {message}" if message else str(details.get("type", "Exception"))
 
 

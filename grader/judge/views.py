@@ -27,8 +27,7 @@ def row_gradients(facts: dict[str, Any]) -> dict[str, Any]:
     """Return what each row contributed to the gradients, whichever minibatch it was in.
 
     facts["steps"]: one dict a step, network name -> gradient `[rows, columns]` of a mean over the rows of a minibatch, each
-    of which moves only its own row. So gradient times number of rows moved is the same whenever a row is used: the smallest
-    and the largest of it are both returned, and how many steps had no gradient at all.
+    of which moves only its own row. So gradient times number of rows moved is the same whenever a row is used.
     """
     view: dict[str, Any] = {"updates": len(facts["steps"])}
     for name in facts["steps"][0] if facts["steps"] else ():
@@ -40,9 +39,9 @@ def row_gradients(facts: dict[str, Any]) -> dict[str, Any]:
         used = np.array([(share != 0).any(axis=1) for share in shares])[:, :, None]
         smallest = np.where(used, shares, np.inf).min(axis=0)
         largest = np.where(used, shares, -np.inf).max(axis=0)
-        seen = used.any(axis=0)
-        view[f"gradient for the {name} network, by row (smallest over all updates)"] = np.where(seen, smallest, 0.0)
-        view[f"gradient for the {name} network, by row (largest over all updates)"] = np.where(seen, largest, 0.0)
+        same = np.isclose(smallest, largest, rtol=1e-4, atol=1e-5) | ~used.any(axis=0)
+        view[f"a row has the same gradient for the {name} network in every update"] = bool(same.all())
+        view[f"gradient for the {name} network, by row"] = np.where(used.any(axis=0), smallest, 0.0)
     return view
 
 
@@ -64,14 +63,32 @@ def rows_once(collections: Sequence[int], epochs: int) -> View:
 
 
 def aligned(*names: str) -> View:
-    """Return a view of what the losses were given for each row, without order: for every row all that it ever came with."""
+    """Return a view of what the loss was given for each row: the value that it always came with, or all that it ever did."""
 
     def view(facts: dict[str, Any]) -> dict[str, Any]:
-        found = {
-            entry for batch in facts["batches"] for entry in zip(batch["row"], *(batch[name] for name in names), strict=True)
+        found: dict[str, dict[int, list[Any]]] = {name: {} for name in names}
+        for batch in facts["batches"]:
+            for name in names:
+                for row, value in zip(batch["row"], batch[name], strict=True):
+                    values = found[name].setdefault(row, [])
+                    if value not in values:
+                        values.append(value)
+        return {
+            f"{name} given to the loss for row": [rows[row][0] if len(rows[row]) == 1 else rows[row] for row in sorted(rows)]
+            for name, rows in found.items()
         }
-        return {f"(row, {', '.join(names)}) given to the loss": sorted(found)}
 
+    return view
+
+
+def recorded_losses(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return how far each list of losses is from what the loss functions returned, one number a minibatch."""
+    view = {"returned": facts["returned"]}
+    for name, kind in (("actor losses", "batches"), ("critic losses", "critic batches")):
+        recorded = [batch["loss"] for batch in facts[kind]]
+        view[f"number of {name}"] = len(facts[name])
+        if len(recorded) == len(facts[name]):
+            view[f"{name} minus losses of their minibatches"] = np.subtract(facts[name], recorded)
     return view
 
 
@@ -92,8 +109,11 @@ def shuffled(collections: Sequence[int], epochs: int) -> View:
             splits.append(split)
         in_order = [[max(one) < min(other) for one, other in pairwise(split)] for split in splits]
         first = [splits[index] for index in range(0, len(splits), epochs)]
+        # Row numbers go on from collection to collection: from their first row on they can be compared.
+        begins = [{frozenset(row - min(map(min, split)) for row in part) for part in split} for split in first if split]
         return {
             "an epoch goes through the rows in order": any(all(ordered) for ordered in in_order),
+            "two collections have the same minibatches": len(begins) > 1 and begins[0] == begins[1],
             "a later epoch has the same minibatches as the first": any(
                 set(splits[index]) == set(first[index // epochs]) for index in range(len(splits)) if index % epochs
             ),

@@ -28,12 +28,15 @@ def build(root: Path, name: str, check: bool = False, seed: int | None = None) -
     from machine to machine.
     """
     home = Home(root, name)
+    if not home.solution.is_dir():
+        raise UsageError(f"there is no {home.solution}: stubs and answers are made from solutions, which only instructors have")
     source = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
     stub = make_stub(source, home.assignment)
     stale = []
     if not home.stub.is_file() or home.stub.read_text(encoding="utf-8") != stub:
         stale.append(home.stub)
         if not check:
+            _keep_work(home, stub)
             write(home.stub, stub)
     recipes = load_recipes(home)
     for suite in SUITES:
@@ -75,6 +78,20 @@ def solve(home: Home, cases: dict[str, Case]) -> dict[str, Case]:
                     raise UsageError(f"case {key} fails on the solution: {reply.status} {reply.details}\n{reply.output}")
                 solved[key] = Case(key, case.driver, case.question, case.inputs, reply.facts)
     return solved
+
+
+def _keep_work(home: Home, stub: str) -> None:
+    """Raise UsageError if the file at the stub's place holds more than a stub: somebody's work, which must not be lost."""
+    old = _old(home.answers["visible"], home.assignment.name)
+    if old is None or not home.stub.is_file():
+        return
+    known = set(old.stub.values()) | set(fingerprints(stub).values())
+    try:
+        now = fingerprints(home.stub.read_bytes())
+    except (SyntaxError, ValueError):
+        now = {"the file": ""}
+    if work := [name for name, fingerprint in now.items() if fingerprint not in known]:
+        raise UsageError(f"{home.stub} holds work of its own ({', '.join(work[:3])}); move it away, then build again")
 
 
 def _old(path: Path, name: str) -> Answers | None:

@@ -74,6 +74,9 @@ def explain(report: Report, question: QuestionResult) -> list[str]:
     """Return what to say of a question that was tried and has not passed: its first failure in full, the others by title."""
     if question.outcome in (Outcome.PASSED, Outcome.NOT_STARTED):
         return []
+    first = report.questions[0]
+    if question is not first and _same_for_all(report):
+        return []
     failed = [check for check in report.checks if check.question == question.id and check.outcome is not Outcome.PASSED]
     lines = _failure(failed[0])
     for check in failed[1:]:
@@ -82,10 +85,20 @@ def explain(report: Report, question: QuestionResult) -> list[str]:
     return lines
 
 
+def _same_for_all(report: Report) -> bool:
+    """Return whether everything failed for one reason, as when the file cannot be loaded: it is told once."""
+    return len({check.message for check in report.checks}) == 1
+
+
 def to_write(report: Report) -> list[str]:
     """Return one line for each question that is still the stub."""
-    blank = [question for question in report.questions if question.outcome is Outcome.NOT_STARTED]
-    return ["", "Not started:", *(f"  {question.id}: {question.task}" for question in blank)] if blank else []
+    lines = []
+    for question in report.questions:
+        if question.outcome is Outcome.NOT_STARTED:
+            check = next(check for check in report.checks if check.question == question.id)
+            told = check.message.removeprefix("not written yet: ") or question.task
+            lines.append(f"  {question.id}: {told}")
+    return ["", "Not started:", *lines] if lines else []
 
 
 def _heading(question: QuestionResult) -> str:
@@ -95,8 +108,9 @@ def _heading(question: QuestionResult) -> str:
 def _headline(check: CheckResult) -> str:
     hidden = " [hidden]" if check.suite == "hidden" else ""
     mark = MARKS.get(check.outcome, "✗")
-    worth = f"{check.max_points:g} {'point' if check.max_points == 1 else 'points'}"
-    return f"{mark} {check.title} ({check.outcome.value}, {worth}){hidden}"
+    worth = f"{check.points:g} of {check.max_points:g} {'point' if check.max_points == 1 else 'points'}"
+    name = check.id.rpartition("/")[2].removeprefix("test_")
+    return f"{mark} {check.title} ({check.outcome.value}, {worth}; -k {name}){hidden}"
 
 
 def _failure(check: CheckResult) -> list[str]:
@@ -130,7 +144,8 @@ def totals(report: Report) -> list[str]:
     if report.note:
         lines.append(report.note)
     if not report.final:
-        lines.append("This report is not final: please run the grader again. Nothing is held against the student.")
+        again = "" if report.note.startswith("The checks") else " Please run the grader again."
+        lines.append(f"This report is not final; nothing is held against the student.{again}")
     return lines
 
 

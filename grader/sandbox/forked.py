@@ -151,7 +151,7 @@ class ForkedSandbox:
     def _run(self, request: dict[str, Any], seconds: float) -> Reply:
         from grader.sandbox import wire
 
-        frame = wire.encode(request)
+        frame = wire.encode(request | {"seconds": float(seconds)})
         scratch = Path(tempfile.mkdtemp(dir=self._home))
         ours, theirs = socket.socketpair()
         # A file, not a pipe: nobody has to drain it, so a chatty submission runs as fast as a quiet one.

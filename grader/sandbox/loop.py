@@ -24,6 +24,13 @@ def main() -> None:
     sys.path[:] = [*settings["folders"], *settings["path"]]
     requests, answers = private_pipes()
     environment = dict(os.environ)
+
+    def send(frame: bytes) -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.chdir(os.path.dirname(request["scratch"]))  # or the scratch folder could not be removed on Windows
+        write(answers, frame)
+
     while True:
         try:
             text, blob = wire.lengths(read(requests, wire.HEADER.size))
@@ -36,13 +43,9 @@ def main() -> None:
         if request["do"] in ("load", "call"):
             renew(settings, worker)
         if request["do"] == "warm":
-            frame = wire.encode({"status": "ok", "number": request["number"]})
+            send(wire.encode({"status": "ok", "number": request["number"]}))
         else:
-            frame = worker.answer(request)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os.chdir(os.path.dirname(request["scratch"]))  # or the scratch folder could not be removed on Windows
-        write(answers, frame)
+            worker.answer(request, send)
 
 
 def private_pipes() -> tuple[int, int]:

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 MAX_OUTPUT = 16 << 10  # bytes kept of what a call prints, from its beginning and again from its end
 START_SECONDS = 120.0
-STATUSES = frozenset(("ok", "raised", "syntax", "import", "missing", "refused", "memory"))
+STATUSES = frozenset(("ok", "raised", "syntax", "import", "missing", "refused", "memory", "timeout"))
 NOT_AN_ANSWER = "it sent something that is not an answer"
 
 

@@ -106,11 +106,10 @@ def run_worker(request: dict, wire_fd: int, output_fd: int, limits, worker) -> N
         wire = importlib.import_module("grader.sandbox.wire")
         connection = socket.socket(fileno=3)
         text, blob = wire.lengths(read(connection, wire.HEADER.size))
-        frame = worker.answer(wire.decode(read(connection, text), read(connection, blob)))
+        worker.answer(wire.decode(read(connection, text), read(connection, blob)), connection.sendall)
         with contextlib.suppress(BaseException):
             sys.stdout.flush()
             sys.stderr.flush()
-        connection.sendall(frame)
         os._exit(0)
     except BaseException:
         traceback.print_exc()  # shown to nobody but an instructor: it is printed where the student's output goes

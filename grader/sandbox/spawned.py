@@ -123,7 +123,9 @@ class SpawnedSandbox:
         scratch = Path(tempfile.mkdtemp(dir=self._home))
         printed = self._home / f"printed-{self._number}"
         printed.touch()
-        frame = wire.encode(request | {"number": self._number, "scratch": str(scratch), "printed": str(printed)})
+        frame = wire.encode(
+            request | {"seconds": float(seconds), "number": self._number, "scratch": str(scratch), "printed": str(printed)}
+        )
         began = time.monotonic()
         frames: list[tuple[bytes, bytes]] = []
         reader = threading.Thread(target=self._exchange, args=(self._worker, frame, frames), daemon=True)

@@ -11,20 +11,46 @@ import hashlib
 import importlib.util
 import io
 import linecache
+import os
 import random
 import re
+import signal
 import sys
 import traceback
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 MAX_MESSAGE = 4_000
 MAX_FRAMES = 8
 
 
-def answer(request: dict[str, Any]) -> bytes:
-    """Return the frame that answers `request`: `inspect` (fingerprints of functions), `load` or `call` (a driver's facts)."""
+def answer(request: dict[str, Any], send: Callable[[bytes], None]) -> None:
+    """Answer `request`: `inspect` (fingerprints of functions), `load` or `call` (a driver's facts), with one frame.
+
+    Shortly before the limit, a call that is still running says where it is, which only the process itself can know. It may
+    be deaf to the alarm; the judge does not rely on it.
+    """
+    if "seconds" in request and hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, lambda _, frame: _give_up(request, frame, send))
+        signal.setitimer(signal.ITIMER_REAL, 0.9 * request["seconds"])
+    frame = _answer(request)
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    send(frame)
+
+
+def _give_up(request: dict[str, Any], frame: FrameType | None, send: Callable[[bytes], None]) -> None:
+    from grader.sandbox import wire
+
+    number = {"number": request["number"]} if "number" in request else {}
+    sys.stdout.flush()
+    send(wire.encode({"status": "timeout", "frames": student_frames(traceback.walk_stack(frame), request)[::-1]} | number))
+    os._exit(0)
+
+
+def _answer(request: dict[str, Any]) -> bytes:
     from grader.sandbox import wire
 
     # Where one process answers several requests, the answer carries the number of its request.
@@ -127,14 +153,22 @@ def failure(status: str, error: BaseException, request: dict[str, Any]) -> dict[
         reply["message"] = str(error.msg)[:MAX_MESSAGE]
         reply["frames"] = [{"line": line, "function": "", "text": str(error.text or "").strip()[:200]}]
         return reply
-    path = request.get("submission")
-    frames = []
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        if frame.f_code.co_filename == path:
-            text = linecache.getline(path, line).strip()[:200]
-            frames.append({"line": line, "function": frame.f_code.co_name[:200], "text": text})
-    reply["frames"] = frames[-MAX_FRAMES:]
+    reply["frames"] = student_frames(traceback.walk_tb(error.__traceback__), request)[-MAX_FRAMES:]
     return reply
+
+
+def student_frames(walk: Iterable[tuple[FrameType, int]], request: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return those frames that are in the submission, in the order in which they come."""
+    path = request.get("submission")
+    return [
+        {
+            "line": line,
+            "function": frame.f_code.co_name[:200],
+            "text": linecache.getline(path, line).strip()[:200],
+        }
+        for frame, line in walk
+        if frame.f_code.co_filename == path
+    ]
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -178,8 +178,15 @@ def rollouts_on_the_line(rng):
 @case("rollouts", question="collect_rollouts", hidden=True)
 def rollouts_later(rng):
     """Not the first collection of a training: the progress arguments must not change what is collected."""
-    inputs = dict(weights=layers(rng, 4, 6, 6, 2, scale=0.7), seed=rng.integers(1000, size=5), base_rollout=8)
-    return inputs | dict(num_total_rollouts=20) | episodes(rng, [3, 5, 2, 4], 4)
+    inputs = dict(weights=layers(rng, 2, 6, 6, 2, scale=0.7), seed=rng.integers(1000, size=5), base_rollout=8)
+    # The last episode is longer than any limit that a loop might have of its own.
+    return inputs | dict(num_total_rollouts=20) | episodes(rng, [3, 5, 2, 231], 2)
+
+
+@case("unseeded_rollouts", question="collect_rollouts", hidden=True)
+def rollouts_unseeded(rng):
+    """Sixty steps with four equally likely actions: that one is missing, or all are repeated, is out of the question."""
+    return dict(num_actions=4, length=60)
 
 
 @case("world_rollouts", question="collect_rollouts", hidden=True)
@@ -254,17 +261,19 @@ def advantages_constant(rng):
 
 @case("advantages", question="get_advantages", hidden=True)
 def advantages_large(rng):
-    return dict(weights=layers(rng, 4, 8, 8, 1), observations=normal(rng, 200, 4), returns=normal(rng, 200, 1, scale=5) - 3)
+    returns = normal(rng, 200, 1, scale=5) - 3
+    returns[17] = 60  # an outlier, which must not be clipped
+    return dict(weights=layers(rng, 4, 8, 8, 1), observations=normal(rng, 200, 4), returns=returns)
 
 
 @case("advantages", question="get_advantages", hidden=True)
 def advantages_small_spread(rng):
-    """Advantages of about a thousandth: a large constant beside the deviation would show."""
+    """Advantages of about a ten-thousandth: a large constant beside the deviation, or a least deviation, would show."""
     weights = [np.zeros((1, 2)), np.zeros(1), np.eye(1), np.zeros(1), np.eye(1), np.ones(1)]
     return dict(
         weights=[weight.astype(np.float32) for weight in weights],
         observations=normal(rng, 8, 2),
-        returns=(1 + nonzero(rng, 8, 1) / 1024).astype(np.float32),
+        returns=(1 + nonzero(rng, 8, 1) / 8192).astype(np.float32),
     )
 
 
@@ -395,16 +404,28 @@ def ppo_inside_the_range(rng):
     return ppo_inputs(rng, 6, 3, 8, 4, move=0.02) | dict(ppo_clip=0.3)
 
 
+def with_ratios(inputs, log_ratios):
+    """The same policy, with old log-probabilities from which the actions taken have moved by exactly these ratios.
+
+    The action taken is the least likely one, so that its old probability stays below 1, whichever way it moved.
+    """
+    logits = log_policy(inputs["weights"], inputs["observation"])
+    action = logits.argmin(axis=1)[:, None]
+    old_chosen = np.exp(np.take_along_axis(logits, action, axis=1) - np.reshape(log_ratios, (-1, 1)))
+    others = np.exp(logits)
+    np.put_along_axis(others, action, 0.0, axis=1)
+    old = others / others.sum(axis=1, keepdims=True) * (1 - old_chosen)
+    np.put_along_axis(old, action, old_chosen, axis=1)
+    return inputs | dict(action=action, old_logits=np.log(old).astype(np.float32))
+
+
 @case("ppo_loss", question="get_PPO_policy_gradient_loss")
 def ppo_both_sides(rng):
     """Ratios far below, inside and far above the clip range, each with both signs of advantage."""
     inputs = ppo_inputs(rng, 12, 3, 8, 4, move=0.0)
-    shift = np.tile([-0.9, 0.05, 0.9, -0.4, -0.05, 0.4], 2)
     advantages = np.repeat([1.5, -0.75], 6)[:, None].astype(np.float32)
-    chosen = np.take_along_axis(inputs["old_logits"], inputs["action"], axis=1) - shift[:, None]
-    old = inputs["old_logits"].copy()
-    np.put_along_axis(old, inputs["action"], chosen.astype(np.float32), axis=1)
-    return inputs | dict(old_logits=old, return_or_advantage=advantages, ppo_clip=0.2)
+    inputs = with_ratios(inputs, np.tile([-0.9, 0.05, 1.3, -0.4, -0.05, 0.4], 2))
+    return inputs | dict(return_or_advantage=advantages, ppo_clip=0.2)
 
 
 @case("ppo_loss", question="get_PPO_policy_gradient_loss", hidden=True)
@@ -426,9 +447,4 @@ def ppo_one_row(rng):
 def ppo_all_clipped(rng):
     """Good actions far more likely and bad ones far less likely than before: nothing is left to push."""
     inputs = ppo_inputs(rng, 8, 3, 8, 4, move=0.0)
-    advantages = inputs["return_or_advantage"]
-    shift = np.where(advantages > 0, -0.8, 0.8)
-    old = inputs["old_logits"].copy()
-    chosen = np.take_along_axis(old, inputs["action"], axis=1) + shift
-    np.put_along_axis(old, inputs["action"], chosen.astype(np.float32), axis=1)
-    return inputs | dict(old_logits=old, ppo_clip=0.2)
+    return with_ratios(inputs, np.where(inputs["return_or_advantage"] > 0, 0.8, -0.8)) | dict(ppo_clip=0.2)

@@ -16,7 +16,8 @@ from torch import Tensor, nn
 
 import utils
 
-PAIR = "a RolloutBuffer and a number"
+PAIR = "a finalized RolloutBuffer and a number"
+UNCONNECTED = "none: the loss is not connected to this parameter"
 FOUR_LISTS = "four lists: actor losses, critic losses, final rewards, learning rates"
 
 
@@ -36,14 +37,41 @@ def network(weights: list[np.ndarray], log_softmax: bool = False) -> utils.Simpl
     return net
 
 
-def loss_facts(loss: Any, net: nn.Module) -> dict[str, Any]:
+class Watch:
+    """Notes what a call changed that it was only given to read: tensors, networks, torch's gradient mode."""
+
+    def __init__(self, net: nn.Module | None = None, **tensors: Tensor) -> None:
+        self.net = net
+        self.tensors = tensors
+        self.before = {name: value.clone() for name, value in tensors.items()}
+        self.weights = [parameter.detach().clone() for parameter in net.parameters()] if net else []
+
+    def changed(self) -> list[str]:
+        """Return the names of all that is not as it was."""
+        changed = [name for name, value in self.tensors.items() if not torch.equal(value, self.before[name])]
+        parameters = list(self.net.parameters()) if self.net else []
+        if not all(torch.equal(now, then) for now, then in zip(parameters, self.weights, strict=True)):
+            changed.append("weights of the network")
+        if not all(parameter.requires_grad for parameter in parameters):
+            changed.append("requires_grad of the network")
+        if not torch.is_grad_enabled():
+            changed.append("torch's gradient mode, which was left off")
+        torch.set_grad_enabled(True)
+        return changed
+
+
+def loss_facts(loss: Any, net: nn.Module, watch: Watch) -> dict[str, Any]:
     """Return the loss, a scalar or one number in a larger shape, and the gradient it gives to each parameter of `net`."""
+    changed = watch.changed()
     if type(loss) is Tensor and loss.numel() == 1:
         loss = loss.reshape(())
         if loss.requires_grad:
             loss.backward()
-    gradient = {name: parameter.grad for name, parameter in net.named_parameters()}
-    return {"loss": loss, "gradient of the network": gradient}
+    gradient = {
+        f"gradient of {name}": UNCONNECTED if parameter.grad is None else parameter.grad
+        for name, parameter in net.named_parameters()
+    }
+    return {"loss": loss, "gradient of the network": gradient, "changed by the call": changed}
 
 
 # Returns, losses, advantages
@@ -57,30 +85,31 @@ def returns(submitted, rewards: np.ndarray, terminateds: np.ndarray, discount_fa
         buffer.add(action=nothing, logits=nothing, observation=nothing, terminated=terminated, reward=reward)
     buffer.finalize()
     options = {} if discount_factor is None else {"discount_factor": discount_factor}
+    watch = Watch(rewards=buffer.rewards, terminateds=buffer.terminateds)
     result = submitted.get_returns(buffer, **options)
-    return {"returns": result, "rewards in the buffer afterwards": buffer.rewards}
+    return {"returns": result, "changed by the call": watch.changed()}
 
 
 def advantages(submitted, weights: list[np.ndarray], observations: np.ndarray, returns: np.ndarray) -> dict:
     """Call `get_advantages` with a value network of these weights."""
-    result = submitted.get_advantages(network(weights), tensor(observations), tensor(returns))
-    return {"advantages": result, "carries a gradient": bool(getattr(result, "requires_grad", False))}
+    value_net, given = network(weights), {"observations": tensor(observations), "returns": tensor(returns)}
+    watch = Watch(value_net, **given)
+    result = submitted.get_advantages(value_net, given["observations"], given["returns"])
+    return {
+        "advantages": result,
+        "carries a gradient": bool(getattr(result, "requires_grad", False)),
+        "changed by the call": watch.changed(),
+    }
 
 
 def value_loss(submitted, weights: list[np.ndarray], observation: np.ndarray, returns: np.ndarray) -> dict:
     """Call `get_value_net_loss` as the training loop does: with the keywords of every loss."""
-    value_net = network(weights)
-    loss = submitted.get_value_net_loss(
-        value_net=value_net,
-        observation=tensor(observation),
-        returns=tensor(returns),
-        policy=None,
-        old_logits=None,
-        action=None,
-        return_or_advantage=None,
-        ppo_clip=0.2,
-    )
-    return loss_facts(loss, value_net)
+    value_net, given = network(weights), {"observation": tensor(observation), "returns": tensor(returns)}
+    watch = Watch(value_net, **given)
+    # What the other losses get is there as well, and not what this one needs.
+    others = {"return_or_advantage": 1 - tensor(returns), "policy": None, "old_logits": None, "action": None, "ppo_clip": 0.2}
+    loss = submitted.get_value_net_loss(value_net=value_net, **given, **others)
+    return loss_facts(loss, value_net, watch)
 
 
 def vanilla_loss(
@@ -93,15 +122,15 @@ def vanilla_loss(
 ) -> dict:
     """Call `get_vanilla_policy_gradient_loss`, with the keywords of every loss if `as_in_training`."""
     policy = network(weights, log_softmax=True)
-    others = {"value_net": None, "old_logits": None, "returns": None, "ppo_clip": 0.2} if as_in_training else {}
-    loss = submitted.get_vanilla_policy_gradient_loss(
-        policy=policy,
-        observation=tensor(observation),
-        action=tensor(action),
-        return_or_advantage=tensor(return_or_advantage),
-        **others,
-    )
-    return loss_facts(loss, policy)
+    rest = {"returns": 1 - tensor(return_or_advantage), "value_net": None, "old_logits": None, "ppo_clip": 0.2}
+    given = {
+        "observation": tensor(observation),
+        "action": tensor(action),
+        "return_or_advantage": tensor(return_or_advantage),
+    }
+    watch = Watch(policy, **given)
+    loss = submitted.get_vanilla_policy_gradient_loss(policy=policy, **given, **(rest if as_in_training else {}))
+    return loss_facts(loss, policy, watch)
 
 
 def ppo_loss(
@@ -116,17 +145,16 @@ def ppo_loss(
     """Call `get_PPO_policy_gradient_loss`; without a clip range, use the default."""
     policy = network(weights, log_softmax=True)
     options = {} if ppo_clip is None else {"ppo_clip": ppo_clip}
-    loss = submitted.get_PPO_policy_gradient_loss(
-        policy=policy,
-        observation=tensor(observation),
-        old_logits=tensor(old_logits),
-        action=tensor(action),
-        return_or_advantage=tensor(return_or_advantage),
-        value_net=None,
-        returns=None,
-        **options,
-    )
-    return loss_facts(loss, policy)
+    rest = {"returns": 1 - tensor(return_or_advantage), "value_net": None}
+    given = {
+        "observation": tensor(observation),
+        "old_logits": tensor(old_logits),
+        "action": tensor(action),
+        "return_or_advantage": tensor(return_or_advantage),
+    }
+    watch = Watch(policy, **given)
+    loss = submitted.get_PPO_policy_gradient_loss(policy=policy, **given, **rest, **options)
+    return loss_facts(loss, policy, watch)
 
 
 # Rollouts
@@ -144,8 +172,10 @@ class Replay(utils.EnvInterface):
         self.episode = -1
         self.time = 0
         self.actions: list[float] = []
+        self.seeds: list[Any] = []
 
     def reset(self, seed=None) -> Tensor:
+        self.seeds.append(seed)
         self.episode += 1
         self.time = 0
         if self.episode == len(self.rewards):
@@ -174,16 +204,32 @@ def rollouts(
     num_total_rollouts: int | None = None,
 ) -> dict:
     """Call `collect_rollouts` on recorded episodes, as many as there are."""
-    env = Replay(observations, rewards)
+    env, policy, ring = Replay(observations, rewards), network(weights, log_softmax=True), np.array(seed)
+    watch = Watch(policy)
     result = submitted.collect_rollouts(
-        env,
-        network(weights, log_softmax=True),
-        len(rewards),
-        base_rollout=base_rollout,
-        num_total_rollouts=num_total_rollouts,
-        seed=np.array(seed),
+        env, policy, len(rewards), base_rollout=base_rollout, num_total_rollouts=num_total_rollouts, seed=ring
     )
-    return rollout_facts(result) | {"actions that were played": env.actions, "episodes begun": env.episode + 1}
+    return rollout_facts(result) | {
+        "actions that were played": env.actions,
+        "episodes begun": env.episode + 1,
+        "reset was called with a seed": any(seed is not None for seed in env.seeds),
+        "seed array afterwards": ring,
+        "changed by the call": watch.changed(),
+    }
+
+
+def unseeded_rollouts(submitted, num_actions: int, length: int) -> dict:
+    """Call `collect_rollouts` twice without a seed, with a policy that likes all actions equally well."""
+    policy = utils.SimpleReLuNetwork(1, num_actions, out_logsoftmax=True, fixed_init=[0.0, 0.0])
+    played = []
+    for _ in range(2):
+        env = Replay([np.zeros((length + 1, 1))], [np.ones(length)])
+        submitted.collect_rollouts(env, policy, 1)
+        played.append(env.actions)
+    return {
+        "the second rollout repeats the actions of the first": played[0] == played[1],
+        "every action is played": len(set(played[0])) == num_actions,
+    }
 
 
 def world_rollouts(submitted, weights: list[np.ndarray], world: str, num_rollouts: int, seed: np.ndarray) -> dict:
@@ -203,12 +249,11 @@ def rollout_facts(result: Any) -> dict[str, Any]:
     if not isinstance(result, tuple) or len(result) != 2 or not isinstance(result[0], utils.RolloutBuffer):
         return {"returned": described(result)}
     buffer, final_reward = result
-    facts = {"returned": PAIR, "finalized": buffer.final_size is not None}
-    if facts["finalized"]:
-        facts |= {name: getattr(buffer, name) for name in ("observations", "old_logits", "rewards", "terminateds")}
-        facts["actions"] = buffer.actions
-    facts["mean final reward"] = plain_number(final_reward)
-    return facts
+    if buffer.final_size is None:
+        return {"returned": "a RolloutBuffer that is not finalized, and a number"}
+    fields = ("observations", "old_logits", "rewards", "terminateds", "actions")
+    facts = {name: getattr(buffer, name) for name in fields}
+    return {"returned": PAIR, **facts, "mean final reward": plain_number(final_reward)}
 
 
 def described(result: Any) -> str:
@@ -239,8 +284,11 @@ class Table(nn.Module):
         return self.rows[observation[:, 0].long()]
 
 
-class RecordingSGD:
-    """A stand-in for `torch.optim.SGD` that keeps the gradient of every step."""
+class RecordingSGD(torch.optim.Optimizer):
+    """A stand-in for `torch.optim.SGD` that keeps the gradient of every step.
+
+    It is an Optimizer by name only: running `Optimizer.__init__` for the first time costs a second of imports.
+    """
 
     def __init__(self, networks: dict[str, nn.Module], lr: float) -> None:
         self.networks = networks
@@ -252,6 +300,7 @@ class RecordingSGD:
             parameter.grad = None
 
     def step(self, closure=None) -> None:
+        run_closure(closure)
         self.steps.append(
             {name: None if net.rows.grad is None else net.rows.grad.clone().numpy() for name, net in self.networks.items()}
         )
@@ -259,6 +308,13 @@ class RecordingSGD:
             for parameter in self.param_groups[0]["params"]:
                 if parameter.grad is not None:
                     parameter -= self.param_groups[0]["lr"] * parameter.grad
+
+
+def run_closure(closure) -> None:
+    """Do what `torch.optim` does first when `step` is given a closure."""
+    if closure is not None:
+        with torch.enable_grad():
+            closure()
 
 
 class CountingScheduler:
@@ -305,7 +361,7 @@ def train(
     spans = [slice(start, end) for start, end in pairwise(starts)]
     env = Replay([np.append(observed[span], [[-1, 0]], axis=0) for span in spans], [rewards[span] for span in spans])
     policy = Table(policy_rows)
-    value_net = None if value_rows is None else Table(value_rows)
+    value_net = given_value_net = None if value_rows is None else Table(value_rows)
     optimizer = RecordingSGD({"policy": policy} | ({"value": value_net} if value_net is not None else {}), lr=0.05)
     lr_sched = CountingScheduler(optimizer) if scheduler else None
     before = {name: net.rows.detach().clone() for name, net in optimizer.networks.items()}
@@ -313,6 +369,8 @@ def train(
     critic_batches: list[dict[str, Any]] = []
     ring = np.array([5, 7, 11])
     rings: list[bool] = []
+    discounts: set[float] = set()
+    value_nets: list[bool] = []
 
     def next_rollouts(env, policy, num_rollouts, base_rollout=0, num_total_rollouts=None, seed=None):
         rings.append(seed is ring)
@@ -336,10 +394,12 @@ def train(
         return observation[:, 0].long().tolist()
 
     def recorded_returns(rollout_buffer, discount_factor: float = 0.95) -> Tensor:
+        discounts.add(float(discount_factor))
         return tensor(returns)[row_numbers(rollout_buffer.observations)].unsqueeze(1)
 
     # Depends on how many rows it is given, as a mean and a standard deviation would.
     def recorded_advantages(value_net, observations: Tensor, returns: Tensor) -> Tensor:
+        value_nets.append(value_net is given_value_net)
         return tensor(advantages)[row_numbers(observations)].unsqueeze(1) * len(observations) + returns
 
     def actor_loss(policy, observation, action, return_or_advantage, **others) -> Tensor:
@@ -349,9 +409,9 @@ def train(
                 "row": row_numbers(observation),
                 "action": action.ravel().tolist(),
                 "return_or_advantage": return_or_advantage.ravel().tolist(),
-                "old_logits": first_column(others.get("old_logits")),
-                "returns": first_column(others.get("returns")),
-                "ppo_clip": plain_number(others.get("ppo_clip")),
+                "old_logits": first_column(others.get("old_logits"), len(observation)),
+                "returns": first_column(others.get("returns"), len(observation)),
+                "ppo_clip": plain_number(others.get("ppo_clip", "not passed")),
                 "loss": loss.item(),
             }
         )
@@ -390,6 +450,8 @@ def train(
     facts = {
         "episodes begun": env.episode + 1,
         "rollout_seed was passed on": all(rings),
+        "discount factors given to get_returns": sorted(discounts),
+        "get_advantages was given the value network": all(value_nets),
         "steps": optimizer.steps,
         "batches": batches,
         "critic batches": critic_batches,
@@ -402,8 +464,9 @@ def train(
     return facts | {"returned": FOUR_LISTS} | {name: numbers(value) for name, value in zip(names, result, strict=True)}
 
 
-def first_column(rows: Any) -> Any:
-    return rows.reshape(len(rows), -1)[:, 0].tolist() if isinstance(rows, Tensor) and rows.ndim else None
+def first_column(rows: Any, size: int) -> list:
+    """Return the first number of each row, or None for each of `size` rows when there are no rows at all."""
+    return rows.reshape(len(rows), -1)[:, 0].tolist() if isinstance(rows, Tensor) and rows.ndim else [None] * size
 
 
 def numbers(values: Any) -> Any:
@@ -416,8 +479,8 @@ def numbers(values: Any) -> Any:
 # Learning
 
 
-class PlainAdam:
-    """Adam (Kingma and Ba 2015) in a few lines: constructing the first `torch.optim` optimizer costs a second of imports."""
+class PlainAdam(torch.optim.Optimizer):
+    """Adam (Kingma and Ba 2015) in a few lines; an Optimizer by name only, for the reason given at `RecordingSGD`."""
 
     def __init__(self, parameters: list[nn.Parameter], lr: float, betas=(0.9, 0.999), eps: float = 1e-8) -> None:
         self.param_groups = [{"params": parameters, "lr": lr}]
@@ -431,6 +494,7 @@ class PlainAdam:
 
     @torch.no_grad()
     def step(self, closure=None) -> None:
+        run_closure(closure)
         self.time += 1
         moving = [
             (parameter, mean, square)

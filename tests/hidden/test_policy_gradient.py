@@ -3,10 +3,10 @@
 import numpy as np
 
 from grader.judge import points
-from grader.judge.views import aligned, only, row_gradients, rows_once, shuffled
+from grader.judge.views import aligned, only, recorded_losses, row_gradients, rows_once, shuffled
 
 loss = only("loss")
-gradient = only("gradient of the network")
+gradient = only("gradient of the network", "changed by the call")
 both = only("loss", "gradient of the network")
 
 
@@ -32,7 +32,7 @@ def test_one_step(student):
 
 @points(1, question="get_returns")
 def test_integer_rewards(student):
-    """Integer rewards have float32 returns, not truncated, and stay in the buffer unchanged."""
+    """Integer rewards have float32 returns, not truncated."""
     student.expect("returns_integer_rewards", exact_dtype=True)
 
 
@@ -45,8 +45,8 @@ def test_extreme_discounts(student):
 
 @points(1, question="get_returns")
 def test_many_episodes(student):
-    """Three hundred rows with random ends."""
-    student.expect("returns_long", only("returns"))
+    """Three hundred rows with random ends; the buffer stays as it was."""
+    student.expect("returns_long")
 
 
 # get_vanilla_policy_gradient_loss
@@ -87,17 +87,29 @@ def test_later_collection(student):
 
 @points(1, question="collect_rollouts")
 def test_no_step_too_many(student):
-    """As many episodes are begun, and as many steps made, as are stored."""
-    student.expect("rollouts_later", only("episodes begun", "actions that were played", "actions"))
+    """As many episodes are begun, and as many steps made, as are stored; the policy stays as it was."""
+    student.expect("rollouts_later", only("episodes begun", "actions that were played", "actions", "changed by the call"))
 
 
-@points(2, question="collect_rollouts")
+@points(1, question="collect_rollouts")
+def test_seed_is_for_sampling_only(student):
+    """The seed's ring goes on from step to step and rollout to rollout, and is not used to reset the environment."""
+    student.expect("rollouts_later", only("seed array afterwards", "reset was called with a seed"))
+
+
+@points(1, question="collect_rollouts")
+def test_without_a_seed(student):
+    """Without a seed actions are drawn at random, differently in every rollout."""
+    student.expect("rollouts_unseeded")
+
+
+@points(1, question="collect_rollouts")
 def test_collects_in_the_plane(student):
     """Rollouts of the two-dimensional grid."""
     student.expect("rollouts_in_the_plane")
 
 
-@points(2, question="collect_rollouts")
+@points(1, question="collect_rollouts")
 def test_collects_cartpole(student):
     """Rollouts of CartPole, whose episodes differ in length."""
     # Twenty steps of float32 physics: rounding may differ in the last digits between platforms.
@@ -182,8 +194,10 @@ def test_arguments_are_passed_on(student):
     """The clip range reaches the loss, and rollout_seed reaches collect_rollouts."""
     case = student.case("train_with_scheduler")
     facts = student.call(case.driver, **case.inputs)
-    clips = {batch["ppo_clip"] for batch in facts["batches"]}
-    assert clips == {0.35}, f"expected ppo_clip = 0.35 in every call of the loss, got {sorted(map(str, clips))}"
+    clips = sorted({str(batch["ppo_clip"]) for batch in facts["batches"]})
+    assert clips == ["0.35"], f"expected ppo_clip = 0.35 in every call of the loss, got {', '.join(clips)}"
+    discounts = facts["discount factors given to get_returns"]
+    assert discounts in ([], [0.95]), f"expected get_returns to be called with its default discount, got {discounts}"
     assert facts["rollout_seed was passed on"], "rollout_seed was not passed to collect_rollouts as its seed"
 
 
@@ -203,7 +217,8 @@ def test_shortest_training(student):
 def test_critic_weighted_zero(student):
     """With multiplier 0 the policy is trained, and the value network does not move."""
     # Changes are at least 0.002, and known to 0.000002: the weights are about 20, in float32.
-    student.expect("train_critic_weighted_zero", only("change of the weights"), atol=1e-5, rtol=1e-3)
+    facts = only("change of the weights", "get_advantages was given the value network")
+    student.expect("train_critic_weighted_zero", facts, atol=1e-5, rtol=1e-3)
 
 
 @points(2, question="train_policy_gradient.with_critic")
@@ -214,11 +229,17 @@ def test_critic_weighted_heavily(student):
 
 @points(1, question="train_policy_gradient.with_critic")
 def test_one_critic_loss_a_minibatch(student):
-    """Both lists of losses have one number a minibatch."""
-    student.expect(
-        "train_critic_heavy",
-        lambda facts: {name: len(facts[name]) for name in ("actor losses", "critic losses")},
-    )
+    """Both lists of losses have one number a minibatch: what its loss function returned."""
+    case = student.case("train_critic_heavy")
+    facts = student.call(case.driver, **case.inputs)
+
+    def weighted(expected):
+        """The same with critic losses times the multiplier: the text does not say."""
+        losses = np.array([batch["loss"] for batch in facts["critic batches"]])
+        surplus = (case.inputs["critic_loss_multiplier"] - 1) * losses
+        return expected | {"critic losses minus losses of their minibatches": surplus}
+
+    student.require(case, facts, recorded_losses, also=weighted)
 
 
 @points(2, question="train_policy_gradient.minibatches")
@@ -228,8 +249,8 @@ def test_rows_of_every_collection(student):
 
 
 @points(2, question="train_policy_gradient.minibatches")
-def test_shuffled(student):
-    """Minibatches are drawn at random, anew in every epoch."""
+def test_shuffled_anew(student):
+    """Minibatches are drawn at random, anew in every epoch and collection."""
     student.expect("train_minibatches_divide", shuffled([24, 24], epochs=4))
 
 

@@ -41,7 +41,7 @@ def test_equal(expected, got) -> None:
         (tensor([True], np.bool_), tensor([1.0]), "expected dtype bool"),
         (tensor([1.0]), np.array([1.0]), "expected a torch.Tensor"),
         (tensor([1.0]), None, "got None"),
-        (tensor([1.0]), [1.0], "got [1]"),
+        (tensor([1.0]), [1.0], "got a list, [1]"),
         (tensor([1.0, 2.0]), tensor([np.nan, 2.0]), "got nan"),
         (tensor([1.0, 2.0]), tensor([np.inf, 2.0]), "got inf"),
         (tensor(1.0), tensor(2.0), "expected 1"),
