@@ -40,7 +40,7 @@ def plain(report: Report) -> str:
     for question in report.questions:
         if body := explain(report, question):
             lines += ["", _heading(question), *body]
-    lines += [*to_write(report), "", *totals(report)]
+    lines += [*for_one_reason(report), *to_write(report), "", *totals(report)]
     return "\n".join(lines) + "\n"
 
 
@@ -66,16 +66,13 @@ def _render_rich(report: Report, stream: TextIO) -> None:
             console.print()
             console.print(Text(_heading(question), style))
             console.print(Text("\n".join(body)))
-    console.print(Text("\n".join([*to_write(report), ""])))
+    console.print(Text("\n".join([*for_one_reason(report), *to_write(report), ""])))
     console.print(Text("\n".join(totals(report)), "bold"))
 
 
 def explain(report: Report, question: QuestionResult) -> list[str]:
     """Return what to say of a question that was tried and has not passed: its first failure in full, the others by title."""
-    if question.outcome in (Outcome.PASSED, Outcome.NOT_STARTED):
-        return []
-    first = report.questions[0]
-    if question is not first and _same_for_all(report):
+    if question.outcome in (Outcome.PASSED, Outcome.NOT_STARTED) or for_one_reason(report):
         return []
     failed = [check for check in report.checks if check.question == question.id and check.outcome is not Outcome.PASSED]
     lines = _failure(failed[0])
@@ -85,9 +82,13 @@ def explain(report: Report, question: QuestionResult) -> list[str]:
     return lines
 
 
-def _same_for_all(report: Report) -> bool:
-    """Return whether everything failed for one reason, as when the file cannot be loaded: it is told once."""
-    return len({check.message for check in report.checks}) == 1
+def for_one_reason(report: Report) -> list[str]:
+    """Return what to say when everything failed alike, as when the file cannot be loaded; otherwise nothing."""
+    checks = report.checks
+    tried = all(check.outcome not in (Outcome.PASSED, Outcome.NOT_RUN, Outcome.GRADER_ERROR) for check in checks)
+    if len(report.questions) < 2 or not tried or len({check.message for check in checks}) > 1:
+        return []
+    return ["", "Nothing could be graded, for one reason:", *_body(checks[0])]
 
 
 def to_write(report: Report) -> list[str]:
@@ -114,7 +115,11 @@ def _headline(check: CheckResult) -> str:
 
 
 def _failure(check: CheckResult) -> list[str]:
-    lines = [f"  {_headline(check)}"]
+    return [f"  {_headline(check)}", *_body(check)]
+
+
+def _body(check: CheckResult) -> list[str]:
+    lines = []
     if check.message:
         lines.append(textwrap.indent(check.message, "      "))
     if check.detail:
@@ -134,7 +139,7 @@ def totals(report: Report) -> list[str]:
     lines = []
     open_outcomes = (Outcome.PASSED, Outcome.NOT_RUN, Outcome.GRADER_ERROR)
     first = next((question for question in report.questions if question.outcome not in open_outcomes), None)
-    if first is not None:
+    if first is not None and not for_one_reason(report):
         verb = "Start with" if first.outcome is Outcome.NOT_STARTED else "Fix first"
         lines.append(f"{verb}: {first.id} ({first.title})")
     kind = " + ".join(report.suites)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -124,8 +128,6 @@ def test_several_submissions(tmp_path: Path) -> None:
 
 def test_suite_error_is_the_graders_fault(tmp_path: Path) -> None:
     """Points that do not add up: exit code 3, not final, and nothing held against the student."""
-    import shutil
-
     for name in ("grader", "assignments", "solutions", "tests"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "kit"))
     for name in ("utils.py", "solution.json", "grade.py"):
@@ -136,3 +138,64 @@ def test_suite_error_is_the_graders_fault(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "assignment.toml says 9" in done.stdout
     assert "not final" in done.stdout
+
+
+def test_one_bad_path_does_not_cost_the_others_their_grade(tmp_path: Path) -> None:
+    """A batch goes on past an empty folder, and says at the end what was not graded."""
+    (tmp_path / "empty").mkdir()
+    output = tmp_path / "out"
+    paths = [str(tmp_path / "empty"), SOLUTION]
+    done = run("-m", "grader", "grade", "policy_gradient", *paths, "--suite", "visible", "--format", "json", "-o", str(output))
+    assert done.returncode == 2
+    assert "graded 1 of 2; not: " in done.stdout
+    assert len(list(output.iterdir())) == 1
+
+
+def test_stopped_by_ctrl_c(tmp_path: Path, replaced) -> None:
+    """Ctrl-C is no fault of the grader: one line, its own exit code, no process and no folder left."""
+    submission = replaced(get_returns="import time\ntime.sleep(60)")
+    command = [
+        sys.executable,
+        "grade.py",
+        "policy_gradient",
+        "--submission",
+        str(submission),
+        "--json",
+        str(tmp_path / "r.json"),
+    ]
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
+    (tmp_path / "tmp").mkdir()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        )
+        until = time.monotonic() + 60
+        while not (tmp_path / "r.json").exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        time.sleep(0.5)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, out) == (130, "")
+        assert "stopped" in err
+        assert list((tmp_path / "tmp").iterdir()) == []
+        (tmp_path / "r.json").unlink()
+
+
+def test_a_folder_in_place_of_a_report_is_told(tmp_path: Path) -> None:
+    """--json naming a folder is a slip, not a traceback."""
+    done = run("grade.py", "policy_gradient", "--json", str(tmp_path))
+    assert (done.returncode, "is a folder" in done.stderr) == (2, True)
+
+
+def test_build_does_not_overwrite_work(tmp_path: Path) -> None:
+    """Who worked where the stub lies must not lose it to a build."""
+    for name in ("grader", "assignments", "solutions", "tests"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "kit"))
+    for name in ("utils.py", "solution.json", "grade.py"):
+        shutil.copy(ROOT / name, tmp_path)
+    stub = tmp_path / "assignments" / "policy_gradient" / "submitted.py"
+    stub.write_text(stub.read_text() + "\n\ndef my_helper():\n    return 1\n")
+    done = run("-m", "grader", "build", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "holds work of its own (my_helper)" in done.stderr
+    assert "my_helper" in stub.read_text()

@@ -8,6 +8,7 @@ import pytest
 
 from grader.assignment import Home
 from grader.judge.run import grade
+from grader.report import terminal
 from grader.report.model import Outcome, Report
 from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.reply import SandboxFault
@@ -83,6 +84,12 @@ def test_blank_left_in_is_not_started(replaced, graded) -> None:
     assert report.questions[0].outcome is Outcome.NOT_STARTED
 
 
+def test_blank_left_below_the_answer_is_told_with_its_line(replaced, graded) -> None:
+    """Code was written and the stub's raise stays: "not started" alone would be a riddle."""
+    body = 'x = 1\nraise NotImplementedError("get_returns: write it")'
+    assert "still raises the stub's NotImplementedError; delete it" in message(graded(replaced(get_returns=body), QUESTION))
+
+
 def test_own_not_implemented_error_is_a_failure(replaced, graded) -> None:
     """Only the stub's own words mean that nothing was written."""
     report = graded(replaced(get_returns='raise NotImplementedError("episodes of length 1")'), QUESTION)
@@ -108,6 +115,7 @@ def test_syntax_error(tmp_path: Path, graded) -> None:
     report = graded(tmp_path)
     assert outcomes(report) == {Outcome.FAILED}
     assert "not valid Python" in message(report)
+    assert terminal.plain(report).count("not valid Python") == 1
     assert "line 3" in message(report)
 
 
@@ -133,6 +141,7 @@ def test_endless_loop(home: Home, replaced, graded) -> None:
     by_question = {question.id: question.outcome for question in report.questions}
     assert by_question == {QUESTION: Outcome.TIMEOUT, "get_value_net_loss": Outcome.PASSED}
     assert "seconds" in message(report)
+    assert "while True: pass" in message(report)
 
 
 def test_endless_loop_at_import(replaced, graded) -> None:
