@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from collections.abc import Sequence
@@ -19,8 +20,11 @@ def open_sandbox(drivers: Path, folders: Sequence[Path], memory_mb: int = 1024) 
     """Return the best sandbox that this system allows; GRADER_LEVEL=basic asks for the one that every system allows.
 
     drivers: the file of public drivers. folders: where student code and drivers find support files such as utils.py.
-    memory_mb: what a call may map beyond what torch has mapped already, where that can be limited.
+    memory_mb: what a call may map beyond what torch has mapped already, where that can be limited. Raises ModuleNotFoundError
+    when torch is not installed, which is better known here than in a process of its own.
     """
+    if importlib.util.find_spec("torch") is None:
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
     if sys.platform == "linux" and os.environ.get("GRADER_LEVEL") != "basic":
         from grader.sandbox.forked import ForkedSandbox
 

@@ -146,10 +146,23 @@ def sweep() -> None:
         except ChildProcessError:
             return
         if pid == 0:
-            for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+            for child in children():
                 with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(int(child), signal.SIGKILL)
+                    os.kill(child, signal.SIGKILL)
             time.sleep(0.001)
+
+
+def children() -> list[int]:
+    """Return the processes whose parent is this one. Not every kernel lists them, so the process table is read."""
+    found = []
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            # The parent is the second field after the name, which is in parentheses and may hold anything.
+            with contextlib.suppress(OSError):
+                parent = Path(entry.path, "stat").read_text(errors="replace").rpartition(")")[2].split()[1]
+                if int(parent) == os.getpid():
+                    found.append(int(entry.name))
+    return found
 
 
 if __name__ == "__main__":

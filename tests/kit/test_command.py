@@ -199,3 +199,12 @@ def test_build_does_not_overwrite_work(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "holds work of its own (my_helper)" in done.stderr
     assert "my_helper" in stub.read_text()
+
+
+def test_torch_that_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A forgotten pip install is the user's to mend: no fault of the grader, and no table of failures."""
+    from grader import command, sandbox
+
+    monkeypatch.setattr(sandbox.importlib.util, "find_spec", lambda _: None)
+    assert command.student(["policy_gradient"]) == 2
+    assert "has no module 'torch'" in capsys.readouterr().err
