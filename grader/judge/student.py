@@ -95,24 +95,10 @@ class Student:
         """Return the stored case of this name: its inputs and the solution's answer."""
         return self._cases[name]
 
-    def expect(
-        self,
-        name: str,
-        view: Callable[[Any], Any] | None = None,
-        also: Callable[[Any], Any] | None = None,
-        rtol: float = 1e-4,
-        atol: float = 1e-5,
-        exact_dtype: bool = False,
-    ) -> None:
-        """Call the driver of a stored case and require the stored answer.
-
-        view: turns facts into what is compared, free of order and noise; applied to both sides. also: makes, from what is
-        expected, another form that is right as well. The default tolerances are those of float32 sums over a few hundred
-        numbers in another order. exact_dtype: see `compare.difference`.
-        """
+    def expect(self, name: str, view: Callable[[Any], Any] | None = None, **options: Any) -> None:
+        """Call the driver of a stored case and require the stored answer; see `require`."""
         case = self._cases[name]
-        facts = self.call(case.driver, **case.inputs)
-        self.require(case, facts, view, also, rtol, atol, exact_dtype)
+        self.require(case, self.call(case.driver, **case.inputs), view, **options)
 
     def require(
         self,
@@ -124,7 +110,12 @@ class Student:
         atol: float = 1e-5,
         exact_dtype: bool = False,
     ) -> None:
-        """Require of facts that a call has brought back what `expect` requires."""
+        """Require that the facts of a call agree with the stored answer of its case.
+
+        view: turns facts into what is compared, free of order and noise; applied to both sides. also: makes, from what is
+        expected, another form that is right as well. The default tolerances are those of float32 sums over a few hundred
+        numbers in another order. exact_dtype: see `compare.difference`.
+        """
         expected = view(case.answer) if view else case.answer
         try:
             got = view(facts) if view else facts

@@ -18,7 +18,8 @@ ROOT = str(Path(__file__).resolve().parents[2])
 def main() -> None:
     """Answer until standard input closes."""
     settings = json.loads(sys.argv[1])
-    sys.path.insert(0, ROOT)
+    # The libraries are those of the judge, wherever it found them; the kit's own folder is searched only for the grader.
+    sys.path[:] = [ROOT, *settings["path"]]
     from grader.sandbox import wire, worker
 
     sys.path[:] = [*settings["folders"], *settings["path"]]

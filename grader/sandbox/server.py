@@ -29,8 +29,8 @@ def main() -> None:
     """Serve until the control socket closes."""
     control = socket.socket(fileno=int(sys.argv[1]))
     settings = json.loads(sys.argv[2])
-    # The kit's own folder is searched only for the grader; student code sees the support files and the libraries.
-    sys.path.insert(0, ROOT)
+    # The libraries are those of the judge, wherever it found them; the kit's own folder is searched only for the grader.
+    sys.path[:] = [ROOT, *settings["path"]]
     from grader.sandbox import limits, worker
 
     sys.path[:] = [*settings["folders"], *settings["path"]]
