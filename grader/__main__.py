@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader.command import GRADED, GRADER_ERROR, ROOT, USAGE, Progress, guarded, keeping, require_file
 
-ENDINGS = {"text": "txt", "json": "json"}
+if TYPE_CHECKING:
+    from grader.assignment import Assignment
+    from grader.report.model import Report
+
+ENDINGS = {"gradescope": "json", "json": "json", "text": "txt"}
 
 
 def main() -> int:
@@ -30,7 +36,7 @@ def main() -> int:
     grade.add_argument("name", metavar="NAME", help="the assignment")
     grade.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a submitted file, or the folder it lies in")
     grade.add_argument("--suite", default="visible,hidden", help="visible, hidden or both (default: visible,hidden)")
-    grade.add_argument("--format", default="text", choices=["text", "json"], help="of what is printed or written")
+    grade.add_argument("--format", default="text", choices=sorted(ENDINGS), help="of what is printed or written")
     grade.add_argument("-o", dest="output", type=Path, metavar="FILE", help="write here; for several paths, a folder")
     grade.set_defaults(run=_grade)
 
@@ -99,23 +105,30 @@ def _grade(options: argparse.Namespace) -> int:
             print(f"error: {error}", file=sys.stderr)
             refused.append(str(path))
             continue
-        kept = output if options.format == "json" else None
+        rendered = _renderer(options.format, home.assignment)
         with Progress() as progress:
-            report = grade(home, path, suites, changed=keeping(kept, progress.show))
-        if options.format == "text" and output is None:
-            terminal.render(report)
-        elif options.format == "text":
-            from grader.report.model import write
-
-            write(output, terminal.plain(report))
-        elif output is None:
-            print(report.model_dump_json(indent=1))
+            report = grade(home, path, suites, changed=keeping(output, rendered, progress.show))
         if output is not None:
             print(f"wrote {output}: {report.points:g}/{report.max_points:g} points")
+        elif options.format == "text":
+            terminal.render(report)
+        else:
+            print(rendered(report), end="")
         code = code if report.final else GRADER_ERROR
     if refused:
         print(f"graded {len(options.paths) - len(refused)} of {len(options.paths)}; not: {', '.join(refused)}")
     return USAGE if refused and code == GRADED else code
+
+
+def _renderer(name: str, assignment: Assignment) -> Callable[[Report], str]:
+    """Return what makes the text of a report in this format."""
+    from grader.report import gradescope, terminal
+
+    return {
+        "text": terminal.plain,
+        "json": lambda report: report.model_dump_json(indent=1) + "\n",
+        "gradescope": lambda report: gradescope.render(report, assignment),
+    }[name]
 
 
 def _release(options: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -33,6 +34,7 @@ class Question(_Strict):
 
     function: the name in the submission that it is about. task: what to write, in one line. needs: questions whose visible
     checks must pass before its own are run. seconds: wall-clock limit of its driver calls, if not the assignment's.
+    hidden_visibility: when Gradescope shows a student the outcome of its hidden checks.
     """
 
     id: str = Field(pattern=r"^[A-Za-z_][\w.]*$")
@@ -42,6 +44,7 @@ class Question(_Strict):
     points: Points
     needs: tuple[str, ...] = ()
     seconds: float | None = Field(default=None, gt=0)
+    hidden_visibility: Literal["hidden", "after_due_date", "after_published", "visible"] = "after_published"
 
 
 class Limits(_Strict):

@@ -93,7 +93,7 @@ def _grade_student(options: argparse.Namespace) -> int:
             options.submission or home.stub,
             select=questions,
             keyword=options.keyword,
-            changed=keeping(options.json, progress.show, for_student=True),
+            changed=keeping(options.json, _for_student, progress.show),
         )
     terminal.render(report.for_student())
     if options.json:
@@ -101,13 +101,17 @@ def _grade_student(options: argparse.Namespace) -> int:
     return GRADED if report.final else GRADER_ERROR
 
 
-def keeping(path: Path | None, show: Callable[[Report], None], for_student: bool = False) -> Callable[[Report], None]:
+def _for_student(report: Report) -> str:
+    return report.for_student().model_dump_json(indent=1) + "\n"
+
+
+def keeping(path: Path | None, rendered: Callable[[Report], str], show: Callable[[Report], None]) -> Callable[[Report], None]:
     """Return what to do whenever the report changes: replace the file, if there is one, and show how far it is."""
     from grader.report.model import write
 
     def changed(report: Report) -> None:
         if path is not None:
-            write(path, (report.for_student() if for_student else report).model_dump_json(indent=1) + "\n")
+            write(path, rendered(report))
         show(report)
 
     return changed

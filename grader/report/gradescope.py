@@ -1,0 +1,98 @@
+"""The report as Gradescope's results.json (autograder specification, "Output Format").
+
+A student sees what Gradescope shows: of hidden checks title, points and outcome, when their visibility allows it. All text
+is declared as plain text, so that nothing a submission prints is rendered.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from grader.assignment import Assignment
+from grader.report.model import CheckResult, Outcome, Report, outcome_of
+from grader.report.terminal import totals
+
+MAX_OUTPUT = 90_000  # Gradescope cuts what is longer than 100,000 characters in the middle
+
+
+def render(report: Report, assignment: Assignment) -> str:
+    """Return the text of results.json."""
+    return json.dumps(results(report, assignment), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def results(report: Report, assignment: Assignment) -> dict[str, Any]:
+    """Return the content of results.json: one test a check, in the report's order, and no field that is not specified."""
+    shown = report.for_student()
+    numbers = {question.id: index for index, question in enumerate(assignment.questions, 1)}
+    counts: dict[str, int] = {}
+    tests = []
+    for check in shown.checks:
+        counts[check.question] = counts.get(check.question, 0) + 1
+        tests.append(_test(check, assignment, f"{numbers[check.question]}.{counts[check.question]}"))
+    return {
+        "execution_time": round(shown.seconds, 3),
+        "output": _capped("\n".join([*_summary(shown), *totals(_visible_part(shown))])),
+        "output_format": "text",
+        "test_output_format": "text",
+        "test_name_format": "text",
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+        "tests": tests,
+        "extra_data": {
+            "assignment": report.assignment,
+            "suite_version": report.suite_version,
+            "isolation": report.isolation,
+            "isolation_layers": list(report.isolation_layers),
+            "final": report.final,
+            "outcomes": {check.id: check.outcome.value for check in report.checks},
+        },
+    }
+
+
+def _test(check: CheckResult, assignment: Assignment, number: str) -> dict[str, Any]:
+    hidden = check.suite == "hidden"
+    parts = [check.message] if check.message else []
+    if check.printed:
+        parts.append(f"it printed:\n{check.printed}")
+    return {
+        "name": f"{check.question}: {check.title}",
+        "number": number,
+        "score": check.points,
+        "max_score": check.max_points,
+        "status": "passed" if check.outcome is Outcome.PASSED else "failed",
+        "output": _capped("\n".join(["" if check.outcome is Outcome.PASSED else check.outcome.value, *parts]).strip()),
+        "tags": [check.question, check.suite, check.outcome.value],
+        "visibility": assignment.question(check.question).hidden_visibility if hidden else "visible",
+    }
+
+
+def _visible_part(report: Report) -> Report:
+    """Return the report without hidden checks: their points must not show in text that every student sees."""
+    part = report.model_copy(deep=True)
+    part.checks = [check for check in report.checks if check.suite == "visible"]
+    part.suites = tuple(suite for suite in report.suites if suite == "visible")
+    part.points = sum(check.points for check in part.checks)
+    part.max_points = sum(check.max_points for check in part.checks)
+    part.points_elsewhere = 0.0
+    for question in part.questions:
+        own = [check for check in part.checks if check.question == question.id]
+        question.outcome = outcome_of(own) if own else Outcome.NOT_RUN
+    return part
+
+
+def _summary(report: Report) -> list[str]:
+    hidden = [check for check in report.checks if check.suite == "hidden"]
+    if not hidden:
+        return []
+    worth = sum(check.max_points for check in hidden)
+    return [
+        f"{worth:g} points are decided by {len(hidden)} hidden checks; until they are published, Gradescope shows no total.",
+    ]
+
+
+def _capped(text: str) -> str:
+    if len(text) <= MAX_OUTPUT:
+        return text
+    half = MAX_OUTPUT // 2 - 50
+    return f"{text[:half]}\n[... {len(text) - 2 * half:,} characters left out ...]\n{text[-half:]}"
