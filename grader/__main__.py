@@ -45,6 +45,12 @@ def main() -> int:
     release.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="write NAME.zip here")
     release.set_defaults(run=_release)
 
+    zipped = commands.add_parser("gradescope", help="make the autograder zip for Gradescope")
+    zipped.add_argument("name", metavar="NAME", help="the assignment")
+    zipped.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="write NAME-gradescope.zip here")
+    zipped.add_argument("--wheels", type=Path, metavar="DIR", help="put these wheels into it, to be built without a network")
+    zipped.set_defaults(run=_gradescope)
+
     options = parser.parse_args()
     return guarded(lambda: options.run(options))
 
@@ -135,6 +141,14 @@ def _release(options: argparse.Namespace) -> int:
     from grader.publish.release import release
 
     for line in release(ROOT, options.name, options.output):
+        print(line, flush=True)
+    return GRADED
+
+
+def _gradescope(options: argparse.Namespace) -> int:
+    from grader.publish.gradescope import gradescope
+
+    for line in gradescope(ROOT, options.name, options.output, options.wheels):
         print(line, flush=True)
     return GRADED
 

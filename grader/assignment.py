@@ -80,6 +80,14 @@ class Assignment(_Strict):
         """Return the question with this id; raises KeyError."""
         return {question.id: question for question in self.questions}[name]
 
+    def within(self, container_mb: int | None) -> Assignment:
+        """Return the assignment with a memory limit that leaves judge and server room in a container of this size."""
+        if container_mb is None:
+            return self
+        # Judge and server take about 300 MB; a call that is refused memory fails alone, one that fills the container ends all.
+        memory_mb = min(self.limits.memory_mb, max(container_mb - 384, 64))
+        return self.model_copy(update={"limits": self.limits.model_copy(update={"memory_mb": memory_mb})})
+
     def total(self, suite: str) -> float:
         """Return the points of a suite, "visible" or "hidden"."""
         return sum(getattr(question.points, suite) for question in self.questions)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from grader import answers
@@ -91,14 +91,15 @@ def requirements(root: Path) -> str:
     return "\n".join(project["dependencies"]) + "\n"
 
 
-def pack(content: dict[str, bytes]) -> bytes:
-    """Return a zip with these files, the same bytes for the same content."""
+def pack(content: dict[str, bytes], executable: Sequence[str] = ()) -> bytes:
+    """Return a zip with these files, some of them executable, the same bytes for the same content."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in content.items():
             entry = zipfile.ZipInfo(name, STAMP)
-            entry.external_attr = 0o644 << 16
-            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system = 3  # Unix, on whatever system it is made: or the modes do not count
+            entry.external_attr = (0o755 if name in executable else 0o644) << 16
+            entry.compress_type = zipfile.ZIP_STORED if name.endswith(".whl") else zipfile.ZIP_DEFLATED
             archive.writestr(entry, text)
     return data.getvalue()
 

@@ -12,6 +12,7 @@ from typing import Any
 from grader.assignment import Assignment
 from grader.report.model import CheckResult, Outcome, Report, outcome_of
 from grader.report.terminal import totals
+from grader.report.text import clean
 
 MAX_OUTPUT = 90_000  # Gradescope cuts what is longer than 100,000 characters in the middle
 
@@ -48,6 +49,12 @@ def results(report: Report, assignment: Assignment) -> dict[str, Any]:
             "outcomes": {check.id: check.outcome.value for check in report.checks},
         },
     }
+
+
+def without_tests(message: str) -> str:
+    """Return the text of a results.json that holds nothing but a message and no points."""
+    content = {"score": 0.0, "execution_time": 0.0, "output": _capped(clean(message)), "output_format": "text", "tests": []}
+    return json.dumps(content, indent=1) + "\n"
 
 
 def _test(check: CheckResult, assignment: Assignment, number: str) -> dict[str, Any]:

@@ -140,7 +140,7 @@ def test_value_loss_large_gradient(student):
 # get_advantages
 
 
-@points(2, question="get_advantages")
+@points(1, question="get_advantages")
 def test_constant_advantages(student):
     """Where nothing is better than average, all advantages are 0."""
     student.expect("advantages_constant", only("advantages"))
@@ -153,7 +153,7 @@ def test_advantages_small_spread(student):
     student.expect("advantages_small_spread", only("advantages"), also=population_std, rtol=1e-3)
 
 
-@points(1, question="get_advantages")
+@points(2, question="get_advantages")
 def test_advantages_large(student):
     """The values on 200 rows."""
     student.expect("advantages_large", only("advantages"), also=population_std)

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import random
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from grader.assignment import Home
 from grader.judge.run import grade
+from grader.publish.gradescope import SCRIPTS, files
+from grader.publish.release import pack
 from grader.report import gradescope
 from grader.report.model import CheckResult, Outcome, Report
 
@@ -129,3 +140,87 @@ def test_hostile_text_stays_inert(home: Home, hostile: str) -> None:
     assert content["test_output_format"] == content["output_format"] == content["test_name_format"] == "text"
     assert "score" not in content
     assert content["tests"][0]["score"] == 0
+
+
+@pytest.fixture
+def autograder(home: Home, tmp_path: Path) -> Callable[..., subprocess.Popen]:
+    """Lay the zip's content out as the platform does, in a prefix, and start its run_autograder on what is handed in."""
+    root = tmp_path / "autograder"
+    for name, content in files(home).items():
+        path = root / "source" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    (root / "results").mkdir()
+    (root / "submission").mkdir()
+    # The environment that setup.sh would make: the one that runs these tests.
+    environment = {**os.environ, "AUTOGRADER_ROOT": str(root), "GRADER_VENV": sys.prefix}
+
+    def run(**handed_in: str) -> subprocess.Popen:
+        for name, text in handed_in.items():
+            (root / "submission" / name.replace("__", ".")).write_text(text, encoding="utf-8")
+        return subprocess.Popen(["bash", str(root / "source" / "run_autograder")], env=environment, cwd=root)
+
+    return run
+
+
+def outcome(tmp_path: Path) -> dict[str, Any]:
+    content = json.loads((tmp_path / "autograder" / "results" / "results.json").read_text(encoding="utf-8"))
+    check_contract(content)
+    return content
+
+
+def test_zip_holds_what_the_platform_needs_and_no_solution(home: Home) -> None:
+    """A flat root with both scripts, executable and with Unix line ends; nothing of solutions."""
+    content = files(home)
+    with zipfile.ZipFile(io.BytesIO(pack(content, executable=SCRIPTS))) as archive:
+        for name in SCRIPTS:
+            assert archive.getinfo(name).external_attr >> 16 == 0o755
+            assert archive.read(name).startswith(b"#!/usr/bin/env bash\n")
+            assert b"\r" not in archive.read(name)
+    everything = "\n".join(value.decode() for value in content.values())
+    stub = home.stub.read_text()
+    for line in (home.solution / "submitted.py").read_text().splitlines():
+        if len(line.strip()) > 25 and line not in stub:
+            assert line.strip() not in everything, line
+    assert not any(name.startswith(("solutions", "grader/publish")) for name in content)
+
+
+def test_the_solution_on_the_platform(autograder, home: Home, tmp_path: Path) -> None:
+    """The platform's files in, a results.json with all points out."""
+    process = autograder(submitted__py=(home.solution / "submitted.py").read_text())
+    assert process.wait(120) == 0
+    content = outcome(tmp_path)
+    assert sum(test["score"] for test in content["tests"]) == 100
+    assert "score" not in content
+
+
+def test_a_missing_file_is_named(autograder, tmp_path: Path) -> None:
+    """Zero points, and what was expected and found; a hostile file name stays text."""
+    process = autograder(**{"<b>x": "?"})
+    assert process.wait(60) == 0
+    content = outcome(tmp_path)
+    assert content["score"] == 0
+    assert "expected submitted.py" in content["output"]
+    assert content["output_format"] == "text"
+
+
+def test_kill_9_at_any_moment(autograder, home: Home, tmp_path: Path) -> None:
+    """The platform's own limit is a kill: whatever is there then is valid and claims nothing that was not earned."""
+    source = (
+        home.solution / "submitted.py"
+    ).read_text() + "\n\ndef get_advantages(*arguments):\n    import time\n    time.sleep(0.2)\n"
+    chance = random.Random(3)
+    for _ in range(10):
+        process = autograder(submitted__py=source)
+        path = tmp_path / "autograder" / "results" / "results.json"
+        until = time.monotonic() + 60
+        while not path.exists() and time.monotonic() < until:
+            time.sleep(0.005)
+        time.sleep(chance.uniform(0, 4))
+        process.kill()
+        process.wait()
+        content = outcome(tmp_path)
+        assert content.get("score", 0) == 0
+        for test in content["tests"]:
+            assert test["score"] == 0 or "get_advantages:" not in test["name"]
+        path.unlink()

@@ -1,0 +1,94 @@
+"""Grades the solution as Gradescope's smallest container would: 768 MB and half a CPU, by the zip's own run_autograder.
+
+    sudo python benchmarks/gradescope_container.py [-o benchmarks/results]
+
+Needs root and a writable cgroup hierarchy (v1 or v2). The environment is the one that runs this script.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from grader.assignment import Home  # noqa: E402
+from grader.publish.gradescope import files  # noqa: E402
+
+MEMORY = 768 << 20
+PERIOD_US, QUOTA_US = 100_000, 50_000
+CGROUPS = Path("/sys/fs/cgroup")
+NAME = "rl-grader-benchmark"
+
+
+def enter() -> tuple[list[Path], Path]:
+    """Return (files to write a process id into, file with the peak memory) of a new group with the limits."""
+    if (CGROUPS / "cgroup.controllers").exists():
+        group = CGROUPS / NAME
+        group.mkdir(exist_ok=True)
+        (group / "memory.max").write_text(str(MEMORY))
+        (group / "memory.swap.max").write_text("0")
+        (group / "cpu.max").write_text(f"{QUOTA_US} {PERIOD_US}")
+        return [group / "cgroup.procs"], group / "memory.peak"
+    memory, cpu = CGROUPS / "memory" / NAME, CGROUPS / "cpu" / NAME
+    for group in (memory, cpu):
+        group.mkdir(exist_ok=True)
+    (memory / "memory.limit_in_bytes").write_text(str(MEMORY))
+    (cpu / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+    (cpu / "cpu.cfs_quota_us").write_text(str(QUOTA_US))
+    return [memory / "cgroup.procs", cpu / "cgroup.procs"], memory / "memory.max_usage_in_bytes"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-o", dest="output", type=Path, default=ROOT / "benchmarks" / "results")
+    options = parser.parse_args()
+    home = Home(ROOT, "policy_gradient")
+    members, peak = enter()
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary)
+        for name, content in files(home).items():
+            path = root / "source" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        (root / "submission").mkdir()
+        shutil.copy(home.solution / "submitted.py", root / "submission")
+
+        def join() -> None:
+            for member in members:
+                member.write_text(str(os.getpid()))
+
+        began = time.perf_counter()
+        subprocess.run(
+            ["bash", str(root / "source" / "run_autograder")],
+            env={**os.environ, "AUTOGRADER_ROOT": str(root), "GRADER_VENV": sys.prefix},
+            preexec_fn=join,
+            check=True,
+        )
+        seconds = time.perf_counter() - began
+        content = json.loads((root / "results" / "results.json").read_text())
+    result = {
+        "limits": "768 MB of memory, half a CPU, by cgroup",
+        "points of the solution": sum(test["score"] for test in content["tests"]),
+        "wall seconds": round(seconds, 1),
+        "peak MB, page cache included": round(int(peak.read_text()) / 2**20),
+    }
+    for member in members:
+        member.parent.rmdir()
+    text = json.dumps(result, indent=2)
+    print(text)
+    path = options.output / "gradescope_container.json"
+    path.write_text(text + "\n")
+    print(f"wrote {path}")
+
+
+if __name__ == "__main__":
+    main()
