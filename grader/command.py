@@ -120,7 +120,8 @@ def gradescope() -> int:
     try:
         home = Home(ROOT)
         home.assignment = home.assignment.within(memory_limit_mb())
-        rendered = partial(rendering.render, assignment=home.assignment)
+        metadata = rendering.read_metadata(root / "submission_metadata.json")
+        rendered = partial(rendering.render, assignment=home.assignment, metadata=metadata)
         grade(home, root / "submission", SUITES, changed=keeping(output, rendered, lambda _: None))
     except UsageError as error:
         write(output, rendering.without_tests(f"Nothing was graded: {error}"))

@@ -27,6 +27,9 @@ pip install -r requirements.txt
 python grade.py
 ```
 
+(On Linux pip takes PyTorch with CUDA, some gigabytes. `pip install torch==2.13.0 --index-url
+https://download.pytorch.org/whl/cpu` before the first command takes the small build, which is all you need.)
+
 Fill in every place marked `YOUR CODE HERE` in {submission}, from top to bottom, and run `python grade.py` as often as you like:
 
 ```

@@ -7,6 +7,7 @@ is declared as plain text, so that nothing a submission prints is rendered.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from grader.assignment import Assignment
@@ -17,13 +18,25 @@ from grader.report.text import clean
 MAX_OUTPUT = 90_000  # Gradescope cuts what is longer than 100,000 characters in the middle
 
 
-def render(report: Report, assignment: Assignment) -> str:
-    """Return the text of results.json."""
-    return json.dumps(results(report, assignment), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+def render(report: Report, assignment: Assignment, metadata: dict[str, str] | None = None) -> str:
+    """Return the text of results.json; see `results`."""
+    return json.dumps(results(report, assignment, metadata), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def results(report: Report, assignment: Assignment) -> dict[str, Any]:
-    """Return the content of results.json: one test a check, in the report's order, and no field that is not specified."""
+def read_metadata(path: Path) -> dict[str, str]:
+    """Return id and time of a submission from submission_metadata.json; what is not there, or not as expected, is left out."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return {name: str(content[name])[:100] for name in ("id", "created_at") if name in content}
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def results(report: Report, assignment: Assignment, metadata: dict[str, str] | None = None) -> dict[str, Any]:
+    """Return the content of results.json: one test a check, in the report's order, and no field that is not specified.
+
+    metadata: from `read_metadata`; kept in extra_data, so that a policy for late work can be applied to stored results.
+    """
     shown = report.for_student()
     numbers = {question.id: index for index, question in enumerate(assignment.questions, 1)}
     counts: dict[str, int] = {}
@@ -42,6 +55,7 @@ def results(report: Report, assignment: Assignment) -> dict[str, Any]:
         "tests": tests,
         "extra_data": {
             "assignment": report.assignment,
+            "submission": metadata or {},
             "suite_version": report.suite_version,
             "isolation": report.isolation,
             "isolation_layers": list(report.isolation_layers),

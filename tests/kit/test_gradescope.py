@@ -224,3 +224,21 @@ def test_kill_9_at_any_moment(autograder, home: Home, tmp_path: Path) -> None:
         for test in content["tests"]:
             assert test["score"] == 0 or "get_advantages:" not in test["name"]
         path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ('{"id": 5, "created_at": "2026-11-21T02:00:00Z", "users": []}', {"id": "5", "created_at": "2026-11-21T02:00:00Z"}),
+        ("[1, 2]", {}),
+        ("not json", {}),
+        ("null", {}),
+        (None, {}),
+    ],
+)
+def test_metadata_is_read_and_not_needed(home: Home, tmp_path: Path, text: str | None, kept: dict[str, str]) -> None:
+    """Late policies need the time of a submission; the platform may leave the file out or change it."""
+    path = tmp_path / "submission_metadata.json"
+    if text is not None:
+        path.write_text(text)
+    assert gradescope.read_metadata(path) == kept
