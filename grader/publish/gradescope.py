@@ -17,7 +17,7 @@ from pathlib import Path
 from grader import answers
 from grader.assignment import Home, UsageError
 from grader.publish.release import files as student_files
-from grader.publish.release import pack
+from grader.publish.release import pack, written
 from grader.publish.stub import make_stub
 
 STUDENTS_ONLY = ("README.md", "grade.py")
@@ -100,12 +100,7 @@ def gradescope(root: Path, name: str, folder: Path, wheels: Path | None = None) 
         content |= {f"wheels/{path.name}": path.read_bytes() for path in found}
     data = pack(content, executable=SCRIPTS)
     yield from _try_out(home, data, offline=wheels is not None)
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}-gradescope.zip"
-    temporary = path.with_suffix(".part")
-    temporary.write_bytes(data)
-    os.replace(temporary, path)
-    yield f"wrote {path}: {len(content)} files, {len(data) / 1024:.0f} kB"
+    yield written(folder / f"{name}-gradescope.zip", data, len(content))
 
 
 def files(home: Home) -> dict[str, bytes]:

@@ -59,12 +59,7 @@ def release(root: Path, name: str, folder: Path) -> Iterator[str]:
     content = files(home)
     data = pack(content)
     yield from _try_out(home, data)
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.zip"
-    temporary = path.with_suffix(".part")
-    temporary.write_bytes(data)
-    os.replace(temporary, path)
-    yield f"wrote {path}: {len(content)} files, {len(data) / 1024:.0f} kB"
+    yield written(folder / f"{name}.zip", data, len(content))
 
 
 def files(home: Home) -> dict[str, bytes]:
@@ -105,6 +100,15 @@ def pack(content: dict[str, bytes], executable: Sequence[str] = ()) -> bytes:
             entry.compress_type = zipfile.ZIP_STORED if name.endswith(".whl") else zipfile.ZIP_DEFLATED
             archive.writestr(entry, text)
     return data.getvalue()
+
+
+def written(path: Path, data: bytes, count: int) -> str:
+    """Write the zip in one step, and return a line about it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".part")
+    temporary.write_bytes(data)
+    os.replace(temporary, path)
+    return f"wrote {path}: {count} files, {len(data) / 1024:.0f} kB"
 
 
 def _readme(home: Home) -> str:

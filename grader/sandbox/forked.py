@@ -25,6 +25,7 @@ from grader.sandbox.reply import (
     NOT_AN_ANSWER,
     START_SECONDS,
     Reply,
+    SandboxCalls,
     SandboxFault,
     ServerGone,
     clean_environment,
@@ -38,7 +39,7 @@ LEVEL = "process"
 END_SECONDS = 20.0
 
 
-class ForkedSandbox:
+class ForkedSandbox(SandboxCalls):
     """One fork server, used by one thread, for one run. Start it early: it imports torch while the judge gets ready.
 
     drivers: the file of public drivers. folders: where student code and drivers find support files such as utils.py.
@@ -84,34 +85,13 @@ class ForkedSandbox:
     def warm_up(self, wait: bool = True) -> None:
         """Let the server import torch and the drivers; with `wait=False` return at once, while it does so."""
         self.start()
-        if not self._warm:
+        if self._warm is False:
             self._tell({"op": "warm"})
             self._warm = None  # asked for, not yet answered
         if wait:
             self._await_warm()
 
-    def inspect(self, path: Path, seconds: float = 10.0) -> Reply:
-        """Return fingerprints of the functions in the file, or its syntax error. Runs and imports nothing of it."""
-        self.start()
-        return self._run({"do": "inspect", "path": str(path)}, seconds)
-
-    def load(self, path: Path, seconds: float = 10.0) -> Reply:
-        """Return how importing the submission goes, without calling anything in it."""
-        self.warm_up()
-        return self._run({"do": "load", "submission": str(path)}, seconds)
-
-    def call(self, driver: str, inputs: dict[str, Any], submission: Path | None = None, seconds: float = 10.0) -> Reply:
-        """Return the reply of `driver(submitted, **inputs)`, run in a fresh process that is gone when this returns.
-
-        submission: the staged file that is loaded first; None runs the driver without student code.
-        seconds: wall-clock limit, from the start of the process.
-        """
-        request = {
-            "do": "call",
-            "driver": driver,
-            "inputs": inputs,
-            "submission": None if submission is None else str(submission),
-        }
+    def _ask(self, request: dict[str, Any], seconds: float) -> Reply:
         for _ in range(2):
             self.warm_up()
             try:
@@ -120,22 +100,6 @@ class ForkedSandbox:
                 self.restart()
         # Once is bad luck; the same call twice, with a new server, is what this call does.
         return Reply("crashed", details={"message": "the process brought the sandbox down"})
-
-    def restart(self) -> None:
-        """Replace the server by a new one."""
-        self._stop()
-        self.start()
-
-    def close(self) -> None:
-        """Stop the server and remove every scratch folder."""
-        self._stop()
-        shutil.rmtree(self._home, ignore_errors=True)
-
-    def __enter__(self) -> ForkedSandbox:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def _stop(self) -> None:
         if self._server is None:

@@ -7,6 +7,7 @@ is at fault.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 from dataclasses import dataclass, field
@@ -41,6 +42,46 @@ class Reply:
     details: dict[str, Any] = field(default_factory=dict)
     output: str = ""
     seconds: float = 0.0
+
+
+class SandboxCalls:
+    """What a sandbox can be asked. How it runs a request (`_run`, with torch at hand `_ask`) is its own business."""
+
+    _home: Path
+
+    def inspect(self, path: Path, seconds: float = 10.0) -> Reply:
+        """Return fingerprints of the functions in the file, or its syntax error. Runs and imports nothing of it."""
+        self.start()
+        return self._run({"do": "inspect", "path": str(path)}, seconds)
+
+    def load(self, path: Path, seconds: float = 10.0) -> Reply:
+        """Return how importing the submission goes, without calling anything in it."""
+        return self._ask({"do": "load", "submission": str(path)}, seconds)
+
+    def call(self, driver: str, inputs: dict[str, Any], submission: Path | None = None, seconds: float = 10.0) -> Reply:
+        """Return the reply of `driver(submitted, **inputs)`, of which no process is left when this returns, where one can fork.
+
+        submission: the staged file that is loaded first; None runs the driver without student code. seconds: wall-clock limit,
+        from the start of the call.
+        """
+        path = None if submission is None else str(submission)
+        return self._ask({"do": "call", "driver": driver, "inputs": inputs, "submission": path}, seconds)
+
+    def restart(self) -> None:
+        """Replace the process behind it by a new one."""
+        self._stop()
+        self.start()
+
+    def close(self) -> None:
+        """Stop the process behind it and remove every scratch folder."""
+        self._stop()
+        shutil.rmtree(self._home, ignore_errors=True)
+
+    def __enter__(self) -> SandboxCalls:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
 
 def crash(code: int, **common: Any) -> Reply:

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 from grader.sandbox.reply import (
     START_SECONDS,
     Reply,
+    SandboxCalls,
     SandboxFault,
     clean_environment,
     crash,
@@ -33,7 +34,7 @@ LEVEL = "basic"
 LAYERS = ("separate process",)
 
 
-class SpawnedSandbox:
+class SpawnedSandbox(SandboxCalls):
     """The same calls as `ForkedSandbox`, in one process that lives as long as nothing goes wrong."""
 
     level, layers = LEVEL, LAYERS
@@ -76,36 +77,9 @@ class SpawnedSandbox:
                 log = (self._home / "worker.log").read_text(errors="replace").strip()
                 raise SandboxFault(f"the sandbox cannot start: {reply.status} {reply.details} {log[-1000:]}")
 
-    def inspect(self, path: Path, seconds: float = 10.0) -> Reply:
-        """Return fingerprints of the functions in the file, or its syntax error. Runs and imports nothing of it."""
-        return self._run({"do": "inspect", "path": str(path)}, seconds)
-
-    def load(self, path: Path, seconds: float = 10.0) -> Reply:
-        """Return how importing the submission goes, without calling anything in it."""
+    def _ask(self, request: dict[str, Any], seconds: float) -> Reply:
         self.warm_up()
-        return self._run({"do": "load", "submission": str(path)}, seconds)
-
-    def call(self, driver: str, inputs: dict[str, Any], submission: Path | None = None, seconds: float = 10.0) -> Reply:
-        """Return the reply of `driver(submitted, **inputs)`; see `ForkedSandbox.call`."""
-        self.warm_up()
-        path = None if submission is None else str(submission)
-        return self._run({"do": "call", "driver": driver, "inputs": inputs, "submission": path}, seconds)
-
-    def restart(self) -> None:
-        """Replace the worker by a new one."""
-        self._stop()
-        self.start()
-
-    def close(self) -> None:
-        """Stop the worker and remove every scratch folder."""
-        self._stop()
-        shutil.rmtree(self._home, ignore_errors=True)
-
-    def __enter__(self) -> SpawnedSandbox:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
+        return self._run(request, seconds)
 
     def _stop(self) -> None:
         if self._worker is not None:
