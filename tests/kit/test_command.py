@@ -151,6 +151,11 @@ def test_one_bad_path_does_not_cost_the_others_their_grade(tmp_path: Path) -> No
     assert len(list(output.iterdir())) == 1
 
 
+def heed_interrupts() -> None:
+    """Undo what a shell does to its background jobs, and what they pass on: to ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_stopped_by_ctrl_c(tmp_path: Path, replaced) -> None:
     """Ctrl-C is no fault of the grader: one line, its own exit code, no process and no folder left."""
     submission = replaced(get_returns="import time\ntime.sleep(60)")
@@ -167,7 +172,13 @@ def test_stopped_by_ctrl_c(tmp_path: Path, replaced) -> None:
     (tmp_path / "tmp").mkdir()
     for number in (signal.SIGINT, signal.SIGTERM):
         process = subprocess.Popen(
-            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+            command,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            preexec_fn=heed_interrupts,
         )
         until = time.monotonic() + 60
         while not (tmp_path / "r.json").exists() and time.monotonic() < until:
