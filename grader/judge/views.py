@@ -39,6 +39,7 @@ def row_gradients(facts: dict[str, Any]) -> dict[str, Any]:
         used = np.array([(share != 0).any(axis=1) for share in shares])[:, :, None]
         smallest = np.where(used, shares, np.inf).min(axis=0)
         largest = np.where(used, shares, -np.inf).max(axis=0)
+        # As loose as comparison is by default: multiplying the mean back rounds in float32.
         same = np.isclose(smallest, largest, rtol=1e-4, atol=1e-5) | ~used.any(axis=0)
         view[f"a row has the same gradient for the {name} network in every update"] = bool(same.all())
         view[f"gradient for the {name} network, by row"] = np.where(used.any(axis=0), smallest, 0.0)

@@ -54,7 +54,7 @@ class ForkedSandbox(SandboxCalls):
         self.memory_mb = memory_mb
         self._server: subprocess.Popen | None = None
         self._control: socket.socket | None = None
-        self._warm = False
+        self._warm: bool | None = False  # None: asked for, not yet answered
         self._home = Path(tempfile.mkdtemp(prefix="grader-sandbox-"))
 
     def start(self) -> None:
@@ -87,7 +87,7 @@ class ForkedSandbox(SandboxCalls):
         self.start()
         if self._warm is False:
             self._tell({"op": "warm"})
-            self._warm = None  # asked for, not yet answered
+            self._warm = None
         if wait:
             self._await_warm()
 
