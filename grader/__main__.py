@@ -28,8 +28,12 @@ def main() -> int:
     build.add_argument("--seed", type=int, help="make new hidden cases from this seed")
     build.set_defaults(run=_build)
 
-    verify = commands.add_parser("verify", help="prove the suite: solution 100 %%, stub 0 %%")
+    verify = commands.add_parser("verify", help="prove the suite: solution and alternatives 100 %%, stub 0 %%, mistakes caught")
     verify.add_argument("names", nargs="*", metavar="NAME", help="assignments (default: all)")
+    verify.add_argument("--quick", action="store_true", help="without mutants of the solution")
+    verify.add_argument("--matrix", action="store_true", help="try every mistake on every question")
+    verify.add_argument("--html", type=Path, metavar="FILE", help="write the matrix of mistakes and checks as a page")
+    verify.add_argument("--flake", type=int, default=0, metavar="N", help="measure with N seeds what chance decides; slow")
     verify.set_defaults(run=_verify)
 
     grade = commands.add_parser("grade", help="grade submissions")
@@ -77,8 +81,8 @@ def _verify(options: argparse.Namespace) -> int:
 
     faults = []
     for name in options.names or names(ROOT):
-        for line, fault in verify(ROOT, name):
-            print(f"{'FAULT' if fault else 'ok   '} {name}: {line}", flush=True)
+        for line, fault in verify(ROOT, name, options.quick, options.matrix, options.html, options.flake):
+            print(line if fault is None else f"{'FAULT' if fault else 'ok   '} {name}: {line}", flush=True)
             faults += [line] if fault else []
     return 1 if faults else 0
 

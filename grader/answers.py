@@ -1,12 +1,14 @@
-"""Cases and their answers: declared in cases.py, stored as JSON that a person can read.
+"""Cases, their answers, and what mistakes show instead: stored as JSON that a person can read.
 
 A case is the plain inputs of one driver call, made from a seed; its answer is what the driver returns on the solution.
-Inputs are stored beside the answers, so nobody needs the seed to read them.
+Inputs are stored beside the answers, so nobody needs the seed to read them. Of a mistake there is no code, only what the
+checks that it fails saw of it.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -92,37 +94,90 @@ def render(path: Path, name: str, answers: Answers) -> str:
     return _readable(dict(sorted(content.items()))) + "\n"
 
 
+# What a mistake shows where chance decides: no two runs are alike, so it is no evidence.
+UNPREDICTABLE = "something else each time"
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A catalogued mistake as a judge knows it.
+
+    question: the one that it is about. shows: for each check of one suite that it fails, what the check saw (see
+    `judge.student.CheckFailed`), or UNPREDICTABLE.
+    """
+
+    id: str
+    question: str
+    hint: str
+    shows: dict[str, Any]
+
+
+def read_mistakes(path: Path, name: str) -> dict[str, Mistake]:
+    """Return the mistakes of assignment `name` by id, in the order of the catalogue; none when there is no such file."""
+    if not path.is_file():
+        return {}
+    entry = json.loads(path.read_text(encoding="utf-8")).get(name, {})
+    return {
+        key: Mistake(key, value["question"], value["hint"], {check: _revive(saw) for check, saw in value["shows"].items()})
+        for key, value in entry.items()
+    }
+
+
+def render_mistakes(path: Path, name: str, mistakes: dict[str, Mistake]) -> str:
+    """Return the new text of the file `path`, with the entry of assignment `name` replaced and all others kept."""
+    content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    content[name] = {
+        key: {
+            "question": value.question,
+            "hint": value.hint,
+            "shows": {check: _plain(saw, DIGITS) for check, saw in value.shows.items()},
+        }
+        for key, value in mistakes.items()
+    }
+    return _readable(dict(sorted(content.items()))) + "\n"
+
+
 def only(path: Path, name: str) -> str:
     """Return the text of a file that holds the entry of assignment `name` alone, as it is in `path`."""
     return _readable({name: json.loads(path.read_text(encoding="utf-8"))[name]}) + "\n"
 
 
-def _plain(value: Any) -> Any:
-    """Return the JSON form: arrays as {"array": "float64[3, 1]", "values": [...]}, tensors likewise, the rest as it is."""
+DIGITS = 6  # of what mistakes show: a hundred times finer than checks compare
+
+
+def _plain(value: Any, digits: int | None = None) -> Any:
+    """Return the JSON form: arrays as {"array": "float64[3, 1]", "values": [...]}, tensors likewise, the rest as it is.
+
+    digits: significant ones to keep of floating-point numbers, which then need not be finite; None keeps them exact.
+    """
     if isinstance(value, np.ndarray):
         kind = "tensor" if isinstance(value, TensorArray) else "array"
         shape = f"{value.dtype}[{', '.join(map(str, value.shape))}]"
-        return {kind: shape, "values": _numbers(np.asarray(value))}
+        return {kind: shape, "values": _numbers(np.asarray(value), digits)}
     if isinstance(value, np.generic):
-        return {"scalar": str(value.dtype), "values": _numbers(np.asarray(value))}
+        return {"scalar": str(value.dtype), "values": _numbers(np.asarray(value), digits)}
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _plain(item, digits) for key, item in value.items()}
     if isinstance(value, tuple):
-        return {"tuple": [_plain(item) for item in value]}
+        return {"tuple": [_plain(item, digits) for item in value]}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_plain(item, digits) for item in value]
+    if isinstance(value, float) and digits is not None:
+        return float(f"{value:.{digits}g}") if math.isfinite(value) else {"float": str(value)}
     return value
 
 
-def _numbers(array: np.ndarray) -> Any:
+def _numbers(array: np.ndarray, digits: int | None) -> Any:
     """Return nested lists of the shortest numbers that read back to the same value at the array's own precision."""
     if array.dtype.kind != "f":
         return array.tolist()
-    if not np.isfinite(array).all():
+    if array.ndim:
+        return [_numbers(item, digits) for item in array]
+    if digits is not None:
+        return float(f"{array[()]:.{digits}g}") if np.isfinite(array) else str(array[()])
+    if not np.isfinite(array):
         raise ValueError("an answer of the solution contains NaN or infinity")
-    if array.ndim == 0:
-        return float(str(array[()]))
-    return [_numbers(item) for item in array]
+    return float(str(array[()]))
 
 
 def _revive(value: Any) -> Any:
@@ -132,9 +187,11 @@ def _revive(value: Any) -> Any:
         return value
     if set(value) == {"tuple"}:
         return tuple(_revive(value["tuple"]))
-    if "values" not in value:
+    if set(value) == {"float"}:
+        return float(value["float"])
+    kind, text = next(iter(value.items()), ("", None))
+    if kind not in ("tensor", "array", "scalar") or set(value) != {kind, "values"} or not isinstance(text, str):
         return {key: _revive(item) for key, item in value.items()}
-    kind, text = next(iter(value.items()))
     dtype, _, shape = text.partition("[")
     sizes = [int(size) for size in shape.rstrip("]").split(",") if size.strip()]
     array = np.array(value["values"], dtype=dtype).reshape(sizes)

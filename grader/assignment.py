@@ -55,6 +55,13 @@ class Limits(_Strict):
     budget: float = Field(default=240.0, gt=0)
 
 
+class Hints(_Strict):
+    """Whether students see the hint for a mistake that a failed check was recognised as, by suite."""
+
+    visible: bool = True
+    hidden: bool = False
+
+
 class Assignment(_Strict):
     """The content of assignment.toml."""
 
@@ -64,6 +71,7 @@ class Assignment(_Strict):
     submission: str
     support: tuple[str, ...] = ()
     limits: Limits = Limits()
+    hints: Hints = Hints()
     questions: tuple[Question, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -115,6 +123,7 @@ class Home:
         self.stub = self.folder / self.assignment.submission
         self.drivers = root / "tests" / "drivers" / f"{name}.py"
         self.solution = root / "solutions" / name
+        self.mistakes = {suite: root / "tests" / suite / "mistakes.json" for suite in SUITES}
         self.answers = {"visible": root / "solution.json", "hidden": root / "tests" / "hidden" / "solution.json"}
         self.checks = {suite: root / "tests" / suite / f"test_{name}.py" for suite in SUITES}
 

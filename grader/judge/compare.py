@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from typing import Any
 
@@ -15,20 +16,26 @@ KINDS = {"f": "floating-point", "i": "integer", "u": "integer", "b": "boolean"}
 
 
 def difference(
-    expected: Any, got: Any, rtol: float = 1e-4, atol: float = 1e-5, exact_dtype: bool = False, where: str = ""
+    expected: Any,
+    got: Any,
+    rtol: float = 1e-4,
+    atol: float = 1e-5,
+    exact_dtype: bool = False,
+    equal_nan: bool = False,
+    where: str = "",
 ) -> str | None:
     """Return the first difference between two trees of plain data as text for a student, or None when there is none.
 
     Numbers and arrays agree when |got - expected| <= atol + rtol · |expected|, and nothing but equal infinities is infinite.
     exact_dtype: also tell float32 from float64 and the like; by default only floating-point, integer and boolean differ.
-    where: what the value is called in the text.
+    equal_nan: two NaN agree. where: what the value is called in the text.
     """
     where = where or "result"
     if isinstance(expected, dict) and isinstance(got, dict):
         for key in expected:
             if key not in got:
                 return f"{where}: {key!r} is missing"
-            if text := difference(expected[key], got[key], rtol, atol, exact_dtype, str(key)):
+            if text := difference(expected[key], got[key], rtol, atol, exact_dtype, equal_nan, str(key)):
                 return text
         extra = [key for key in got if key not in expected]
         return f"{where}: {extra[0]!r} is not expected" if extra else None
@@ -36,20 +43,22 @@ def difference(
         if len(expected) != len(got):
             return f"{where}: expected {len(expected)} entries, got {len(got)}: {show(got)}"
         for index, (one, other) in enumerate(zip(expected, got, strict=True)):
-            if text := difference(one, other, rtol, atol, exact_dtype, f"{where}[{index}]"):
+            if text := difference(one, other, rtol, atol, exact_dtype, equal_nan, f"{where}[{index}]"):
                 return text
         return None
     if isinstance(expected, np.ndarray):
-        return _array_difference(expected, got, rtol, atol, exact_dtype, where)
+        return _array_difference(expected, got, rtol, atol, exact_dtype, equal_nan, where)
     if is_number(expected) and is_number(got):
-        if np.isclose(float(got), float(expected), rtol=rtol, atol=atol):
+        if _close(float(expected), float(got), rtol, atol, equal_nan):
             return None
     elif type(expected) is type(got) and expected == got:
         return None
     return f"{where}: expected {show(expected)}, got {show(got)}"
 
 
-def _array_difference(expected: np.ndarray, got: Any, rtol: float, atol: float, exact_dtype: bool, where: str) -> str | None:
+def _array_difference(
+    expected: np.ndarray, got: Any, rtol: float, atol: float, exact_dtype: bool, equal_nan: bool, where: str
+) -> str | None:
     if not isinstance(got, np.ndarray) or (isinstance(expected, TensorArray) and not isinstance(got, TensorArray)):
         what = "" if got is None or isinstance(got, str) else f"{name(got)}, "
         return f"{where}: expected {name(expected)} of shape {list(expected.shape)}, got {what}{show(got)}"
@@ -59,7 +68,7 @@ def _array_difference(expected: np.ndarray, got: Any, rtol: float, atol: float, 
     if kinds[0] != kinds[1] or (exact_dtype and expected.dtype != got.dtype):
         return f"{where}: expected dtype {expected.dtype}, got {got.dtype}"
     with np.errstate(invalid="ignore", over="ignore"):
-        close = np.isclose(got, expected, rtol=rtol, atol=atol, equal_nan=False)
+        close = np.isclose(got, expected, rtol=rtol, atol=atol, equal_nan=equal_nan)
         if close.all():
             return None
         distance = np.abs(np.asarray(got, dtype=np.float64) - np.asarray(expected, dtype=np.float64))
@@ -73,6 +82,15 @@ def _array_difference(expected: np.ndarray, got: Any, rtol: float, atol: float, 
             f"expected {number(expected[index])}, got {number(got[index])}"
         )
     return "\n".join(lines)
+
+
+def _close(expected: float, got: float, rtol: float, atol: float, equal_nan: bool) -> bool:
+    """Return what `np.isclose` does of two numbers, fifty times as fast: facts are full of single numbers."""
+    if expected == got:
+        return True
+    if math.isfinite(expected) and math.isfinite(got):
+        return abs(got - expected) <= atol + rtol * abs(expected)
+    return equal_nan and math.isnan(expected) and math.isnan(got)
 
 
 def is_number(value: Any) -> bool:

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from grader.answers import Case
 from grader.assignment import Assignment, Question
+from grader.judge.diagnosis import fitting, hint_of
 from grader.judge.student import CheckFailed, Clock, OutOfBudget, Student
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import clean
 from grader.sandbox.reply import SandboxFault
 
 if TYPE_CHECKING:
+    from grader.judge.run import Material
     from grader.sandbox import Sandbox
 
 
@@ -28,9 +29,10 @@ class SuiteError(Exception):
 class Judge:
     """Runs the collected checks against one submission and keeps the report.
 
-    cases: by suite, then name. unwritten: questions whose function is still the stub's. broken: how the submission failed
-    to load, if it did; every check then ends like that. select: question ids to run, None for all. changed: called with the
-    report before the first check and after each.
+    material: what the checks need. unwritten: functions that are still the stub's. broken: how the submission failed to load,
+    if it did; every check then ends like that. select: question ids to run, None for all. changed: called with the report
+    before the first check and after each. seed: of all that chance decides. thorough: False stops at the first check that is
+    not passed.
     """
 
     def __init__(
@@ -39,28 +41,35 @@ class Judge:
         report: Report,
         sandbox: Sandbox,
         submission: Path,
-        cases: dict[str, dict[str, Case]],
+        material: Material,
         unwritten: set[str],
         broken: CheckFailed | None,
         select: set[str] | None,
         changed: Callable[[Report], None],
+        seed: int,
+        thorough: bool,
     ) -> None:
         self.assignment = assignment
         self.report = report
         self.sandbox = sandbox
         self.submission = submission
-        self.cases = cases
+        self.material = material
         self.unwritten = unwritten
         self.broken = broken
         self.select = select
         self.changed = changed
+        self.seed = seed
+        self.thorough = thorough
+        self.stopped = False
         self.clock = Clock(assignment)
         self.results: dict[str, CheckResult] = {}
+        self.seen: dict[str, dict[str, CheckFailed | None]] = {}  # by question and check: how it failed, or None if not
         self.errors: list[str] = []  # faults of the suite, which no submission can be blamed for
 
     # Collection
 
     def pytest_configure(self, config: pytest.Config) -> None:
+        config.option.tbstyle = "native"  # nobody sees pytest's own account of a failure, which takes long to make
         config.addinivalue_line("markers", "points(number, question): a check of a question, worth so many points")
 
     @pytest.hookimpl(trylast=True)
@@ -128,6 +137,10 @@ class Judge:
                 break
             with contextlib.suppress(SandboxFault):
                 self.sandbox.restart()
+        self._diagnose(result)
+        if not self.thorough and result.outcome is not Outcome.PASSED:
+            self.stopped = True
+            item.session.shouldstop = "one failure is enough"
         result.points = result.max_points if result.outcome is Outcome.PASSED else 0.0
         result.seconds = round(time.monotonic() - began, 4)
         self._publish()
@@ -149,6 +162,18 @@ class Judge:
             result.outcome, result.message = Outcome.GRADER_ERROR, "the check did not run"
             runtestprotocol(item, log=False, nextitem=nextitem)
 
+    def _diagnose(self, result: CheckResult) -> None:
+        """Bring the mistakes that explain the failures of the question, and their hints, in line with what is known now."""
+        seen = self.seen.get(result.question, {})
+        checks = [check for check in self.results.values() if check.question == result.question and seen.get(check.id)]
+        for suite in self.report.suites:
+            # Visible checks are explained by what is visible, so that a hint tells nothing of hidden ones.
+            known = {check: failure for check, failure in seen.items() if suite != "visible" or check.startswith("visible/")}
+            fits = fitting(self.material.mistakes, known)
+            for check in checks:
+                if check.suite == suite:
+                    check.mistakes, check.hint = tuple(mistake.id for mistake in fits), hint_of(fits)
+
     def _missing_needs(self, question: Question) -> list[str]:
         """Return the needed questions of which a visible check in this run has not passed."""
         return [
@@ -169,17 +194,25 @@ class Judge:
         if error is None:
             if call.when == "call":
                 result.outcome, result.message = Outcome.PASSED, ""
+                self._saw(result, None)
         elif isinstance(error, CheckFailed):
             self._failed(result, error)
+            if not error.unwritten:
+                self._saw(result, error)
         elif isinstance(error, OutOfBudget):
             result.outcome = Outcome.NOT_RUN
             result.message = f"not run: the time for the whole run ({self.assignment.limits.budget:.0f} s) was used up"
         elif isinstance(error, AssertionError):
-            self._failed(result, CheckFailed(Outcome.FAILED, str(error), self._printed(item)))
+            failure = CheckFailed(Outcome.FAILED, str(error), self._printed(item))
+            self._failed(result, failure)
+            self._saw(result, failure)
         else:
             result.outcome = Outcome.GRADER_ERROR
             result.message = "the grader failed here, not you: please run it again, and tell the course staff if it stays"
             result.detail = f"{type(error).__name__}: {error}\n{call.excinfo.traceback[-1]}"
+
+    def _saw(self, result: CheckResult, failure: CheckFailed | None) -> None:
+        self.seen.setdefault(result.question, {})[result.id] = failure
 
     @staticmethod
     def _printed(item: pytest.Item) -> str:
@@ -210,4 +243,4 @@ class Judge:
     def _caller(self, request: pytest.FixtureRequest, submission: Path | None) -> Student:
         result = self.results[request.node.nodeid]
         question = self.assignment.question(result.question)
-        return Student(self.sandbox, submission, question, self.cases[result.suite], self.clock)
+        return Student(self.sandbox, submission, question, self.material.cases[result.suite], self.clock, self.seed)

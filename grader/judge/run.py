@@ -5,20 +5,25 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader import answers
+from grader.answers import Case, Mistake
 from grader.assignment import Home, UsageError
 from grader.report.model import Outcome, Report
 from grader.sandbox import open_sandbox
-from grader.sandbox.reply import SandboxFault
+from grader.sandbox.reply import Reply, SandboxFault
 from grader.submission import stage
 
 if TYPE_CHECKING:
+    from grader.judge.plugin import Judge
+    from grader.judge.student import CheckFailed
     from grader.sandbox import Sandbox
 
 
@@ -36,38 +41,180 @@ def grade(
     what they need is run as well. keyword: as pytest's -k. changed: called with the report before the first check and after
     each one. Raises UsageError when there is nothing to grade; a fault of the grader is told by a report that is not final.
     """
-    assignment = home.assignment
     chosen = selected(home, select)
-    for suite in suites:
-        if not home.checks[suite].is_file() or not home.answers[suite].is_file():
-            raise UsageError(f"the {suite} checks of {assignment.name} are not here ({home.checks[suite]})")
-    began = time.monotonic()
-    folder = Path(tempfile.mkdtemp(prefix="grader-"))
-    report = Report(
-        assignment=assignment.name,
-        title=assignment.title,
-        suite_version=assignment.version,
-        suites=tuple(suites),
-        isolation="none",
-        isolation_layers=(),
-    )
-    try:
-        staged = stage(submission, assignment.submission, folder / "student")
-        support = folder / "support"
-        support.mkdir()
-        for path in home.support():
-            shutil.copyfile(path, support / path.name)
-        shutil.copyfile(home.drivers, folder / "drivers.py")
-        with open_sandbox(folder / "drivers.py", [staged.parent, support], assignment.limits.memory_mb) as sandbox:
-            sandbox.start()
-            report.isolation, report.isolation_layers = sandbox.level, sandbox.layers
-            _judge(home, report, sandbox, staged, suites, chosen, keyword, changed)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    report.seconds = round(time.monotonic() - began, 3)
-    report.final = all(check.outcome is not Outcome.GRADER_ERROR for check in report.checks) and not report.note
-    changed(report)
-    return report
+    with Grader(home, suites) as grader:
+        return grader.grade(submission, chosen, keyword, changed)
+
+
+@dataclass(frozen=True)
+class Material:
+    """What the checks of one assignment need.
+
+    cases: by suite and name. stub: fingerprints of its functions. mistakes: what they show, by check as reports call it.
+    """
+
+    cases: dict[str, dict[str, Case]]
+    stub: dict[str, str]
+    mistakes: list[Mistake]
+
+
+class Grader:
+    """The checks of one assignment and one warm sandbox, for one submission after another.
+
+    seen: how each check of the last submission failed, or None if it passed, by the check's id in the report.
+    """
+
+    def __init__(self, home: Home, suites: Sequence[str] = ("visible",)) -> None:
+        for suite in suites:
+            if not home.checks[suite].is_file() or not home.answers[suite].is_file():
+                raise UsageError(f"the {suite} checks of {home.assignment.name} are not here ({home.checks[suite]})")
+        # Of an assignment elsewhere, or of these checks before they were edited, pytest would take the modules as they are.
+        for key in [
+            key for key in sys.modules if key.endswith(tuple(f"{suite}.test_{home.assignment.name}" for suite in suites))
+        ]:
+            del sys.modules[key]
+        self.home = home
+        self.suites = tuple(suites)
+        self.seen: dict[str, CheckFailed | None] = {}
+        self._material: Material | None = None
+        self._folder = Path(tempfile.mkdtemp(prefix="grader-"))
+        try:
+            support = self._folder / "support"
+            support.mkdir()
+            for path in home.support():
+                shutil.copyfile(path, support / path.name)
+            drivers = shutil.copyfile(home.drivers, self._folder / "drivers.py")
+            folders = [self._folder / "student", support]
+            self._sandbox: Sandbox = open_sandbox(drivers, folders, home.assignment.limits.memory_mb)
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+
+    def __enter__(self) -> Grader:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._sandbox.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def grade(
+        self,
+        submission: Path,
+        select: set[str] | None = None,
+        keyword: str = "",
+        changed: Callable[[Report], None] = lambda _: None,
+        seed: int = 0,
+        thorough: bool = True,
+    ) -> Report:
+        """Return the report of one submission; see the function `grade`.
+
+        select: ids of questions, run whether or not those they need are among them; None for all. seed: of all that chance
+        decides. thorough: False stops at the first check that does not pass.
+        """
+        assignment = self.home.assignment
+        began = time.monotonic()
+        report = Report(
+            assignment=assignment.name,
+            title=assignment.title,
+            suite_version=assignment.version,
+            suites=self.suites,
+            hints=assignment.hints,
+            isolation="none",
+            isolation_layers=(),
+        )
+        self.seen = {}
+        staged = stage(submission, assignment.submission, self._folder / "student")
+        self._sandbox.start()
+        report.isolation, report.isolation_layers = self._sandbox.level, self._sandbox.layers
+        try:
+            # The server reads the file before it imports torch: an untouched stub and a syntax error need no torch at all.
+            looked = self._sandbox.inspect(staged)
+            self._material = self._material or self._read()
+            judge = self._judge(report, staged, looked, select, changed, seed, thorough)
+        except SandboxFault as error:
+            report.note = f"The grader failed, not the submission: {error}"
+        else:
+            self._run_checks(judge, keyword)
+            self.seen = {check: failure for seen in judge.seen.values() for check, failure in seen.items()}
+        report.seconds = round(time.monotonic() - began, 3)
+        report.final = all(check.outcome is not Outcome.GRADER_ERROR for check in report.checks) and not report.note
+        changed(report)
+        return report
+
+    def _read(self) -> Material:
+        """Return cases, answers and mistakes; meanwhile the server looks at the submission."""
+        name, mistakes = self.home.assignment.name, {}
+        found = {suite: answers.read(self.home.answers[suite], name) for suite in self.suites}
+        for suite in self.suites:
+            for key, mistake in answers.read_mistakes(self.home.mistakes[suite], name).items():
+                shows = {f"{suite}/{check}": saw for check, saw in mistake.shows.items()}
+                known = mistakes.get(key)
+                mistakes[key] = replace(mistake, shows={**known.shows, **shows} if known else shows)
+        stub = next(iter(found.values())).stub
+        return Material({suite: content.cases for suite, content in found.items()}, stub, list(mistakes.values()))
+
+    def _judge(
+        self,
+        report: Report,
+        staged: Path,
+        looked: Reply,
+        select: set[str] | None,
+        changed: Callable[[Report], None],
+        seed: int,
+        thorough: bool,
+    ) -> Judge:
+        """Return the judge of this submission; raises SandboxFault."""
+        assignment = self.home.assignment
+        now = looked.details.get("fingerprints") or {}
+        unwritten = {name for name, fingerprint in self._material.stub.items() if now.get(name) == fingerprint}
+        needed = {question.function for question in assignment.questions} - unwritten
+        if needed and looked.status != "syntax":
+            self._sandbox.warm_up(wait=False)
+
+        # Imported here, while the server imports torch.
+        from grader.judge.plugin import Judge
+        from grader.judge.student import failure
+
+        broken = None
+        if needed:
+            reply = looked if looked.status == "syntax" else self._sandbox.load(staged, assignment.limits.seconds)
+            if reply.status != "ok":
+                first, allowed = assignment.questions[0], assignment.limits
+                broken = failure(reply, first, allowed.seconds, allowed.memory_mb, reply.output)
+        return Judge(
+            assignment, report, self._sandbox, staged, self._material, unwritten, broken, select, changed, seed, thorough
+        )
+
+    def _run_checks(self, judge: Judge, keyword: str) -> None:
+        """Run pytest over the checks. A fault of theirs ends in the report's note."""
+        import pytest
+
+        files = [str(self.home.checks[suite]) for suite in self.suites]
+        arguments = ["--assert=plain", "--import-mode=importlib"]
+        # Of pytest's plugins these cost time and bring nothing here.
+        for plugin in (
+            "cacheprovider",
+            "terminal",
+            "unraisableexception",
+            "threadexception",
+            "faulthandler",
+            "logging",
+            "warnings",
+        ):
+            arguments += ["-p", f"no:{plugin}"]
+        arguments += ["-c", str(Path(__file__).with_name("checks.ini")), "--rootdir", str(self.home.root), "--noconftest"]
+        arguments += ["-k", keyword] if keyword else []
+        with _only_our_plugins():
+            code = pytest.main([*arguments, *files], plugins=[judge])
+        if code == pytest.ExitCode.INTERRUPTED and not judge.stopped and not judge.errors:
+            raise KeyboardInterrupt
+        if code == pytest.ExitCode.USAGE_ERROR and keyword:
+            raise UsageError(f"-k {keyword!r} is no pattern; use one word, or several with `and`, `or`, `not` between them")
+        if code == pytest.ExitCode.NO_TESTS_COLLECTED and keyword and not judge.errors:
+            raise UsageError(f"no check fits -k {keyword!r}; names of checks are those of the tests in {files[0]}")
+        if judge.errors or code not in (0, 1, 2, 5):
+            reason = "; ".join(judge.errors) or f"pytest ended with exit code {code}"
+            judge.report.note = f"The checks themselves must be corrected: {reason}"
 
 
 def selected(home: Home, select: Sequence[str]) -> set[str] | None:
@@ -83,71 +230,6 @@ def selected(home: Home, select: Sequence[str]) -> set[str] | None:
         for question in found:
             chosen |= {question.id, *question.needs}
     return chosen
-
-
-def _judge(
-    home: Home,
-    report: Report,
-    sandbox: Sandbox,
-    staged: Path,
-    suites: Sequence[str],
-    chosen: set[str] | None,
-    keyword: str,
-    changed: Callable[[Report], None],
-) -> None:
-    """Look at the submission, then run pytest over the checks. A fault of the grader ends in the report's note."""
-    try:
-        # The server reads the file before it imports torch: an untouched stub and a syntax error need no torch at all.
-        looked = sandbox.inspect(staged)
-        cases = {suite: answers.read(home.answers[suite], report.assignment) for suite in suites}
-        stub = next(iter(cases.values())).stub
-        now = looked.details.get("fingerprints") or {}
-        unwritten = {name for name, fingerprint in stub.items() if now.get(name) == fingerprint}
-        needed = {question.function for question in home.assignment.questions} - unwritten
-        if needed and looked.status != "syntax":
-            sandbox.warm_up(wait=False)
-
-        # Imported here, while the server imports torch.
-        import pytest
-
-        from grader.judge.plugin import Judge
-        from grader.judge.student import failure
-
-        broken = None
-        if needed:
-            reply = looked if looked.status == "syntax" else sandbox.load(staged, home.assignment.limits.seconds)
-            if reply.status != "ok":
-                first, allowed = home.assignment.questions[0], home.assignment.limits
-                broken = failure(reply, first, allowed.seconds, allowed.memory_mb, reply.output)
-        judge = Judge(
-            home.assignment,
-            report,
-            sandbox,
-            staged,
-            {suite: content.cases for suite, content in cases.items()},
-            unwritten,
-            broken,
-            chosen,
-            changed,
-        )
-    except SandboxFault as error:
-        report.note = f"The grader failed, not the submission: {error}"
-        return
-    files = [str(home.checks[suite]) for suite in suites]
-    arguments = ["-p", "no:cacheprovider", "-p", "no:terminal", "--assert=plain", "--import-mode=importlib"]
-    arguments += ["-c", str(Path(__file__).with_name("checks.ini")), "--rootdir", str(home.root), "--noconftest"]
-    arguments += ["-k", keyword] if keyword else []
-    with _only_our_plugins():
-        code = pytest.main([*arguments, *files], plugins=[judge])
-    if code == pytest.ExitCode.INTERRUPTED and not judge.errors:
-        raise KeyboardInterrupt
-    if code == pytest.ExitCode.USAGE_ERROR and keyword:
-        raise UsageError(f"-k {keyword!r} is no pattern; use one word, or several with `and`, `or`, `not` between them")
-    if code == pytest.ExitCode.NO_TESTS_COLLECTED and keyword and not judge.errors:
-        raise UsageError(f"no check fits -k {keyword!r}; names of checks are those of the tests in {home.checks[suites[0]]}")
-    if judge.errors or code not in (0, 1, 5):
-        reason = "; ".join(judge.errors) or f"pytest ended with exit code {code}"
-        report.note = f"The checks themselves must be corrected: {reason}"
 
 
 @contextlib.contextmanager

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from grader.answers import Case
 from grader.assignment import Assignment, Question
@@ -25,14 +29,28 @@ NO_KEYBOARD = {
 
 
 class CheckFailed(AssertionError):
-    """A check that did not pass, with the outcome and what the student reads. Checks may also simply `assert`."""
+    """A check that did not pass, with the outcome and what the student reads. Checks may also simply `assert`.
 
-    def __init__(self, outcome: Outcome, message: str, printed: str = "", unwritten: bool = False) -> None:
+    shown: what the check saw of the submission, as plain data; by default, what it said of it. alike: whether what the same
+    check saw of a mistake is that as well; by default, whether it is equal.
+    """
+
+    def __init__(
+        self,
+        outcome: Outcome,
+        message: str,
+        printed: str = "",
+        unwritten: bool = False,
+        shown: Any = None,
+        alike: Callable[[Any], bool] | None = None,
+    ) -> None:
         super().__init__(message)
         self.outcome = outcome
         self.message = message
         self.printed = printed
         self.unwritten = unwritten
+        self.shown = {"said": message} if shown is None else shown
+        self.alike = alike or (lambda stored: stored == self.shown)
 
 
 class OutOfBudget(Exception):
@@ -65,13 +83,20 @@ class Student:
     """
 
     def __init__(
-        self, sandbox: Sandbox, submission: Path | None, question: Question, cases: dict[str, Case], clock: Clock
+        self,
+        sandbox: Sandbox,
+        submission: Path | None,
+        question: Question,
+        cases: dict[str, Case],
+        clock: Clock,
+        seed: int,
     ) -> None:
         self._sandbox = sandbox
         self._submission = submission
         self._question = question
         self._cases = cases
         self._clock = clock
+        self._seed = seed
         self._printed: list[str] = []
 
     @property
@@ -82,7 +107,7 @@ class Student:
     def call(self, driver: str, **inputs: Any) -> Any:
         """Return the facts that `driver(submitted, **inputs)` found; raises CheckFailed when the call does not end well."""
         seconds = self._clock.limit(self._question)
-        reply = self._sandbox.call(driver, inputs, self._submission, seconds)
+        reply = self._sandbox.call(driver, inputs, self._submission, seconds, self._seed)
         if self._submission is not None:
             self._printed.append(reply.output)
         if reply.status == "ok":
@@ -90,6 +115,10 @@ class Student:
         if reply.status == "timeout":
             self._clock.slow.add(self._question.id)
         raise failure(reply, self._question, seconds, self._clock.limits.memory_mb, self.printed)
+
+    def seeds(self, count: int) -> range:
+        """Return seeds for something that chance decides: always the same, unless the suite itself is being measured."""
+        return range(1 + self._seed * count, 1 + (self._seed + 1) * count)
 
     def case(self, name: str) -> Case:
         """Return the stored case of this name: its inputs and the solution's answer."""
@@ -126,13 +155,67 @@ class Student:
         if text and also and not difference(also(expected), got, rtol, atol, exact_dtype):
             return
         if text:
-            self.fail(case, text)
+            rules, few, right = Likeness(also, rtol, atol, exact_dtype), thinned(got), thinned(expected)
+            self.fail(case, text, {"got": few}, lambda stored: rules.alike(stored["got"], few, right))
 
-    def fail(self, case: Case, text: str) -> None:
-        """Fail the check, with the case's inputs before the text."""
+    def fail(
+        self, case: Case, text: str, shown: dict[str, Any] | None = None, alike: Callable[[Any], bool] | None = None
+    ) -> None:
+        """Fail the check: the text, and the case's inputs. shown, alike: see `CheckFailed`."""
+        shown = {"case": case.name, **(shown or {"said": text})}
+
+        def same(stored: Any) -> bool:
+            if alike is None:
+                return stored == shown
+            return set(stored) == set(shown) and stored["case"] == case.name and alike(stored)
+
         inputs = "\n".join(f"  {name} = {show(value, SHOWN_INPUTS)}" for name, value in case.inputs.items())
         called = f"{self._question.function} was called with (case {case.name}):"
-        raise CheckFailed(Outcome.FAILED, f"{text}\n{called}\n{inputs}", self.printed)
+        raise CheckFailed(Outcome.FAILED, f"{text}\n{called}\n{inputs}", self.printed, shown=shown, alike=same)
+
+
+MANY, KEPT = 256, 64
+
+
+def thinned(tree: Any) -> Any:
+    """Return facts with every array of more than 256 numbers replaced by its shape and 64 of them, evenly spaced.
+
+    Enough to recognise a mistake by, and little to store.
+    """
+    if isinstance(tree, np.ndarray) and tree.size > MANY:
+        some = np.asarray(tree).ravel()[np.linspace(0, tree.size - 1, KEPT).astype(int)]
+        return {"shape": list(tree.shape), "some": some.view(type(tree))}
+    if isinstance(tree, dict):
+        return {key: thinned(value) for key, value in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(thinned(value) for value in tree)
+    return tree
+
+
+NEAR = 10.0  # what is within so many tolerances of right is too near to be taken for a mistake
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """How a check compares: with these tolerances, and with what `also` makes of one side (see `Student.require`)."""
+
+    also: Callable[[Any], Any] | None
+    rtol: float
+    atol: float
+    exact_dtype: bool
+
+    def alike(self, mistaken: Any, got: Any, expected: Any) -> bool:
+        """Return whether `got` is what a mistake shows, and that is clearly not what is expected."""
+        return self._close(mistaken, got) and not self._close(expected, mistaken, NEAR)
+
+    def _close(self, one: Any, other: Any, times: float = 1.0) -> bool:
+        forms = [one]
+        if self.also:
+            # What mistakes show need not have the form that `also` can read.
+            with contextlib.suppress(Exception):
+                forms.append(self.also(one))
+        tolerance = self.rtol * times, self.atol * times
+        return any(difference(form, other, *tolerance, self.exact_dtype, equal_nan=True) is None for form in forms)
 
 
 def failure(reply: Reply, question: Question, seconds: float, memory_mb: int, printed: str) -> CheckFailed:
@@ -179,7 +262,8 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
                 line = details["frames"][-1]["line"]
                 text = f"line {line} still raises the stub's NotImplementedError; delete it when your code is there"
                 text += f" ({details['message']})"
-    return CheckFailed(outcome, text, printed, unwritten)
+    shown = {"status": reply.status} | {key: str(details[key]) for key in ("type", "message", "name") if key in details}
+    return CheckFailed(outcome, text, printed, unwritten, shown)
 
 
 def _is_blank(details: dict[str, Any], question: Question) -> bool:

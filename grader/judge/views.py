@@ -34,6 +34,7 @@ def row_gradients(facts: dict[str, Any]) -> dict[str, Any]:
         gradients = [np.asarray(step[name], dtype=np.float64) for step in facts["steps"] if step[name] is not None]
         view[f"updates without a gradient for the {name} network"] = len(facts["steps"]) - len(gradients)
         if not gradients:
+            view["gradients that were cleared before a step could use them"] = facts["gradients cleared unused"]
             continue
         shares = [gradient * max((gradient != 0).any(axis=1).sum(), 1) for gradient in gradients]
         used = np.array([(share != 0).any(axis=1) for share in shares])[:, :, None]
@@ -47,39 +48,72 @@ def row_gradients(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def rows_once(collections: Sequence[int], epochs: int) -> View:
-    """Return a view of which rows every epoch used, sorted, and of the sizes of all minibatches in order.
+    """Return a view of the sizes of all minibatches in order, and of what is wrong with the rows of any epoch.
 
     collections: rows of each collection; epochs: how often each is used.
     """
-    ends = np.cumsum([size for size in collections for _ in range(epochs)])
+    starts = np.cumsum([0, *collections])
+    expected = [set(range(start, end)) for start, end in pairwise(starts.tolist()) for _ in range(epochs)]
 
     def view(facts: dict[str, Any]) -> dict[str, Any]:
         rows = [row for batch in facts["batches"] for row in batch["row"]]
-        return {
-            "rows in each minibatch": [len(batch["row"]) for batch in facts["batches"]],
-            "rows used in each epoch": [sorted(rows[start:end]) for start, end in zip([0, *ends[:-1]], ends, strict=True)],
+        seen: dict[str, Any] = {"rows in each minibatch": [len(batch["row"]) for batch in facts["batches"]]}
+        if len(rows) != sum(map(len, expected)):
+            return seen  # where an epoch begins is anybody's guess
+        used, begin = [], 0
+        for collection in expected:
+            used.append(rows[begin : begin + len(collection)])
+            begin += len(collection)
+        pairs = list(zip(used, expected, strict=True))
+        return seen | {
+            "an epoch uses a row more than once": any(len(set(now)) < len(now) for now, _ in pairs),
+            "an epoch leaves rows out": any(collection - set(now) for now, collection in pairs),
+            "an epoch uses rows of another collection": any(set(now) - collection for now, collection in pairs),
         }
 
     return view
 
 
 def aligned(*names: str) -> View:
-    """Return a view of what the loss was given for each row: the value that it always came with, or all that it ever did."""
+    """Return a view of what the loss was given for each row, or, where that was not always the same, of what it was instead."""
 
     def view(facts: dict[str, Any]) -> dict[str, Any]:
-        found: dict[str, dict[int, list[Any]]] = {name: {} for name in names}
-        for batch in facts["batches"]:
-            for name in names:
+        seen: dict[str, Any] = {}
+        batches = facts["batches"]
+        for name in names:
+            found: dict[int, list[Any]] = {}
+            for batch in batches:
                 for row, value in zip(batch["row"], batch[name], strict=True):
-                    values = found[name].setdefault(row, [])
+                    values = found.setdefault(row, [])
                     if value not in values:
                         values.append(value)
-        return {
-            f"{name} given to the loss for row": [rows[row][0] if len(rows[row]) == 1 else rows[row] for row in sorted(rows)]
-            for name, rows in found.items()
-        }
+            same = all(len(values) == 1 for values in found.values())
+            seen[f"a row always comes with the same {name}"] = same
+            current = name == "old_logits" and facts["old logits of the moment"]
+            if name == "old_logits":
+                seen["old_logits are the policy's answers of the moment"] = current
+            if same:
+                seen[f"{name} given to the loss for row"] = [found[row][0] for row in sorted(found)]
+                continue
+            given = [batch[name] for batch in batches]
+            distinct = {str(value) for values in given for value in values}
+            seen[f"every minibatch has the same {name}"] = listed = all(values == given[0][: len(values)] for values in given)
+            seen[f"{name} comes from other rows"] = others = len(distinct) <= len(found)
+            if not (current or listed or others):
+                # Facts that are not true are no evidence of anything.
+                seen[f"{name} given to the loss for row"] = [found[row] for row in sorted(found)]
+        return seen
 
     return view
+
+
+def counts(facts: dict[str, Any]) -> dict[str, int]:
+    """Return how many minibatches there were, and how many updates and losses came of them."""
+    return {
+        "minibatches": len(facts["batches"]),
+        "updates": len(facts["steps"]),
+        "number of actor losses": len(facts["actor losses"]),
+    }
 
 
 def recorded_losses(facts: dict[str, Any]) -> dict[str, Any]:
@@ -94,7 +128,7 @@ def recorded_losses(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def shuffled(collections: Sequence[int], epochs: int) -> View:
-    """Return a view of whether epochs go through the rows in order, and whether all split them in the same way.
+    """Return a view of whether epochs split the rows in order, or all in the same way.
 
     The order within a minibatch does not matter: its loss is a mean.
     """
@@ -109,11 +143,13 @@ def shuffled(collections: Sequence[int], epochs: int) -> View:
                 taken += len(batches.pop(0))
             splits.append(split)
         in_order = [[max(one) < min(other) for one, other in pairwise(split)] for split in splits]
+        neighbours = [[max(part) - min(part) < len(part) for part in split] for split in splits]
         first = [splits[index] for index in range(0, len(splits), epochs)]
         # Row numbers go on from collection to collection: from their first row on they can be compared.
         begins = [{frozenset(row - min(map(min, split)) for row in part) for part in split} for split in first if split]
         return {
-            "an epoch goes through the rows in order": any(all(ordered) for ordered in in_order),
+            "every epoch goes through the rows in order": all(all(ordered) for ordered in in_order),
+            "all minibatches of an epoch are runs of neighbouring rows": any(all(runs) for runs in neighbours),
             "two collections have the same minibatches": len(begins) > 1 and begins[0] == begins[1],
             "a later epoch has the same minibatches as the first": any(
                 set(splits[index]) == set(first[index // epochs]) for index in range(len(splits)) if index % epochs

@@ -1,4 +1,4 @@
-"""Regenerating what is made from solutions/: the stub, and the cases with their answers."""
+"""Regenerating what is made from solutions/: the stub, the cases with their answers, and what mistakes show."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from pathlib import Path
 from types import ModuleType
 
 from grader import answers
-from grader.answers import Answers, Case, Recipe
+from grader.answers import UNPREDICTABLE, Answers, Case, Mistake, Recipe
 from grader.assignment import SUITES, Home, UsageError
 from grader.judge.compare import difference
+from grader.publish.catalogue import load
 from grader.publish.stub import make_stub
+from grader.publish.trials import recorded
 from grader.report.model import write
 from grader.sandbox import open_sandbox
 from grader.sandbox.worker import fingerprints
@@ -20,12 +22,12 @@ from grader.sandbox.worker import fingerprints
 DEFAULT_SEED = 1
 
 
-def build(root: Path, name: str, check: bool = False, seed: int | None = None) -> list[Path]:
-    """Bring the stub and both answer files of an assignment up to date; return the files that were not.
+def build(root: Path, name: str, check: bool = False, seed: int | None = None, mistakes: bool = True) -> list[Path]:
+    """Bring the stub, both answer files and both files of mistakes of an assignment up to date; return those that were not.
 
-    check: write nothing. seed: make the hidden cases from a new seed; otherwise the one in the file is kept. Answers count as
-    up to date when the cases are equal and the answers agree within the checks' tolerance, because the last digits differ
-    from machine to machine.
+    check: write nothing. seed: make the hidden cases from a new seed; otherwise the one in the file is kept. mistakes: False
+    leaves out the files of mistakes, which take longest. Numbers count as up to date when they agree within the checks'
+    tolerance, because the last digits differ from machine to machine.
     """
     home = Home(root, name)
     if not home.solution.is_dir():
@@ -49,7 +51,28 @@ def build(root: Path, name: str, check: bool = False, seed: int | None = None) -
             stale.append(path)
             if not check:
                 write(path, answers.render(path, name, new))
+    if mistakes:
+        for suite, found in recorded(home, load(home, "mistakes")).items():
+            path = home.mistakes[suite]
+            if not same_mistakes(answers.read_mistakes(path, name), found):
+                stale.append(path)
+                if not check:
+                    write(path, answers.render_mistakes(path, name, found))
     return stale
+
+
+def same_mistakes(old: dict[str, Mistake], new: dict[str, Mistake]) -> bool:
+    """Return whether two records of mistakes agree; where either says that chance decides, in failing alone."""
+    if [(was.id, was.question, was.hint) for was in old.values()] != [(now.id, now.question, now.hint) for now in new.values()]:
+        return False
+    return all(
+        set(was.shows) == set(now.shows)
+        and all(
+            UNPREDICTABLE in (was.shows[check], saw) or difference(saw, was.shows[check], equal_nan=True) is None
+            for check, saw in now.shows.items()
+        )
+        for was, now in zip(old.values(), new.values(), strict=True)
+    )
 
 
 def load_recipes(home: Home) -> list[Recipe]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from grader import answers
 from grader.assignment import Home, UsageError
 from grader.publish.release import files as student_files
-from grader.publish.release import pack, written
+from grader.publish.release import mistakes, pack, written
 from grader.publish.stub import make_stub
 
 STUDENTS_ONLY = ("README.md", "grade.py")
@@ -114,6 +114,8 @@ def files(home: Home) -> dict[str, bytes]:
         "constraints.txt": (home.root / "constraints.txt").read_bytes(),
         f"tests/hidden/test_{name}.py": home.checks["hidden"].read_bytes(),
         "tests/hidden/solution.json": answers.only(home.answers["hidden"], name).encode(),
+        **mistakes(home, "visible"),
+        **mistakes(home, "hidden"),
     }
     return {key: value.replace(b"\r\n", b"\n") for key, value in sorted(content.items())}
 

@@ -40,8 +40,8 @@ python grade.py --json report.json      # also as a file
 ```
 
 Each question that has not passed shows its first difference: the case, what was expected, what your function returned, your
-own lines of a traceback, and what your code printed. *Not started* means that a function is still as you got it; *not run*,
-that other questions must pass first.
+own lines of a traceback, what your code printed, and a hint where the mistake is a known one. *Not started* means that a
+function is still as you got it; *not run*, that other questions must pass first.
 
 If the instructions confuse you, look into solution.json: all cases of this folder with their answers. tests/drivers/ shows how
 your functions are called, tests/visible/ what is compared. {visible:g} points are graded here, {hidden:g} more after you hand
@@ -76,11 +76,21 @@ def files(home: Home) -> dict[str, bytes]:
         f"tests/visible/test_{assignment.name}.py": home.checks["visible"].read_bytes(),
     }
     content |= {path.name: path.read_bytes() for path in home.support()}
+    if assignment.hints.visible:
+        content |= mistakes(home, "visible")
     for part in GRADER_PARTS:
         for path in sorted((root / "grader" / part).glob("*")):
             if path.suffix in (".py", ".ini") and path.name not in INSTRUCTORS_ONLY:
                 content[path.relative_to(root).as_posix()] = path.read_bytes()
     return {key: value.replace(b"\r\n", b"\n") for key, value in sorted(content.items())}
+
+
+def mistakes(home: Home, suite: str) -> dict[str, bytes]:
+    """Return the file of what mistakes show to the checks of a suite, by name; nothing when none are recorded."""
+    path, name = home.mistakes[suite], home.assignment.name
+    if not answers.read_mistakes(path, name):
+        return {}
+    return {f"tests/{suite}/mistakes.json": answers.only(path, name).encode()}
 
 
 def requirements(root: Path) -> str:

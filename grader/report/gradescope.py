@@ -61,6 +61,7 @@ def results(report: Report, assignment: Assignment, metadata: dict[str, str] | N
             "isolation_layers": list(report.isolation_layers),
             "final": report.final,
             "outcomes": {check.id: check.outcome.value for check in report.checks},
+            "mistakes": {check.id: list(check.mistakes) for check in report.checks if check.mistakes},
         },
     }
 
@@ -74,6 +75,8 @@ def without_tests(message: str) -> str:
 def _test(check: CheckResult, assignment: Assignment, number: str) -> dict[str, Any]:
     hidden = check.suite == "hidden"
     parts = [check.message] if check.message else []
+    if check.hint:
+        parts.append(f"hint: {check.hint}")
     if check.printed:
         parts.append(f"it printed:\n{check.printed}")
     return {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
-from grader.assignment import SUITES, Assignment
+from grader.assignment import SUITES, Assignment, Hints
 
 
 class Outcome(str, Enum):
@@ -32,6 +32,8 @@ class CheckResult(BaseModel):
 
     title: the line that a student reads. message: what was expected, what was found, what to do. printed: what the
     submission printed during the check. unwritten: it only met the stub's own NotImplementedError. detail: for instructors.
+    mistakes: ids of the catalogued mistakes that explain all failures of the question, for statistics. hint: theirs, for the
+    student.
     """
 
     id: str
@@ -44,6 +46,8 @@ class CheckResult(BaseModel):
     message: str = "the run ended before this check"
     printed: str = ""
     detail: str = ""
+    hint: str = ""
+    mistakes: tuple[str, ...] = ()
     unwritten: bool = False
     seconds: float = 0.0
 
@@ -76,6 +80,7 @@ class Report(BaseModel):
     max_points: float = 0.0
     points_elsewhere: float = Field(default=0.0, description="points of the suites that were not part of this run")
     note: str = ""
+    hints: Hints = Hints()
     questions: list[QuestionResult] = []
     checks: list[CheckResult] = []
 
@@ -101,10 +106,13 @@ class Report(BaseModel):
                 )
 
     def for_student(self) -> Report:
-        """Return a copy in which hidden checks tell their title, points and outcome, and nothing else."""
+        """Return a copy in which hidden checks tell title, points, outcome and, where it is allowed, the hint; nothing else."""
         copy = self.model_copy(deep=True)
         for check in copy.checks:
             check.detail = ""
+            check.mistakes = ()
+            if not getattr(self.hints, check.suite):
+                check.hint = ""
             if check.suite == "hidden":
                 check.message = "" if check.outcome is Outcome.PASSED else "a hidden check"
                 check.printed = ""

@@ -122,6 +122,8 @@ def _body(check: CheckResult) -> list[str]:
     lines = []
     if check.message:
         lines.append(textwrap.indent(check.message, "      "))
+    if check.hint:
+        lines.append(textwrap.indent(f"hint: {check.hint}", "      "))
     if check.detail:
         lines.append(textwrap.indent(check.detail, "      "))
     printed = check.printed.strip().splitlines()

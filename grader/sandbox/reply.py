@@ -58,14 +58,17 @@ class SandboxCalls:
         """Return how importing the submission goes, without calling anything in it."""
         return self._ask({"do": "load", "submission": str(path)}, seconds)
 
-    def call(self, driver: str, inputs: dict[str, Any], submission: Path | None = None, seconds: float = 10.0) -> Reply:
+    def call(
+        self, driver: str, inputs: dict[str, Any], submission: Path | None = None, seconds: float = 10.0, seed: int = 0
+    ) -> Reply:
         """Return the reply of `driver(submitted, **inputs)`, of which no process is left when this returns, where one can fork.
 
         submission: the staged file that is loaded first; None runs the driver without student code. seconds: wall-clock limit,
-        from the start of the call.
+        from the start of the call. seed: of every global generator.
         """
         path = None if submission is None else str(submission)
-        return self._ask({"do": "call", "driver": driver, "inputs": inputs, "submission": path}, seconds)
+        request = {"do": "call", "driver": driver, "inputs": inputs, "submission": path, "seed": seed}
+        return self._ask(request, seconds)
 
     def restart(self) -> None:
         """Replace the process behind it by a new one."""

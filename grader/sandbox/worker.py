@@ -94,8 +94,9 @@ def fingerprints(source: bytes | str) -> dict[str, str]:
 def call(request: dict[str, Any]) -> dict[str, Any]:
     """Return `{"status": "ok", "facts": ...}` from the driver, or how far it came."""
     submitted = None
+    seed = request.get("seed", 0)
     if request["submission"] is not None:
-        seed_everything()
+        seed_everything(seed)
         try:
             submitted = load("submitted", Path(request["submission"]))
         except SyntaxError as error:
@@ -105,7 +106,7 @@ def call(request: dict[str, Any]) -> dict[str, Any]:
     if request["do"] == "load":
         return {"status": "ok"}
     driver = getattr(sys.modules["drivers"], request["driver"])
-    seed_everything()
+    seed_everything(seed)
     try:
         return {"status": "ok", "facts": driver(submitted, **request["inputs"])}
     except AttributeError as error:
@@ -128,12 +129,12 @@ def printing_to(descriptor: int) -> io.TextIOWrapper:
     return open(descriptor, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
 
 
-def seed_everything() -> None:
-    """Put every global generator into the same state before each call."""
-    random.seed(0)
-    sys.modules["numpy"].random.seed(0)
+def seed_everything(seed: int = 0) -> None:
+    """Put every global generator into the state of this seed, the same before each call."""
+    random.seed(seed)
+    sys.modules["numpy"].random.seed(seed)
     if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(0)
+        sys.modules["torch"].manual_seed(seed)
 
 
 def missing(submitted: ModuleType, name: str) -> dict[str, Any]:

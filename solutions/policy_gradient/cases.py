@@ -165,16 +165,6 @@ def rollouts_three_episodes(rng):
     return dict(weights=layers(rng, 3, 8, 8, 4, scale=0.7), seed=rng.integers(1000, size=7)) | episodes(rng, [4, 1, 6], 3)
 
 
-@case("rollouts", question="collect_rollouts")
-def rollouts_one_episode(rng):
-    return dict(weights=layers(rng, 2, 6, 6, 3, scale=0.7), seed=rng.integers(1000, size=3)) | episodes(rng, [8], 2)
-
-
-@case("world_rollouts", question="collect_rollouts")
-def rollouts_on_the_line(rng):
-    return dict(weights=layers(rng, 2, 6, 6, 3, scale=0.7), world="line", num_rollouts=3, seed=rng.integers(1000, size=6))
-
-
 @case("rollouts", question="collect_rollouts", hidden=True)
 def rollouts_later(rng):
     """Not the first collection of a training: the progress arguments must not change what is collected."""
@@ -327,7 +317,8 @@ def train_short(rng):
 @case("train", question="train_policy_gradient.with_critic")
 def train_critic_one_batch(rng):
     inputs = training(rng, [5, 4, 3], rollouts=3, rollouts_before_training=3, epochs=3, minibatch_size=12)
-    return inputs | dict(value_rows=normal(rng, 12, 1), critic_loss_multiplier=0.25)
+    # Large values, so that the critic's loss shows beside the policy's, which is about 100.
+    return inputs | dict(value_rows=normal(rng, 12, 1, scale=6), critic_loss_multiplier=0.25)
 
 
 @case("train", question="train_policy_gradient.with_critic")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from grader.judge import points
-from grader.judge.views import aligned, only, recorded_losses, row_gradients, rows_once, shuffled
+from grader.judge.views import aligned, counts, only, recorded_losses, row_gradients, rows_once, shuffled
 
 loss = only("loss")
 gradient = only("gradient of the network", "changed by the call")
@@ -191,13 +191,14 @@ def test_scheduler(student):
 
 @points(1, question="train_policy_gradient.without_critic")
 def test_arguments_are_passed_on(student):
-    """The clip range reaches the loss, and rollout_seed reaches collect_rollouts."""
+    """The clip range reaches the loss; environment, policy and rollout_seed reach collect_rollouts."""
     case = student.case("train_with_scheduler")
     facts = student.call(case.driver, **case.inputs)
     clips = sorted({str(batch["ppo_clip"]) for batch in facts["batches"]})
     assert clips == ["0.35"], f"expected ppo_clip = 0.35 in every call of the loss, got {', '.join(clips)}"
     discounts = facts["discount factors given to get_returns"]
     assert discounts in ([], [0.95]), f"expected get_returns to be called with its default discount, got {discounts}"
+    assert facts["environment and policy were passed on"], "collect_rollouts was given another environment or policy"
     assert facts["rollout_seed was passed on"], "rollout_seed was not passed to collect_rollouts as its seed"
 
 
@@ -242,10 +243,16 @@ def test_one_critic_loss_a_minibatch(student):
     student.require(case, facts, recorded_losses, also=weighted)
 
 
-@points(2, question="train_policy_gradient.minibatches")
+@points(1, question="train_policy_gradient.minibatches")
 def test_rows_of_every_collection(student):
     """Every epoch of every collection uses each of its rows once."""
     student.expect("train_minibatches_divide", rows_once([24, 24], epochs=4))
+
+
+@points(1, question="train_policy_gradient.minibatches")
+def test_one_update_a_minibatch(student):
+    """Every minibatch makes one update, and adds one loss to the list."""
+    student.expect("train_minibatches_divide", counts)
 
 
 @points(2, question="train_policy_gradient.minibatches")

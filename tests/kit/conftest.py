@@ -15,6 +15,7 @@ from grader.report.model import Report
 from grader.sandbox.forked import ForkedSandbox
 
 ROOT = Path(__file__).resolve().parents[2]
+collect_ignore = ["toy"]  # an assignment of its own, with checks that need a judge
 SOLUTION = ROOT / "solutions" / "policy_gradient" / "submitted.py"
 
 

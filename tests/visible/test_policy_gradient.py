@@ -78,16 +78,22 @@ def test_rows_belong_together(student):
     student.expect("rollouts_three_episodes", only("observations", "old_logits"))
 
 
-@points(2, question="collect_rollouts")
+@points(1, question="collect_rollouts")
 def test_actions(student):
     """Actions are sampled once a step by utils.distribution_sample with the seed, played, and stored."""
-    student.expect("rollouts_one_episode", only("actions", "actions that were played"))
+    student.expect("rollouts_three_episodes", only("actions", "actions that were played"))
+
+
+@points(1, question="collect_rollouts")
+def test_seed_goes_on(student):
+    """Every draw takes the seed's ring one further, from step to step and rollout to rollout."""
+    student.expect("rollouts_three_episodes", only("seed array afterwards"))
 
 
 @points(1, question="collect_rollouts")
 def test_final_reward(student):
     """The second value is the mean of the last reward of each rollout."""
-    student.expect("rollouts_on_the_line", only("mean final reward"))
+    student.expect("rollouts_three_episodes", only("mean final reward"))
 
 
 # get_value_net_loss
@@ -174,10 +180,10 @@ def test_both_networks_are_updated(student):
 
 @points(1, question="train_policy_gradient.with_critic")
 def test_critic_losses(student):
-    """The second list holds the value network's loss of each minibatch."""
+    """The first list holds the policy's loss of each minibatch, the second the value network's."""
     student.expect(
         "train_critic_one_batch",
-        only("critic losses"),
+        only("actor losses", "critic losses"),
         # With or without the multiplier: the text does not say.
         also=lambda expected: expected | {"critic losses": [0.25 * loss for loss in expected["critic losses"]]},
     )
@@ -228,20 +234,21 @@ def test_clipped_gradient(student):
     student.expect("ppo_both_sides", gradient)
 
 
-# Learning. Measured on the solution with 200 seeds: see benchmarks/results/learning_checks.json.
+# Learning. FLAKE
 
-LEARNED = 0.5  # an untrained policy ends on its target in 14 to 21 of 100 episodes
+LEARNED = 0.5  # an untrained policy ends on its target in 14 to 28 of 100 episodes
 
 
 def learns(student, kit, **setting):
     """Train with up to two seeds, because a single short run of a right solution can fail; play without student code."""
-    rates = []
-    for seed in (1, 2):
+    rates, seeds = [], student.seeds(2)
+    for seed in seeds:
         weights = student.call("learn", seed=seed, **setting)["weights"]
         rates.append(kit.call("play", weights=weights, seed=seed)["success rate"])
         if rates[-1] >= LEARNED:
             return
-    raise AssertionError(f"it ended on its target in {rates} of the episodes (seeds 1 and 2), expected {LEARNED} or more")
+    tried = " and ".join(map(str, seeds))
+    raise AssertionError(f"it ended on its target in {rates} of the episodes (seeds {tried}), expected {LEARNED} or more")
 
 
 @points(1, question="learning_vanilla")

@@ -1,0 +1,239 @@
+"""Mistakes and alternatives: declared in solutions/NAME/, each spliced into the solution to make a whole submission.
+
+Their files are read, never run here: what is in them is run in the sandbox, as any submission is.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from grader.assignment import Assignment, Home, UsageError
+
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def mistake(question: str, hint: str, source: str = "", learns: bool = True) -> Callable[[Callable], Callable]:  # noqa: ARG001
+    """Return a decorator that declares a function to be a mistaken form of the one that a question is about.
+
+    question: the one that must lose points. hint: what a good tutor would ask. source: where the idea is from, if known.
+    learns: False if no policy can learn with it: then the checks of the whole agent must not pass either. The function's own
+    name is the mistake's id; its parameters must be those of the solution. Its file's imports and helpers go with it.
+    """
+    return lambda function: function
+
+
+def alternative(question: str) -> Callable[[Callable], Callable]:  # noqa: ARG001
+    """Return a decorator that declares a function to be a right form of the one that a question is about; see `mistake`."""
+    return lambda function: function
+
+
+def altered(question: str, edits: dict[str, str], hint: str = "", source: str = "", learns: bool = True) -> None:
+    """Declare, by `name = altered(...)`, the solution's function with some texts replaced; otherwise as `mistake`.
+
+    edits: what to replace, which must stand in the function exactly once, and by what. Further lines of a replacement are
+    indented like the line it begins in.
+    """
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One mistake or alternative: id, what was declared, the function that it replaces, and the whole submission it makes."""
+
+    id: str
+    question: str
+    function: str
+    submission: str
+    hint: str = ""
+    source: str = ""
+    learns: bool = True
+
+
+class CatalogueError(UsageError):
+    """An entry of mistakes.py or alternatives.py is not as it must be; the message says which."""
+
+
+def load(home: Home, kind: str) -> list[Variant]:
+    """Return the entries of mistakes.py or alternatives.py, in their order; none when there is no such file.
+
+    kind: "mistakes" or "alternatives". Raises CatalogueError for an unknown question, other parameters than the solution's, a
+    missing hint, a text to replace that is not there once, or two entries of one name.
+    """
+    path = home.solution / f"{kind}.py"
+    if not path.is_file():
+        return []
+    solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    variants: dict[str, Variant] = {}
+    for entry in _entries(ast.parse(text, str(path))):
+        variant = entry.variant(home.assignment, solution, _Carried(text))
+        if entry.id in variants:
+            raise CatalogueError(f"{path.name}: two entries are called {entry.id}")
+        if kind == "mistakes" and not variant.hint.strip():
+            raise CatalogueError(f"{path.name}: {entry.id} has no hint; add what a tutor would ask")
+        variants[entry.id] = variant
+    return list(variants.values())
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A declaration as it stands in the file. definition: the replacement, or None if edits make it of the solution's."""
+
+    id: str
+    options: dict[str, Any]
+    definition: ast.FunctionDef | ast.ClassDef | None
+
+    def variant(self, assignment: Assignment, solution: str, carried: _Carried) -> Variant:
+        options = dict(self.options)
+        edits = options.pop("edits", None)
+        try:
+            replaced = assignment.question(options["question"]).function
+        except KeyError:
+            raise CatalogueError(f"{self.id}: there is no question {options.get('question')!r}") from None
+        original = _definition(solution, replaced)
+        if self.definition is None:
+            new = _edited(_text(solution, original), edits, self.id)
+        else:
+            _require_same_parameters(self, original)
+            text = carried.text_of(self.definition)
+            new = re.sub(rf"\b(def|class)\s+{self.id}\b", rf"\1 {replaced}", text, count=1)
+            new = carried.with_needed(self.definition, new)
+        return Variant(self.id, function=replaced, submission=_replaced(solution, original, new), **options)
+
+
+def _entries(tree: ast.Module) -> Iterator[_Entry]:
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            for decorator in node.decorator_list:
+                if name := _declares(decorator, ("mistake", "alternative")):
+                    yield _Entry(node.name, _options(decorator, name, node.name), node)
+        elif isinstance(node, ast.Assign) and _declares(node.value, ("altered",)):
+            identifier = ast.unparse(node.targets[0])
+            yield _Entry(identifier, _options(node.value, "altered", identifier), None)
+
+
+def _declares(node: ast.expr, names: tuple[str, ...]) -> str:
+    """Return which of the names is called, or nothing."""
+    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
+    return node.func.id if called else ""
+
+
+PARAMETERS = {
+    "mistake": ("question", "hint", "source", "learns"),
+    "alternative": ("question",),
+    "altered": ("question", "edits", "hint", "source", "learns"),
+}
+
+
+def _options(call: ast.Call, name: str, identifier: str) -> dict[str, Any]:
+    """Return the arguments of a declaration by name."""
+    try:
+        positional = [ast.literal_eval(value) for value in call.args]
+        options = dict(zip(PARAMETERS[name], positional, strict=False))
+        options |= {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+    except ValueError as error:
+        raise CatalogueError(f"{identifier}: what is passed to {name} must be plain values: {error}") from error
+    if unknown := [option for option in options if option not in PARAMETERS[name]]:
+        raise CatalogueError(f"{identifier}: {name} takes {', '.join(PARAMETERS[name])}, not {unknown[0]}")
+    return options
+
+
+def _definition(text: str, name: str) -> ast.FunctionDef | ast.ClassDef:
+    """Return the definition of a function or class at the top level of a file."""
+    found = [node for node in ast.parse(text).body if isinstance(node, DEFINITIONS) and node.name == name]
+    if len(found) != 1:
+        raise CatalogueError(f"the solution defines {name} {len(found)} times, expected once")
+    return found[0]
+
+
+def _text(text: str, node: ast.stmt) -> str:
+    lines = text.splitlines(keepends=True)
+    return "".join(lines[node.lineno - 1 : node.end_lineno])
+
+
+def _replaced(text: str, node: ast.stmt, new: str) -> str:
+    lines = text.splitlines(keepends=True)
+    lines[node.lineno - 1 : node.end_lineno] = [new if new.endswith("\n") else f"{new}\n"]
+    return "".join(lines)
+
+
+def _require_same_parameters(entry: _Entry, original: ast.stmt) -> None:
+    """Raise CatalogueError unless the function, or the class and all methods of the original, take the same parameters."""
+    expected, found = _parameters(original), _parameters(entry.definition)
+    for name, parameters in expected.items():
+        if found.get(name) != parameters:
+            theirs, what = found.get(name, "missing"), f"{original.name}{name and '.'}{name}"
+            raise CatalogueError(f"{entry.id}: the solution's {what} takes {parameters}, this one is {theirs}")
+
+
+def _parameters(node: ast.stmt) -> dict[str, str]:
+    """Return parameters as text (names, kinds, and which can be left out): of a function as "", of a class by method."""
+    if isinstance(node, ast.ClassDef):
+        methods = [item for item in node.body if isinstance(item, ast.FunctionDef)]
+        return {method.name: _parameters(method)[""] for method in methods}
+    arguments = copy.deepcopy(node.args)
+    for group in (arguments.posonlyargs, arguments.args, arguments.kwonlyargs, [arguments.vararg], [arguments.kwarg]):
+        for argument in group:
+            if argument is not None:
+                argument.annotation = None
+    arguments.defaults = [ast.Constant(...) for _ in arguments.defaults]
+    arguments.kw_defaults = [default and ast.Constant(...) for default in arguments.kw_defaults]
+    return {"": f"({ast.unparse(arguments)})"}
+
+
+def _edited(text: str, edits: dict[str, str] | None, identifier: str) -> str:
+    if not edits:
+        raise CatalogueError(f"{identifier}: altered needs edits, a dictionary of texts to replace")
+    for old, new in edits.items():
+        if text.count(old) != 1:
+            raise CatalogueError(
+                f"{identifier}: {old!r} stands {text.count(old)} times in the solution's function, expected once"
+            )
+        line = text[: text.index(old)].rpartition("\n")[2]
+        indent = " " * (len(line) - len(line.lstrip()))
+        text = text.replace(old, re.sub(r"\n(?=.)", f"\n{indent}", new))
+    return text
+
+
+class _Carried:
+    """What else is in the file of an entry: imports, constants, helpers, of which each entry takes along what it uses."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.definitions: dict[str, ast.stmt] = {}
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in ("grader", "__future__"):
+                continue
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                for alias in node.names:
+                    self.definitions[(alias.asname or alias.name).partition(".")[0]] = node
+            elif isinstance(node, DEFINITIONS):
+                self.definitions[node.name] = node
+            elif isinstance(node, ast.Assign):
+                self.definitions |= {target.id: node for target in node.targets if isinstance(target, ast.Name)}
+
+    def text_of(self, node: ast.stmt) -> str:
+        """Return a definition as it stands in the file, a function without the line that declares it an entry."""
+        first = node.lineno
+        helper_decorators = [item for item in getattr(node, "decorator_list", []) if not _declares(item, tuple(PARAMETERS))]
+        if helper_decorators:
+            first = min(item.lineno for item in helper_decorators)
+        return "\n".join(self.text.splitlines()[first - 1 : node.end_lineno]) + "\n"
+
+    def with_needed(self, function: ast.FunctionDef | ast.ClassDef, text: str) -> str:
+        """Return the text of a definition after all that it uses of its file, and what that uses, in the file's order."""
+        needed: dict[int, ast.stmt] = {}
+        open_ends: list[ast.stmt] = [function]
+        while open_ends:
+            for name in {node.id for node in ast.walk(open_ends.pop()) if isinstance(node, ast.Name)}:
+                definition = self.definitions.get(name)
+                if definition is not None and definition.lineno not in needed and definition.lineno != function.lineno:
+                    needed[definition.lineno] = definition
+                    open_ends.append(definition)
+        before = [textwrap.dedent(self.text_of(needed[line])) for line in sorted(needed)]
+        return "\n\n".join([*before, text]) if before else text

@@ -1,0 +1,104 @@
+"""Measuring what chance decides: how often right submissions fail a check, and wrong ones pass."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import platform
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+
+from grader.assignment import SUITES, Home
+from grader.judge.run import Grader
+from grader.publish.catalogue import Variant
+from grader.publish.trials import tracked, try_out, whole_agent
+from grader.report.model import Outcome, write
+
+ALLOWED = 1 / 200  # of the solution's runs, at most so many may fail a check
+
+
+@dataclass(frozen=True)
+class Task:
+    """One submission, to be graded with one seed. select: the questions; None for all."""
+
+    kind: str
+    name: str
+    submission: str
+    select: frozenset[str] | None
+    seed: int
+
+
+def measure(home: Home, seeds: int, right: Sequence[Variant], wrong: Sequence[Variant]) -> Iterator[tuple[str, bool]]:
+    """Grade with many seeds, keep the counts in benchmarks/results/NAME_flake.json, and yield what was found.
+
+    seeds: how often the solution is graded. The alternatives share as many gradings, and so do, on the checks of the whole
+    agent alone, the mistakes that cannot learn.
+    """
+    tasks = [*_right(home, seeds, right), *_wrong(home, seeds, wrong)]
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    lost: dict[str, Counter[str]] = defaultdict(Counter)
+    for task, run, failed in _graded(home, tasks):
+        counts[task.kind].update(run)
+        lost[task.kind].update(failed)
+    results = {
+        kind: {check: f"{lost[kind][check]} of {runs}" for check, runs in sorted(counts[kind].items())} for kind in counts
+    }
+    path = home.root / "benchmarks" / "results" / f"{home.assignment.name}_flake.json"
+    about = {"what": "failures by check", "seeds": seeds, "python": platform.python_version(), "system": platform.system()}
+    write(path, json.dumps(about | results, indent=1) + "\n")
+    for kind in ("solution", "alternatives"):
+        worst = lost[kind].most_common(1)
+        told = f"most often {worst[0][0]}: {worst[0][1]} of {counts[kind][worst[0][0]]}" if worst else "no check ever failed"
+        yield f"{seeds} gradings of the {kind}: {told}", bool(worst) and worst[0][1] > ALLOWED * counts[kind][worst[0][0]]
+    passes = {check: runs - lost["cannot learn"][check] for check, runs in counts["cannot learn"].items()}
+    for check, number in sorted(passes.items()):
+        yield f"{number} of {counts['cannot learn'][check]} gradings of agents that cannot learn pass {check}", number > 0
+    yield f"wrote {path.relative_to(home.root)}", False
+
+
+def _right(home: Home, seeds: int, right: Sequence[Variant]) -> Iterator[Task]:
+    solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
+    for seed in range(seeds):
+        yield Task("solution", "solution", solution, None, seed)
+        if right:
+            variant = right[seed % len(right)]
+            yield Task("alternatives", variant.id, variant.submission, None, seed)
+
+
+def _wrong(home: Home, seeds: int, wrong: Sequence[Variant]) -> Iterator[Task]:
+    """Yield, for each question about the whole agent, gradings of mistakes in what it needs."""
+    for question in sorted(whole_agent(home.assignment)):
+        needs = home.assignment.question(question).needs
+        hopeless = [variant for variant in wrong if not variant.learns and variant.question in needs]
+        for seed in range(seeds if hopeless else 0):
+            variant = hopeless[seed % len(hopeless)]
+            yield Task("cannot learn", variant.id, variant.submission, frozenset((question,)), seed)
+
+
+def _graded(home: Home, tasks: Sequence[Task]) -> Iterator[tuple[Task, list[str], list[str]]]:
+    """Yield (task, checks that were run, checks that failed), in parallel."""
+    arguments = (home.root, home.assignment.name)
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn"), _prepare, arguments) as pool:
+        results = pool.map(_grade, tasks, chunksize=4)
+        for task in tracked(tasks, "gradings"):
+            yield (task, *next(results))
+
+
+_grader: Grader | None = None  # of a process of the pool
+
+
+def _prepare(root: os.PathLike, name: str) -> None:
+    global _grader
+    _grader = Grader(Home(root, name), SUITES)
+
+
+def _grade(task: Task) -> tuple[list[str], list[str]]:
+    with contextlib.redirect_stdout(io.StringIO()):
+        trial = try_out(_grader, task, set(task.select) if task.select is not None else None, task.seed)
+    run = [check.id for check in trial.report.checks if check.outcome is not Outcome.NOT_RUN]
+    return run, [check.id for check in trial.lost()]

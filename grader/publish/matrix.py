@@ -1,0 +1,164 @@
+"""The proof in one picture: which check catches which mistake, and what follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from grader.assignment import Assignment
+from grader.publish.catalogue import Variant
+from grader.publish.trials import Trial
+from grader.report.model import CheckResult
+
+FAILS, PASSES, NOT_RUN = "x", ".", " "
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """What every check makes of every mistake that it was run on."""
+
+    assignment: Assignment
+    checks: list[CheckResult]
+    trials: dict[str, tuple[Variant, Trial]]
+
+    @cached_property
+    def caught_by(self) -> dict[str, set[str]]:
+        """By check, the mistakes that fail it."""
+        return {
+            check.id: {name for name, (_, trial) in self.trials.items() if check.id in trial.failed} for check in self.checks
+        }
+
+    def about(self, function: str) -> tuple[list[CheckResult], list[str]]:
+        """Return the checks of a function's questions, and the mistakes in that function."""
+        questions = {question.id for question in self.assignment.questions if question.function == function}
+        checks = [check for check in self.checks if check.question in questions and not self._of_whole_agent(check)]
+        return checks, [name for name, (variant, _) in self.trials.items() if variant.function == function]
+
+    def mark(self, name: str, check: CheckResult) -> str:
+        """Return one character: the mistake fails the check, passes it, or was not tried on it."""
+        trial = self.trials[name][1]
+        return FAILS if check.id in trial.failed else PASSES if check.id in trial.seen else NOT_RUN
+
+    def vacuous(self) -> list[CheckResult]:
+        """Return the checks that catch no mistake, or only such as end in an exception, which any call would catch."""
+        seen: set[str] = set()
+        for _, trial in self.trials.values():
+            seen |= {check for check, failure in trial.failed.items() if "status" not in failure.shown}
+        return [check for check in self.checks if check.id not in seen]
+
+    def redundant(self) -> list[CheckResult]:
+        """Return the checks of which every mistake is caught by another check of the same question and suite as well."""
+
+        def others(check: CheckResult) -> set[str]:
+            near = [other for other in self.checks if (other.question, other.suite) == (check.question, check.suite)]
+            return set().union(*(self.caught_by[other.id] for other in near if other.id != check.id))
+
+        return [check for check in self.checks if self.caught_by[check.id] and self.caught_by[check.id] <= others(check)]
+
+    def caught_once(self) -> list[tuple[str, str]]:
+        """Return (mistake, check) for every mistake that a single check catches."""
+        catching = {name: [check.id for check in self.checks if name in self.caught_by[check.id]] for name in self.trials}
+        return [(name, checks[0]) for name, checks in catching.items() if len(checks) == 1]
+
+    def confused(self) -> list[tuple[str, ...]]:
+        """Return the groups of mistakes that look the same to all checks."""
+        groups = {
+            check.mistakes
+            for name, (_, trial) in self.trials.items()
+            for check in trial.report.checks
+            if len(check.mistakes) > 1 and name in check.mistakes and check.suite == "hidden"
+        }
+        return sorted(groups)
+
+    def told(self, suite: str | None = None) -> list[str]:
+        """Return the mistakes whose own hint is found, by the checks of one suite or of any."""
+        return [
+            name
+            for name, (variant, trial) in self.trials.items()
+            if any(check.hint == variant.hint for check in trial.report.checks if suite in (None, check.suite))
+        ]
+
+    def caught_in(self, suite: str) -> list[str]:
+        """Return the mistakes that a check of this suite catches."""
+        return [
+            name for name, (_, trial) in self.trials.items() if any(check.startswith(f"{suite}/") for check in trial.failed)
+        ]
+
+    def lines(self) -> list[str]:
+        """Return the matrix as text, one block a function: a mistake is a row, a check a column."""
+        lines = []
+        for function in dict.fromkeys(question.function for question in self.assignment.questions):
+            checks, names = self.about(function)
+            if not names:
+                continue
+            width = max(map(len, names))
+            lines += ["", function]
+            lines += [f"  {column:>2} {check.id} ({check.question})" for column, check in enumerate(checks, 1)]
+            for tens in (True, False):
+                digits = [str(column // 10 or " ") if tens else str(column % 10) for column in range(1, len(checks) + 1)]
+                lines.append(f"  {'':{width}} {''.join(digits)}")
+            lines += [f"  {name:{width}} {''.join(self.mark(name, check) for check in checks)}" for name in names]
+        return lines
+
+    def remarks(self) -> list[str]:
+        """Return what is worth knowing, and no fault."""
+        lines = [f"{check.id} catches nothing that others do not" for check in self.redundant()]
+        lines += [f"{name} is caught by {check} alone" for name, check in self.caught_once()]
+        lines += [f"not told apart: {', '.join(group)}" for group in self.confused()]
+        return lines
+
+    def html(self) -> str:
+        """Return the matrix and the remarks as one page without scripts."""
+        import jinja2
+
+        environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+        blocks = [
+            (function, checks, [(self.trials[name][0], [self.mark(name, check) for check in checks]) for name in names])
+            for function in dict.fromkeys(question.function for question in self.assignment.questions)
+            for checks, names in [self.about(function)]
+            if names
+        ]
+        return environment.from_string(PAGE).render(assignment=self.assignment, blocks=blocks, remarks=self.remarks())
+
+    def _of_whole_agent(self, check: CheckResult) -> bool:
+        return bool(self.assignment.question(check.question).needs)
+
+
+PAGE = """\
+<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>{{ assignment.name }}: which check catches which mistake</title>
+<style>
+body { font: 14px/1.4 system-ui, sans-serif; margin: 2rem; color: #222; background: #fff; }
+table { border-collapse: collapse; margin-bottom: 2rem; }
+th { font-weight: normal; text-align: left; }
+thead th { height: 17rem; vertical-align: bottom; }
+thead span { writing-mode: vertical-rl; transform: rotate(180deg); }
+td { width: 1.2rem; height: 1.4rem; border: 1px solid #ddd; text-align: center; }
+td.fails { background: #1f6f50; color: #fff; }
+tbody th { padding-right: 1rem; white-space: nowrap; }
+</style>
+<h1>{{ assignment.title }}</h1>
+<p>A mistake is a row, a check a column; &times; means that the check catches it. Point at a name to read its hint or title.</p>
+{% for function, checks, rows in blocks %}
+<h2>{{ function }}</h2>
+<table>
+<thead><tr><th></th>{% for check in checks %}<th scope="col" title="{{ check.title }}"><span>{{ check.id }}</span></th>\
+{% endfor %}</tr></thead>
+<tbody>
+{% for variant, marks in rows %}
+<tr><th scope="row" title="{{ variant.hint }}">{{ variant.id }}</th>\
+{% for mark in marks %}{% if mark == "x" %}<td class="fails">&times;</td>{% else %}<td></td>{% endif %}{% endfor %}</tr>
+{% endfor %}
+</tbody>
+</table>
+{% endfor %}
+<h2>Worth knowing</h2>
+<ul>
+{% for remark in remarks %}
+<li>{{ remark }}</li>
+{% endfor %}
+</ul>
+</html>
+"""

@@ -1,0 +1,253 @@
+"""Mutants: the solution with one small change each, made by a machine, as a second source of wrong answers.
+
+Only what a student writes is changed: the code between `# BEGIN SOLUTION` and `# END SOLUTION`. The changes are those of
+mutation testing (operators, constants, conditions, deleted statements) and those that this kind of code suffers from: a dropped
+`no_grad`, `detach`, `zero_grad` or `step`, a swapped axis or argument, an index left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from grader.assignment import Assignment, Home, UsageError, tomllib
+from grader.publish.stub import BEGIN, END
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change. question: whose code it is in. change: the first lines of the statement, before and after."""
+
+    question: str
+    function: str
+    change: str
+    submission: str
+
+
+class Survivor(BaseModel):
+    """Mutants that no check catches, and why. change: as it is reported; a * stands for anything. equivalent: does the same."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    question: str
+    change: str
+    reason: str
+    equivalent: bool
+
+    def means(self, mutant: Mutant) -> bool:
+        """Return whether this is said of the mutant."""
+        pattern = ".*".join(re.escape(part) for part in self.change.split("*"))
+        return self.question == mutant.question and re.fullmatch(pattern, mutant.change) is not None
+
+
+def known_survivors(home: Home) -> list[Survivor]:
+    """Return what solutions/NAME/survivors.toml says of mutants that survive."""
+    path = home.solution / "survivors.toml"
+    if not path.is_file():
+        return []
+    try:
+        entries = tomllib.loads(path.read_text(encoding="utf-8")).get("survivor", [])
+        return [Survivor.model_validate(entry) for entry in entries]
+    except (tomllib.TOMLDecodeError, ValidationError) as error:
+        raise UsageError(f"{path}: {error}") from error
+
+
+def mutants(home: Home) -> Iterator[Mutant]:
+    """Yield every mutant of the solution. Of equal changes in one question, those after the first are numbered."""
+    source = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
+    seen: Counter[tuple[str, str]] = Counter()
+    for question, statement in _solved_statements(source, home.assignment):
+        function = home.assignment.question(question).function
+        for change, new in _changes(statement):
+            seen[question, change] += 1
+            times = seen[question, change]
+            yield Mutant(question, function, change + (f" (#{times})" if times > 1 else ""), _with(source, statement, new))
+
+
+def _solved_statements(source: str, assignment: Assignment) -> Iterator[tuple[str, ast.stmt]]:
+    """Yield (question, statement) for every outermost statement that lies in a solution."""
+    ranges, begun = [], None
+    for number, line in enumerate(source.splitlines(), 1):
+        if begin := BEGIN.match(line):
+            begun = (assignment.question(begin["question"]).id, number)
+        elif END.match(line) and begun:
+            ranges.append((*begun, number))
+    for node in ast.walk(ast.parse(source)):
+        for field in ("body", "orelse", "finalbody"):
+            for statement in getattr(node, field, None) or []:
+                if not isinstance(statement, ast.stmt):
+                    continue
+                for question, first, last in ranges:
+                    inside = first < statement.lineno and statement.end_lineno < last
+                    if inside and not (isinstance(node, ast.stmt) and first < node.lineno):
+                        yield question, statement
+
+
+def _with(source: str, statement: ast.stmt, new: list[ast.stmt]) -> str:
+    lines = source.splitlines()
+    indent = " " * statement.col_offset
+    body = "\n".join(ast.unparse(ast.fix_missing_locations(item)) for item in new) or "pass"
+    lines[statement.lineno - 1 : statement.end_lineno] = [indent + line for line in body.splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+def _changes(statement: ast.stmt) -> Iterator[tuple[str, list[ast.stmt]]]:
+    """Yield (description, what stands there instead) for every change of a statement or of a part of it."""
+    names = _variables(statement)
+    for index, part in enumerate(ast.walk(statement)):
+        is_variable = isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id in names
+        others = [(part, ast.Name(name, ast.Load())) for name in names if is_variable and name != part.id]
+        for before, after in [*_alternatives(part), *others]:
+            new = copy.deepcopy(statement)
+            twin = next(node for number, node in enumerate(ast.walk(new)) if number == index)
+            yield f"{_brief(before)} -> {_brief(after)}", _exchanged(new, twin, after)
+
+
+def _variables(statement: ast.stmt) -> list[str]:
+    """Return the names that a simple statement reads as values, of which one might be mistaken for another."""
+    if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr, ast.Return)):
+        return []
+    called = {id(node.func) for node in ast.walk(statement) if isinstance(node, ast.Call)}
+    read = [node for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    return sorted({node.id for node in read if id(node) not in called and not _is_module(node)})
+
+
+def _brief(node: ast.AST | list[ast.AST] | None) -> str:
+    if node is None:
+        return "(nothing)"
+    if isinstance(node, list):
+        return "; ".join(_brief(item) for item in node)
+    if isinstance(node, ast.stmt):
+        return ast.unparse(node).splitlines()[0]
+    return ast.unparse(node)
+
+
+def _exchanged(root: ast.stmt, old: ast.AST, new: ast.AST | list[ast.AST] | None) -> list[ast.stmt]:
+    """Return `root` as a list of statements, with `old` replaced by `new`: a node, several statements, or None for nothing."""
+
+    class Exchange(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> ast.AST | list[ast.AST] | None:
+            if node is not old:
+                return self.generic_visit(node)
+            return ast.Pass() if new is None else copy.deepcopy(new)
+
+    result = Exchange().visit(root)
+    return result if isinstance(result, list) else [result]
+
+
+OPERATORS = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.Pow: ast.Mult,
+    ast.FloorDiv: ast.Div,
+}
+COMPARISONS = {
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.GtE,
+    ast.GtE: ast.Lt,
+    ast.Gt: ast.LtE,
+    ast.LtE: ast.Gt,
+}
+OTHER_FUNCTIONS = {
+    "min": "max",
+    "max": "min",
+    "mean": "sum",
+    "sum": "mean",
+    "exp": "log",
+    "log": "exp",
+    "randperm": "arange",
+    "reversed": "list",
+    "mse_loss": "l1_loss",
+    "std": "var",
+    "argmax": "argmin",
+}
+
+
+def _alternatives(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST | list[ast.AST] | None]]:
+    """Yield (node, what to put in its place) for every small change of this very node."""
+    match node:
+        case ast.BinOp(left=left, op=op, right=right):
+            if type(op) in OPERATORS:
+                yield node, ast.BinOp(left, OPERATORS[type(op)](), right)
+            if isinstance(op, (ast.Sub, ast.Div, ast.Pow)):
+                yield node, ast.BinOp(right, op, left)
+            yield node, left
+            yield node, right
+        case ast.UnaryOp(op=ast.USub() | ast.Not(), operand=operand):
+            yield node, operand
+        case ast.BoolOp(op=op, values=values):
+            yield node, ast.BoolOp(ast.Or() if isinstance(op, ast.And) else ast.And(), values)
+        case ast.Compare(left=left, ops=[op], comparators=comparators) if type(op) in COMPARISONS:
+            yield node, ast.Compare(left, [COMPARISONS[type(op)]()], comparators)
+        case ast.IfExp(body=body, orelse=orelse):
+            yield node, body
+            yield node, orelse
+        case ast.Constant(value=bool(value)):
+            yield node, ast.Constant(not value)
+        case ast.Constant(value=int(value)):
+            yield node, ast.Constant(1 - value if value in (0, 1) else value + 1)
+        case ast.Constant(value=float(value)):
+            yield node, ast.Constant(value + 1)
+        case ast.Subscript(value=value):
+            yield node, value
+        case ast.Tuple(elts=[first, second, *rest]) if isinstance(node.ctx, ast.Store):
+            yield node, ast.Tuple([second, first, *rest], node.ctx)
+        case ast.Dict(keys=keys, values=values):
+            for index in range(len(keys)):
+                yield node, ast.Dict(keys[:index] + keys[index + 1 :], values[:index] + values[index + 1 :])
+        case ast.Call():
+            yield from _other_calls(node)
+        case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.UnaryOp):
+            yield node, ast.Return(ast.UnaryOp(ast.USub(), value))
+        case ast.With(body=body):
+            yield node, body
+        case ast.If(test=test, body=body, orelse=orelse):
+            yield node, body
+            yield node, orelse or None
+        case ast.While(test=test, body=body, orelse=orelse) if not isinstance(test, ast.UnaryOp):
+            yield node, ast.While(ast.UnaryOp(ast.Not(), test), body, orelse)
+        case ast.AugAssign(target=target, op=op, value=value) if type(op) in OPERATORS:
+            yield node, ast.AugAssign(target, OPERATORS[type(op)](), value)
+    if isinstance(node, (ast.Expr, ast.Assign, ast.AugAssign)):
+        yield node, None
+
+
+def _other_calls(node: ast.Call) -> Iterator[tuple[ast.AST, ast.AST]]:
+    function, arguments, keywords = node.func, node.args, node.keywords
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    if name in OTHER_FUNCTIONS:
+        other = copy.deepcopy(function)
+        setattr(other, "attr" if isinstance(function, ast.Attribute) else "id", OTHER_FUNCTIONS[name])
+        yield node, ast.Call(other, arguments, keywords)
+    if isinstance(function, ast.Attribute) and not _is_module(function.value):
+        yield node, function.value
+    elif len(arguments) == 1 and not keywords:
+        yield node, arguments[0]
+    if name == "range" and arguments:
+        shorter = [*arguments[:1], *arguments[1:]]
+        where = 0 if len(arguments) == 1 else 1
+        shorter[where] = ast.BinOp(arguments[where], ast.Sub(), ast.Constant(1))
+        yield node, ast.Call(function, shorter, keywords)
+    for index in range(len(arguments) - 1):
+        swapped = [*arguments[:index], arguments[index + 1], arguments[index], *arguments[index + 2 :]]
+        yield node, ast.Call(function, swapped, keywords)
+    for index in range(len(keywords)):
+        yield node, ast.Call(function, arguments, keywords[:index] + keywords[index + 1 :])
+
+
+def _is_module(node: ast.expr) -> bool:
+    """Return whether this is a module such as `torch` or `nn.functional`, of which nothing is left without the call."""
+    return (isinstance(node, ast.Name) and node.id in ("torch", "nn", "np", "utils", "math", "functional", "F")) or (
+        isinstance(node, ast.Attribute) and _is_module(node.value)
+    )

@@ -1,0 +1,1139 @@
+"""Mistakes of `policy_gradient`, each with the hint that a good tutor gives: a question, not the answer.
+
+`verify` proves that each loses points on its question; `build` stores what the checks see of each, so that a student who makes
+the same one is told. Where several explain what a student's code does, the first one's hint is given: general ones come first.
+"""
+
+import numpy as np
+import torch
+from torch import nn
+
+import utils
+from grader.publish.catalogue import altered, mistake
+
+# get_returns
+
+
+def backwards(rollout_buffer, discount_factor, cut=True):
+    """Return the right returns as a list: what several mistakes begin with."""
+    returns, future = [], 0.0
+    for reward, terminated in zip(
+        rollout_buffer.rewards.tolist()[::-1], rollout_buffer.terminateds.tolist()[::-1], strict=True
+    ):
+        future = reward + discount_factor * (0.0 if terminated and cut else future)
+        returns.insert(0, future)
+    return returns
+
+
+def segments(rollout_buffer):
+    """Return (first row, row after the last) of every episode, the unfinished one included."""
+    ends = [row + 1 for row, terminated in enumerate(rollout_buffer.terminateds.tolist()) if terminated]
+    size = rollout_buffer.final_size
+    ends += [size] if not ends or ends[-1] < size else []
+    return zip([0, *ends[:-1]], ends, strict=True)
+
+
+def column(returns):
+    return torch.tensor(returns, dtype=torch.float32).unsqueeze(1)
+
+
+@mistake("get_returns", hint="What should the running sum be just after an episode ended?", source="student code")
+def returns_run_into_the_next_episode(rollout_buffer, discount_factor=0.95):
+    return column(backwards(rollout_buffer, discount_factor, cut=False))
+
+
+@mistake(
+    "get_returns", hint="At a terminal row, which comes first: cutting the future or adding the reward?", source="student code"
+)
+def terminal_reward_is_lost(rollout_buffer, discount_factor=0.95):
+    returns, future = [], 0.0
+    for row in reversed(range(rollout_buffer.final_size)):
+        future = rollout_buffer.rewards[row].item() + discount_factor * future
+        returns.insert(0, future)
+        if rollout_buffer.terminateds[row]:
+            future = 0.0
+    return column(returns)
+
+
+@mistake("get_returns", hint="What does your loop do with the rows after the last terminated one?", source="student code")
+def tail_has_no_end(rollout_buffer, discount_factor=0.95):
+    returns, terminateds = [], rollout_buffer.terminateds.tolist()
+    for row in range(rollout_buffer.final_size):
+        end = terminateds.index(True, row)
+        returns.append(sum(discount_factor**k * r for k, r in enumerate(rollout_buffer.rewards[row : end + 1].tolist())))
+    return column(returns)
+
+
+@mistake("get_returns", hint="What is the return of a row in the last, unfinished episode? Nothing says it must be 0.")
+def tail_stays_zero(rollout_buffer, discount_factor=0.95):
+    returns = backwards(rollout_buffer, discount_factor)
+    ends = [row for row, terminated in enumerate(rollout_buffer.terminateds.tolist()) if terminated]
+    last = ends[-1] if ends else -1
+    return column([value if row <= last else 0.0 for row, value in enumerate(returns)])
+
+
+@mistake(
+    "get_returns",
+    hint="Discount is relative to which row: the first of the buffer, or the one whose return it is?",
+    source="student code",
+)
+def discount_by_absolute_time(rollout_buffer, discount_factor=0.95):
+    returns = backwards(rollout_buffer, discount_factor)
+    return column([discount_factor**row * value for row, value in enumerate(returns)])
+
+
+@mistake("get_returns", hint="Discount is relative to which row: the first of the episode, or the one whose return it is?")
+def discount_by_time_in_the_episode(rollout_buffer, discount_factor=0.95):
+    returns = backwards(rollout_buffer, discount_factor)
+    for start, end in segments(rollout_buffer):
+        returns[start:end] = [discount_factor**k * value for k, value in enumerate(returns[start:end])]
+    return column(returns)
+
+
+@mistake("get_returns", hint="How much is the immediate reward discounted?", source="student code")
+def exponent_starts_at_one(rollout_buffer, discount_factor=0.95):
+    return column([discount_factor * value for value in backwards(rollout_buffer, discount_factor)])
+
+
+@mistake("get_returns", hint="Can an action change rewards that came before it?", source="student code")
+def whole_episode_at_every_row(rollout_buffer, discount_factor=0.95):
+    returns = backwards(rollout_buffer, discount_factor)
+    for start, end in segments(rollout_buffer):
+        returns[start:end] = [returns[start]] * (end - start)
+    return column(returns)
+
+
+@mistake("get_returns", hint="In which direction does the sum go: to the rewards before a row, or to those after it?")
+def sums_the_past(rollout_buffer, discount_factor=0.95):
+    returns, past = [], 0.0
+    for reward, terminated in zip(rollout_buffer.rewards.tolist(), rollout_buffer.terminateds.tolist(), strict=True):
+        past = reward + discount_factor * past
+        returns.append(past)
+        past = 0.0 if terminated else past
+    return column(returns)
+
+
+@mistake("get_returns", hint="You went through the rows backwards: in which order are the returns now?")
+def left_in_reverse_order(rollout_buffer, discount_factor=0.95):
+    return column(backwards(rollout_buffer, discount_factor)[::-1])
+
+
+@mistake("get_returns", hint="Where does the discount factor come into your sum?")
+def never_discounted(rollout_buffer, discount_factor=0.95):
+    return column(backwards(rollout_buffer, 1.0))
+
+
+@mistake("get_returns", hint="Is the discount factor that you use the one you are given?")
+def own_discount_factor(rollout_buffer, discount_factor=0.95):
+    return column(backwards(rollout_buffer, 0.95))
+
+
+@mistake("get_returns", hint="What does the discount factor default to?")
+def other_default_discount(rollout_buffer, discount_factor=0.99):
+    return column(backwards(rollout_buffer, discount_factor))
+
+
+@mistake("get_returns", hint="How many of the following rewards does your sum contain, and how many should it?")
+def next_reward_only(rollout_buffer, discount_factor=0.95):
+    rewards, terminateds = rollout_buffer.rewards.tolist(), rollout_buffer.terminateds.tolist()
+    following = [*rewards[1:], 0.0]
+    return column([r + discount_factor * n * (not t) for r, n, t in zip(rewards, following, terminateds, strict=True)])
+
+
+@mistake("get_returns", hint="A return is more than the reward of its own row: what else is in it?")
+def rewards_are_returned(rollout_buffer, discount_factor=0.95):
+    return column(rollout_buffer.rewards.tolist())
+
+
+@mistake("get_returns", hint="What dtype does the array have that you write the returns into?", source="student code")
+def cut_to_integers(rollout_buffer, discount_factor=0.95):
+    returns = np.zeros_like(rollout_buffer.rewards.numpy())
+    future = 0.0
+    for row in reversed(range(rollout_buffer.final_size)):
+        future = rollout_buffer.rewards[row].item() + discount_factor * (0.0 if rollout_buffer.terminateds[row] else future)
+        returns[row] = future
+    return column(returns.tolist())
+
+
+@mistake(
+    "get_returns",
+    hint="Print the shape of what you return: what would it do beside log-probabilities of shape [T, 1]?",
+    source="student code",
+)
+def returns_have_no_columns(rollout_buffer, discount_factor=0.95):
+    return column(backwards(rollout_buffer, discount_factor)).squeeze(1)
+
+
+@mistake("get_returns", hint="What would the policy's loss do with an array of NumPy?")
+def returns_are_an_array(rollout_buffer, discount_factor=0.95):
+    return column(backwards(rollout_buffer, discount_factor)).numpy()
+
+
+@mistake("get_returns", hint="Which dtype do the networks work with? Print that of your returns.")
+def returns_in_double_precision(rollout_buffer, discount_factor=0.95):
+    return column(backwards(rollout_buffer, discount_factor)).double()
+
+
+@mistake("get_returns", hint="What is in the buffer's rewards after your function has run?")
+def returns_overwrite_the_rewards(rollout_buffer, discount_factor=0.95):
+    returns = column(backwards(rollout_buffer, discount_factor))
+    rollout_buffer.rewards[:] = returns.squeeze(1)
+    return returns
+
+
+# get_vanilla_policy_gradient_loss
+
+
+@mistake(
+    "get_vanilla_policy_gradient_loss",
+    hint="An optimizer minimises: what do you want to maximise?",
+    source="student code",
+    learns=False,
+)
+def vanilla_uphill(policy, observation, action, return_or_advantage, **kwargs):
+    return (policy(observation).gather(1, action) * return_or_advantage).mean()
+
+
+@mistake(
+    "get_vanilla_policy_gradient_loss",
+    hint="Which operations connect your loss to the network's weights?",
+    source="student code",
+    learns=False,
+)
+def vanilla_loss_is_rebuilt(policy, observation, action, return_or_advantage, **kwargs):
+    log_prob = [row[index].item() for row, index in zip(policy(observation), action.squeeze(1), strict=True)]
+    return -(torch.tensor(log_prob, requires_grad=True).unsqueeze(1) * return_or_advantage).mean()
+
+
+@mistake(
+    "get_vanilla_policy_gradient_loss",
+    hint="Which of the log-probabilities belongs to the action that was taken?",
+    source="student code",
+)
+def vanilla_all_actions(policy, observation, action, return_or_advantage, **kwargs):
+    return -(policy(observation) * return_or_advantage).mean()
+
+
+@mistake(
+    "get_vanilla_policy_gradient_loss",
+    hint="Which action does the return belong to: the likeliest one, or the one that was taken?",
+)
+def vanilla_likeliest_action(policy, observation, action, return_or_advantage, **kwargs):
+    return -(policy(observation).max(dim=1, keepdim=True).values * return_or_advantage).mean()
+
+
+@mistake("get_vanilla_policy_gradient_loss", hint="What does the mean go over: rows, or rows times actions?")
+def vanilla_mean_over_actions_too(policy, observation, action, return_or_advantage, **kwargs):
+    log_prob = policy(observation)
+    taken = nn.functional.one_hot(action.squeeze(1), log_prob.shape[1])
+    return -(log_prob * taken * return_or_advantage).mean()
+
+
+@mistake("get_vanilla_policy_gradient_loss", hint="What shape has the product of [B] and [B, 1]?", source="student code")
+def vanilla_every_row_with_every_other(policy, observation, action, return_or_advantage, **kwargs):
+    return -(policy(observation).gather(1, action).squeeze(1) * return_or_advantage).mean()
+
+
+@mistake("get_vanilla_policy_gradient_loss", hint="Over which axis should the probabilities sum to one?", source="student code")
+def vanilla_softmax_over_the_batch(policy, observation, action, return_or_advantage, **kwargs):
+    log_prob = torch.log_softmax(policy(observation), dim=0)
+    return -(log_prob.gather(1, action) * return_or_advantage).mean()
+
+
+@mistake("get_vanilla_policy_gradient_loss", hint="Does the formula contain the probability, or its logarithm?")
+def vanilla_without_logarithm(policy, observation, action, return_or_advantage, **kwargs):
+    return -(policy(observation).exp().gather(1, action) * return_or_advantage).mean()
+
+
+@mistake(
+    "get_vanilla_policy_gradient_loss", hint="The policy's outputs are logarithms already: what does another log do to them?"
+)
+def vanilla_logarithm_twice(policy, observation, action, return_or_advantage, **kwargs):
+    log_prob = torch.log(-policy(observation))
+    return -(log_prob.gather(1, action) * return_or_advantage).mean()
+
+
+@mistake("get_vanilla_policy_gradient_loss", hint="Is it a sum or a mean? What happens to the step size when the batch grows?")
+def vanilla_sum(policy, observation, action, return_or_advantage, **kwargs):
+    return -(policy(observation).gather(1, action) * return_or_advantage).sum()
+
+
+@mistake("get_vanilla_policy_gradient_loss", hint="Who standardises the returns? The loss is to take them as they are.")
+def vanilla_standardises_again(policy, observation, action, return_or_advantage, **kwargs):
+    weight = (return_or_advantage - return_or_advantage.mean()) / (return_or_advantage.std() + 1e-8)
+    return -(policy(observation).gather(1, action) * weight).mean()
+
+
+@mistake(
+    "get_vanilla_policy_gradient_loss",
+    hint="gather needs a number for each row of the batch: along which axis do the actions lie?",
+)
+def vanilla_gathers_along_the_batch(policy, observation, action, return_or_advantage, **kwargs):
+    return -(policy(observation).gather(0, action) * return_or_advantage).mean()
+
+
+@mistake(
+    "get_vanilla_policy_gradient_loss",
+    hint="Your loss is right, but something beside it is in the gradient: which term did nobody ask for?",
+)
+def vanilla_with_entropy_bonus(policy, observation, action, return_or_advantage, **kwargs):
+    log_prob = policy(observation)
+    entropy = -(log_prob.exp() * log_prob).sum(dim=1).mean()
+    return -(log_prob.gather(1, action) * return_or_advantage).mean() - 0.01 * entropy
+
+
+# collect_rollouts
+
+
+next_observation_stored = altered(
+    "collect_rollouts",
+    {"add(action, logits, observation,": "add(action, logits, next_observation,"},
+    hint="Which observation did the policy see when it chose this action?",
+    source="student code",
+)
+
+step_unpacked_in_another_order = altered(
+    "collect_rollouts",
+    {"next_observation, terminated, reward = env.step": "next_observation, reward, terminated = env.step"},
+    hint="What does step return, in which order?",
+    source="student code",
+)
+
+observation_never_renewed = altered(
+    "collect_rollouts",
+    {"            observation = next_observation\n": ""},
+    hint="What does the policy look at in the second step of an episode?",
+)
+
+resets_only_once = altered(
+    "collect_rollouts",
+    {"observation = env.reset()": "observation = env.reset() if rollout == 0 else next_observation"},
+    hint="What has to happen before the first step of every episode?",
+)
+
+takes_the_likeliest_action = altered(
+    "collect_rollouts",
+    {"utils.distribution_sample(logits, seed=seed)": "logits.argmax(dim=1, keepdim=True)"},
+    hint="Is the action drawn from the policy's distribution, or always its likeliest?",
+)
+
+plays_another_action_than_it_stores = altered(
+    "collect_rollouts",
+    {"env.step(action)": "env.step(utils.distribution_sample(logits, seed=seed))"},
+    hint="How many actions do you sample for one step? Which is played, which is stored?",
+)
+
+seed_not_passed_on = altered(
+    "collect_rollouts",
+    {"distribution_sample(logits, seed=seed)": "distribution_sample(logits)"},
+    hint="What is the argument seed for, and who gets it?",
+)
+
+seed_resets_the_environment = altered(
+    "collect_rollouts",
+    {"env.reset()": "env.reset(seed=seed)"},
+    hint="If every episode begins with the same seed, in how many different states does it begin?",
+    source="student code",
+)
+
+seed_starts_again_in_every_rollout = altered(
+    "collect_rollouts",
+    {
+        "observation = env.reset()": "ring = None if seed is None else seed.copy()\nobservation = env.reset()",
+        "seed=seed)": "seed=ring)",
+    },
+    hint="Is the seed's array the same object in every rollout, so that it can go on where it stopped?",
+)
+
+logits_of_the_next_observation = altered(
+    "collect_rollouts",
+    {"rollout_buffer.add(action, logits,": "rollout_buffer.add(action, policy(next_observation).detach(),"},
+    hint="From which logits was this action drawn?",
+)
+
+probabilities_stored_for_logits = altered(
+    "collect_rollouts",
+    {"rollout_buffer.add(action, logits,": "rollout_buffer.add(action, logits.exp(),"},
+    hint="What does the policy return, and what do you store of it?",
+)
+
+last_step_not_stored = altered(
+    "collect_rollouts",
+    {"rollout_buffer.add(": "if terminated:\n    break\nrollout_buffer.add("},
+    hint="How many rows does an episode of five steps have in your buffer?",
+)
+
+ends_not_stored = altered(
+    "collect_rollouts",
+    {"logits, observation, terminated, reward)": "logits, observation, False, reward)"},
+    hint="How will get_returns know where an episode ended?",
+)
+
+reward_of_the_step_before = altered(
+    "collect_rollouts",
+    {
+        "terminated = False": "terminated, last_reward = False, 0.0",
+        "logits, observation, terminated, reward)": "logits, observation, terminated, last_reward)\nlast_reward = reward",
+    },
+    hint="Which action did this reward follow?",
+)
+
+stops_after_a_number_of_steps = altered(
+    "collect_rollouts",
+    {
+        "while not terminated:": "for _ in range(200):",
+        "observation = next_observation": "observation = next_observation\nif terminated:\n    break",
+    },
+    hint="Who decides when an episode is over?",
+)
+
+mean_of_all_rewards = altered(
+    "collect_rollouts",
+    {
+        "observation = next_observation": "observation = next_observation\nfinal_rewards.append(reward)",
+        "        final_rewards.append(reward)\n        # END": "        # END",
+    },
+    hint="Is the final reward the sum over the episode, or its last one?",
+)
+
+return_instead_of_last_reward = altered(
+    "collect_rollouts",
+    {
+        "terminated = False": "terminated, total = False, 0.0",
+        "observation = next_observation": "observation, total = next_observation, total + reward",
+        "final_rewards.append(reward)": "final_rewards.append(total)",
+    },
+    hint="Is the final reward the sum over the episode, or its last one?",
+)
+
+rewards_of_one_rollout_only = altered(
+    "collect_rollouts",
+    {"final_rewards.append(reward)": "final_rewards = [reward]"},
+    hint="Over how many rollouts is the final reward averaged?",
+)
+
+policy_left_without_gradient = altered(
+    "collect_rollouts",
+    {"observation = env.reset()": "policy.requires_grad_(False)\nobservation = env.reset()"},
+    hint="You need no gradient while you collect; will the policy have one when it is trained?",
+    learns=False,
+)
+
+
+# get_value_net_loss
+
+
+@mistake("get_value_net_loss", hint="Which operations connect your loss to the network's weights?", source="student code")
+def value_loss_is_rebuilt(value_net, observation, returns, **kwargs):
+    prediction = torch.tensor(value_net(observation).tolist(), requires_grad=True)
+    return nn.functional.mse_loss(prediction, returns)
+
+
+@mistake(
+    "get_value_net_loss",
+    hint="What shape has the difference of [B] and [B, 1]? What does torch warn about?",
+    source="student code",
+)
+def value_every_row_with_every_other(value_net, observation, returns, **kwargs):
+    return ((value_net(observation).squeeze(1) - returns) ** 2).mean()
+
+
+@mistake("get_value_net_loss", hint="Is it a sum or a mean?")
+def value_sum(value_net, observation, returns, **kwargs):
+    return ((value_net(observation) - returns) ** 2).sum()
+
+
+@mistake("get_value_net_loss", hint="Is there a factor of one half in the formula?")
+def value_half(value_net, observation, returns, **kwargs):
+    return 0.5 * ((value_net(observation) - returns) ** 2).mean()
+
+
+@mistake("get_value_net_loss", hint="Is the error squared, or only made positive?")
+def value_absolute_error(value_net, observation, returns, **kwargs):
+    return (value_net(observation) - returns).abs().mean()
+
+
+@mistake("get_value_net_loss", hint="Which loss is asked for? Yours treats large errors more gently.")
+def value_huber(value_net, observation, returns, **kwargs):
+    return nn.functional.smooth_l1_loss(value_net(observation), returns)
+
+
+@mistake("get_value_net_loss", hint="Is there a square root in the formula?")
+def value_root(value_net, observation, returns, **kwargs):
+    return nn.functional.mse_loss(value_net(observation), returns).sqrt()
+
+
+@mistake("get_value_net_loss", hint="Which comes first: the square, or the mean?")
+def value_square_of_the_mean(value_net, observation, returns, **kwargs):
+    return (value_net(observation) - returns).mean() ** 2
+
+
+@mistake("get_value_net_loss", hint="An optimizer minimises: should the error grow or shrink?")
+def value_uphill(value_net, observation, returns, **kwargs):
+    return -nn.functional.mse_loss(value_net(observation), returns)
+
+
+@mistake("get_value_net_loss", hint="Does the value network estimate returns, or what the policy is trained on?")
+def value_of_advantages(value_net, observation, returns, **kwargs):
+    return nn.functional.mse_loss(value_net(observation), kwargs.get("return_or_advantage", returns))
+
+
+@mistake("get_value_net_loss", hint="V estimates returns as they are: what happens to their scale in your loss?")
+def value_of_standardised_returns(value_net, observation, returns, **kwargs):
+    return nn.functional.mse_loss(value_net(observation), (returns - returns.mean()) / (returns.std() + 1e-8))
+
+
+# get_advantages
+
+
+def standardised(values):
+    return (values - values.mean()) / (values.std() + 1e-10)
+
+
+@mistake(
+    "get_advantages", hint="Is a better-than-expected action given a positive number?", source="student code", learns=False
+)
+def advantages_negated(value_net, observations, returns):
+    with torch.no_grad():
+        return standardised(value_net(observations) - returns)
+
+
+@mistake("get_advantages", hint="What mean and what standard deviation should the advantages have?", source="student code")
+def advantages_not_standardised(value_net, observations, returns):
+    with torch.no_grad():
+        return returns - value_net(observations)
+
+
+@mistake("get_advantages", hint="What standard deviation should the advantages have?")
+def advantages_only_centred(value_net, observations, returns):
+    with torch.no_grad():
+        advantages = returns - value_net(observations)
+        return advantages - advantages.mean()
+
+
+@mistake("get_advantages", hint="What mean should the advantages have?")
+def advantages_only_scaled(value_net, observations, returns):
+    with torch.no_grad():
+        advantages = returns - value_net(observations)
+        return advantages / (advantages.std() + 1e-10)
+
+
+@mistake("get_advantages", hint="What should the standard deviation be afterwards?", source="student code")
+def advantages_over_variance(value_net, observations, returns):
+    with torch.no_grad():
+        advantages = returns - value_net(observations)
+        return (advantages - advantages.mean()) / (advantages.var() + 1e-10)
+
+
+@mistake("get_advantages", hint="What if all advantages are equal: by what do you divide?", source="student code")
+def advantages_of_equals_are_nan(value_net, observations, returns):
+    with torch.no_grad():
+        advantages = returns - value_net(observations)
+        return (advantages - advantages.mean()) / advantages.std()
+
+
+@mistake("get_advantages", hint="How large is the number that you add to the deviation, beside small advantages?")
+def advantages_with_a_large_epsilon(value_net, observations, returns):
+    with torch.no_grad():
+        advantages = returns - value_net(observations)
+        return (advantages - advantages.mean()) / (advantages.std() + 1e-5)
+
+
+@mistake("get_advantages", hint="What shape has the difference of [T, 1] and [T]?", source="student code")
+def advantages_of_every_pair(value_net, observations, returns):
+    with torch.no_grad():
+        return standardised(returns - value_net(observations).squeeze(1))
+
+
+@mistake("get_advantages", hint="Print the shape of what you return.")
+def advantages_have_no_columns(value_net, observations, returns):
+    with torch.no_grad():
+        return standardised(returns - value_net(observations)).squeeze(1)
+
+
+@mistake("get_advantages", hint="What would the policy's loss do with an array of NumPy?")
+def advantages_are_an_array(value_net, observations, returns):
+    with torch.no_grad():
+        return standardised(returns - value_net(observations)).numpy()
+
+
+@mistake(
+    "get_advantages",
+    hint="Which network should the policy's loss train? Ask your result for requires_grad.",
+    source="student code",
+)
+def advantages_carry_a_gradient(value_net, observations, returns):
+    return standardised(returns - value_net(observations))
+
+
+@mistake("get_advantages", hint="Whose mean and deviation do you use: those of the returns, or of R - V?")
+def advantages_of_standardised_returns(value_net, observations, returns):
+    with torch.no_grad():
+        return standardised(returns) - value_net(observations)
+
+
+@mistake(
+    "get_advantages", hint="Over which axis is the deviation taken? How many numbers are there along it?", source="student code"
+)
+def advantages_over_the_wrong_axis(value_net, observations, returns):
+    with torch.no_grad():
+        advantages = returns - value_net(observations)
+        return (advantages - advantages.mean(dim=1, keepdim=True)) / (advantages.std(dim=1, keepdim=True) + 1e-10)
+
+
+@mistake("get_advantages", hint="Where does the value network come in?")
+def advantages_without_values(value_net, observations, returns):
+    return standardised(returns)
+
+
+@mistake("get_advantages", hint="Nothing is said of a range: what becomes of an outlier?")
+def advantages_clipped(value_net, observations, returns):
+    with torch.no_grad():
+        return standardised(returns - value_net(observations)).clamp(-3, 3)
+
+
+@mistake("get_advantages", hint="What does torch's gradient mode look like after your function?", learns=False)
+def gradient_mode_left_off(value_net, observations, returns):
+    torch.set_grad_enabled(False)
+    return standardised(returns - value_net(observations))
+
+
+# train_policy_gradient: the policy alone
+
+
+never_steps = altered(
+    "train_policy_gradient.without_critic",
+    {"optimizer.step()": "pass"},
+    hint="Which line changes the weights? Compare them before and after.",
+    source="student code",
+    learns=False,
+)
+
+steps_uphill = altered(
+    "train_policy_gradient.without_critic",
+    {"loss.backward()": "(-loss).backward()"},
+    hint="Do the weights move so that the loss falls?",
+    learns=False,
+)
+
+trains_on_a_detached_loss = altered(
+    "train_policy_gradient.without_critic",
+    {"loss.backward()": "torch.tensor(loss.item(), requires_grad=True).backward()"},
+    hint="What connects the loss that you call backward on with the networks?",
+    source="student code",
+    learns=False,
+)
+
+gradients_pile_up = altered(
+    "train_policy_gradient.without_critic",
+    {"                optimizer.zero_grad()\n": ""},
+    hint="What is left in the gradients when the next minibatch comes?",
+    source="student code",
+)
+
+gradients_cleared_before_the_step = altered(
+    "train_policy_gradient.without_critic",
+    {"                optimizer.zero_grad()\n": "", "loss.backward()": "loss.backward()\noptimizer.zero_grad()"},
+    hint="What does the optimizer find in the gradients when it steps?",
+    learns=False,
+)
+
+steps_before_backward = altered(
+    "train_policy_gradient.without_critic",
+    {
+        "optimizer.zero_grad()": "optimizer.step()",
+        "loss.backward()": "optimizer.zero_grad()",
+        "                optimizer.step()\n            # END": "                loss.backward()\n            # END",
+    },
+    hint="Whose gradient does the optimizer step with: this minibatch's, or the one before?",
+)
+
+one_step_an_epoch = altered(
+    "train_policy_gradient.minibatches",
+    {
+        "                optimizer.zero_grad()\n": "",
+        "for rows in": "optimizer.zero_grad()\nfor rows in",
+        "                optimizer.step()\n": "            optimizer.step()\n",
+    },
+    hint="How often should the optimizer step: once an epoch, or once a minibatch?",
+)
+
+trains_on_rewards = altered(
+    "train_policy_gradient.without_critic",
+    {"return_or_advantage = returns\n": "return_or_advantage = rollout_buffer.rewards.unsqueeze(1).float()\n"},
+    hint="What does the policy's loss get for a row: its reward, or its return?",
+)
+
+own_discount_for_returns = altered(
+    "train_policy_gradient.without_critic",
+    {"get_returns(rollout_buffer)": "get_returns(rollout_buffer, 0.99)"},
+    hint="Who chooses the discount factor? get_returns has a default.",
+)
+
+loss_of_the_module = altered(
+    "train_policy_gradient.without_critic",
+    {"loss = actor_loss = get_policy_gradient_loss(**batch)": "loss = actor_loss = get_vanilla_policy_gradient_loss(**batch)"},
+    hint="Which loss function do you call: the one you are given, or always the same? Try it with another.",
+    source="student code",
+)
+
+leftover_rollouts_dropped = altered(
+    "train_policy_gradient.without_critic",
+    {
+        "range(0, rollouts, ": "range(0, rollouts - rollouts_before_training + 1, ",
+    },
+    hint="Five rollouts in collections of two: how many collections are that?",
+)
+
+one_rollout_a_collection = altered(
+    "train_policy_gradient.without_critic",
+    {"env, policy, rollouts_before_training, base_rollout": "env, policy, 1, base_rollout"},
+    hint="How many rollouts does each collection have?",
+)
+
+new_rollouts_every_epoch = altered(
+    "train_policy_gradient.without_critic",
+    {
+        "for rows in torch": ""
+        "rollout_buffer, _ = collect_rollouts(env, policy, rollouts_before_training, seed=rollout_seed)\n"
+        "returns = return_or_advantage = get_returns(rollout_buffer)\n"
+        "for rows in torch",
+    },
+    hint="How often should the environment be played before the same rows are used again?",
+    source="student code",
+)
+
+final_reward_of_the_buffer = altered(
+    "train_policy_gradient.without_critic",
+    {"final_rewards.append(final_reward)": "final_rewards.append(rollout_buffer.rewards[-1].item())"},
+    hint="collect_rollouts returns two things: what is the second?",
+)
+
+one_loss_an_epoch = altered(
+    "train_policy_gradient.minibatches",
+    {
+        "                actor_losses.append(actor_loss.item())\n": "",
+        "                optimizer.step()\n": ""
+        "                optimizer.step()\n"
+        "            actor_losses.append(actor_loss.item())\n",
+    },
+    hint="How many numbers should the list of losses have for one epoch?",
+)
+
+losses_add_up = altered(
+    "train_policy_gradient.without_critic",
+    {"append(actor_loss.item())": "append(actor_loss.item() + sum(actor_losses[-1:]))"},
+    hint="Is each number the loss of its minibatch, or a running sum?",
+)
+
+another_policy_collects = altered(
+    "train_policy_gradient.without_critic",
+    {"collect_rollouts(\n            env, policy,": "collect_rollouts(\n            env, utils.SimpleReLuNetwork(2, 3, True),"},
+    hint="Whose actions are in the buffer: those of the policy that you train?",
+)
+
+critic_learns_rewards = altered(
+    "train_policy_gradient.with_critic",
+    {"get_value_net_loss(**batch)": 'get_value_net_loss(**{**batch, "returns": rollout_buffer.rewards[rows].unsqueeze(1)})'},
+    hint="What does the value network estimate: rewards, or returns?",
+)
+
+clip_range_not_passed_on = altered(
+    "train_policy_gradient.without_critic",
+    {'                    "ppo_clip": ppo_clip,\n': ""},
+    hint="Which argument of the training loop does the loss never see?",
+)
+
+rollout_seed_not_passed_on = altered(
+    "train_policy_gradient.without_critic",
+    {", seed=rollout_seed": ""},
+    hint="What becomes of rollout_seed?",
+)
+
+scheduler_never_stepped = altered(
+    "train_policy_gradient.without_critic",
+    {"            lr_sched.step()\n": ""},
+    hint="What makes the learning rate fall?",
+)
+
+learning_rates_not_kept = altered(
+    "train_policy_gradient.without_critic",
+    {"            learning_rates.append(lr_sched.get_last_lr()[0])\n": ""},
+    hint="What is the fourth list for?",
+)
+
+policy_gradients_cut_short = altered(
+    "train_policy_gradient.without_critic",
+    {"optimizer.step()": "nn.utils.clip_grad_norm_(policy.parameters(), 0.05)\noptimizer.step()"},
+    hint="How long is the gradient that the loss gives, and how long is the one that the optimizer gets?",
+)
+
+
+# train_policy_gradient: with a value network
+
+
+advantages_ignored = altered(
+    "train_policy_gradient.with_critic",
+    {
+        "return_or_advantage = get_advantages(value_net, rollout_buffer.observations, returns)": "pass",
+    },
+    hint="With a value network, is the policy trained on returns or on advantages?",
+)
+
+critic_never_trained = altered(
+    "train_policy_gradient.with_critic",
+    {"loss = actor_loss + critic_loss_multiplier * critic_loss": "loss = actor_loss"},
+    hint="Which part of the loss moves the value network, and is it still connected to it?",
+)
+
+multiplier_ignored = altered(
+    "train_policy_gradient.with_critic",
+    {"actor_loss + critic_loss_multiplier * critic_loss": "actor_loss + critic_loss"},
+    hint="What is critic_loss_multiplier for?",
+)
+
+critic_loss_subtracted = altered(
+    "train_policy_gradient.with_critic",
+    {"actor_loss + critic_loss_multiplier": "actor_loss - critic_loss_multiplier"},
+    hint="Should the value network's error grow or shrink?",
+)
+
+critic_detached = altered(
+    "train_policy_gradient.with_critic",
+    {"* critic_loss": "* critic_loss.item()"},
+    hint="Which part of the loss moves the value network, and is it still connected to it?",
+    source="student code",
+)
+
+critic_learns_advantages = altered(
+    "train_policy_gradient.with_critic",
+    {"get_value_net_loss(**batch)": 'get_value_net_loss(**{**batch, "returns": return_or_advantage[rows]})'},
+    hint="What does the value network estimate: returns, or advantages?",
+)
+
+two_steps_a_minibatch = altered(
+    "train_policy_gradient.with_critic",
+    {
+        "loss = actor_loss + critic_loss_multiplier * critic_loss": ""
+        "optimizer.zero_grad()\n"
+        "(critic_loss_multiplier * critic_loss).backward()\n"
+        "optimizer.step()",
+    },
+    hint="How many steps does the optimizer make for one minibatch?",
+)
+
+advantages_of_each_minibatch = altered(
+    "train_policy_gradient.with_critic",
+    {
+        '"return_or_advantage": return_or_advantage[rows],': '"return_or_advantage": returns[rows]\n'
+        "if value_net is None\n"
+        "else get_advantages(value_net, rollout_buffer.observations[rows], returns[rows]),",
+    },
+    hint="Over which rows are the advantages standardised: all of the collection, or those of one minibatch?",
+    source="student code",
+)
+
+critic_losses_hold_the_total = altered(
+    "train_policy_gradient.with_critic",
+    {
+        "                    critic_losses.append(critic_loss.item())\n": "",
+        "* critic_loss": "* critic_loss\ncritic_losses.append(loss.item())",
+    },
+    hint="Which loss belongs into the second list: the value network's, or the sum?",
+)
+
+actor_losses_hold_the_total = altered(
+    "train_policy_gradient.with_critic",
+    {
+        "                actor_losses.append(actor_loss.item())\n": "",
+        "optimizer.zero_grad()": "actor_losses.append(loss.item())\noptimizer.zero_grad()",
+    },
+    hint="Which loss belongs into the first list: the policy's, or the sum?",
+)
+
+critic_losses_not_kept = altered(
+    "train_policy_gradient.with_critic",
+    {"                    critic_losses.append(critic_loss.item())\n": ""},
+    hint="What is the second list for?",
+)
+
+values_of_the_policy = altered(
+    "train_policy_gradient.with_critic",
+    {"get_advantages(value_net, rollout": "get_advantages(policy, rollout"},
+    hint="Which network does get_advantages need?",
+)
+
+
+# train_policy_gradient: minibatches
+
+
+not_shuffled = altered(
+    "train_policy_gradient.minibatches",
+    {"torch.randperm(": "torch.arange("},
+    hint="Where do you use the permutation?",
+    source="student code",
+)
+
+shuffled_once_for_all_epochs = altered(
+    "train_policy_gradient.minibatches",
+    {
+        "for _ in range(training": "order = torch.randperm(rollout_buffer.final_size)\nfor _ in range(training",
+        "in torch.randperm(rollout_buffer.final_size).split": "in order.split",
+    },
+    hint="Does the second epoch get other minibatches than the first?",
+)
+
+same_permutation_in_every_epoch = altered(
+    "train_policy_gradient.minibatches",
+    {
+        "randperm(rollout_buffer.final_size": "randperm(rollout_buffer.final_size, generator=torch.Generator().manual_seed(0)",
+    },
+    hint="What does a generator do that is seeded anew in every epoch?",
+)
+
+minibatches_in_random_order = altered(
+    "train_policy_gradient.minibatches",
+    {
+        "torch.randperm(rollout_buffer": "sorted(torch.arange(rollout_buffer",
+        ".split(minibatch_size)": ".split(minibatch_size), key=lambda _: torch.rand(()).item())",
+    },
+    hint="What is shuffled: the rows, or only the order of ready-made minibatches?",
+)
+
+short_minibatch_dropped = altered(
+    "train_policy_gradient.minibatches",
+    {
+        "for rows in": "usable = rollout_buffer.final_size // minibatch_size * minibatch_size\nfor rows in",
+        "(rollout_buffer.final_size).split": "(rollout_buffer.final_size)[:usable].split",
+    },
+    hint="What becomes of the rows that do not fill a minibatch?",
+)
+
+rows_drawn_with_replacement = altered(
+    "train_policy_gradient.minibatches",
+    {"torch.randperm(rollout_buffer.final_size)": "torch.randint(rollout_buffer.final_size, (rollout_buffer.final_size,))"},
+    hint="How often does an epoch use each row?",
+)
+
+one_minibatch_an_epoch = altered(
+    "train_policy_gradient.minibatches",
+    {".split(minibatch_size):": ".split(minibatch_size)[:1]:"},
+    hint="How many minibatches does one epoch have?",
+)
+
+minibatch_size_ignored = altered(
+    "train_policy_gradient.minibatches",
+    {".split(minibatch_size)": ".split(64)"},
+    hint="Who chooses how many rows a minibatch has?",
+)
+
+whole_buffer_as_advantages = altered(
+    "train_policy_gradient.minibatches",
+    {'"return_or_advantage": return_or_advantage[rows]': '"return_or_advantage": return_or_advantage'},
+    hint="Do row i of the observation and row i of the advantage come from the same step?",
+    source="student code",
+)
+
+first_rows_as_advantages = altered(
+    "train_policy_gradient.minibatches",
+    {'"return_or_advantage": return_or_advantage[rows]': '"return_or_advantage": return_or_advantage[: len(rows)]'},
+    hint="The observation is shuffled: is the advantage, in the same way?",
+    source="student code",
+)
+
+actions_not_shuffled = altered(
+    "train_policy_gradient.minibatches",
+    {'"action": rollout_buffer.actions[rows]': '"action": rollout_buffer.actions[: len(rows)]'},
+    hint="Do all tensors of a minibatch use the same rows?",
+    source="student code",
+)
+
+old_logits_not_shuffled = altered(
+    "train_policy_gradient.minibatches",
+    {'"old_logits": rollout_buffer.old_logits[rows]': '"old_logits": rollout_buffer.old_logits[: len(rows)]'},
+    hint="Whose rows are the old logits?",
+)
+
+returns_not_shuffled = altered(
+    "train_policy_gradient.minibatches",
+    {'"returns": returns[rows]': '"returns": returns[: len(rows)]'},
+    hint="Whose rows are the returns that the value network learns from?",
+)
+
+old_logits_of_today = altered(
+    "train_policy_gradient.minibatches",
+    {'"old_logits": rollout_buffer.old_logits[rows]': '"old_logits": policy(rollout_buffer.observations[rows]).detach()'},
+    hint="Of which time are the old logits: of the rollout, or of this moment?",
+    source="student code",
+)
+
+
+# get_PPO_policy_gradient_loss
+
+
+def ratio_of(policy, observation, old_logits, action):
+    return torch.exp(policy(observation).gather(1, action) - old_logits.gather(1, action))
+
+
+@mistake(
+    "get_PPO_policy_gradient_loss",
+    hint="An optimizer minimises: what do you want to maximise?",
+    source="student code",
+    learns=False,
+)
+def ppo_uphill(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    ratio = ratio_of(policy, observation, old_logits, action)
+    return torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
+
+
+@mistake("get_PPO_policy_gradient_loss", hint="Which of the two products is the more pessimistic?", source="student code")
+def ppo_larger_product(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    ratio = ratio_of(policy, observation, old_logits, action)
+    return -torch.max(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
+
+
+@mistake("get_PPO_policy_gradient_loss", hint="Change the weights: does the ratio move?", source="student code", learns=False)
+def ppo_ratio_of_old_and_old(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    ratio = torch.exp(old_logits.gather(1, action) - old_logits.gather(1, action))
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
+
+
+@mistake(
+    "get_PPO_policy_gradient_loss",
+    hint="Both log-probabilities come from the policy of this moment: where is the old one?",
+    source="student code",
+)
+def ppo_ratio_of_new_and_new(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    log_prob = policy(observation).gather(1, action)
+    ratio = torch.exp(log_prob - log_prob.detach())
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
+
+
+@mistake("get_PPO_policy_gradient_loss", hint="Which operations connect your loss to the network's weights?")
+def ppo_loss_detached(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    ratio = ratio_of(policy, observation, old_logits, action).detach()
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
+
+
+@mistake("get_PPO_policy_gradient_loss", hint="How do you get a ratio from two logarithms?", source="student code")
+def ppo_difference_without_exp(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    ratio = policy(observation).gather(1, action) - old_logits.gather(1, action)
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
+
+
+@mistake(
+    "get_PPO_policy_gradient_loss", hint="Is the ratio one of probabilities, or of their logarithms?", source="student code"
+)
+def ppo_ratio_of_logarithms(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    ratio = policy(observation).gather(1, action) / old_logits.gather(1, action)
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
+
+
+@mistake("get_PPO_policy_gradient_loss", hint="Which policy stands above the line of the ratio, and which below?")
+def ppo_ratio_upside_down(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    ratio = 1 / ratio_of(policy, observation, old_logits, action)
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
+
+
+@mistake("get_PPO_policy_gradient_loss", hint="What is being limited, the ratio or the product?", source="student code")
+def ppo_clamps_the_product(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    product = ratio_of(policy, observation, old_logits, action) * return_or_advantage
+    return -torch.min(product, product.clamp(1 - ppo_clip, 1 + ppo_clip)).mean()
+
+
+@mistake("get_PPO_policy_gradient_loss", hint="Around which value should the ratio stay?", source="student code")
+def ppo_clamps_around_zero(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    ratio = ratio_of(policy, observation, old_logits, action)
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(-ppo_clip, ppo_clip) * return_or_advantage).mean()
+
+
+@mistake(
+    "get_PPO_policy_gradient_loss",
+    hint="Which of the log-probabilities belongs to the action that was taken?",
+    source="student code",
+)
+def ppo_all_actions(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    ratio = torch.exp(policy(observation) - old_logits)
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
+
+
+@mistake("get_PPO_policy_gradient_loss", hint="What keeps the ratio near 1?")
+def ppo_never_clipped(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    return -(ratio_of(policy, observation, old_logits, action) * return_or_advantage).mean()
+
+
+@mistake(
+    "get_PPO_policy_gradient_loss",
+    hint="A bad action has become likelier than the range allows: does your loss still push it back?",
+)
+def ppo_only_clipped(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    ratio = ratio_of(policy, observation, old_logits, action)
+    return -(ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
+
+
+@mistake("get_PPO_policy_gradient_loss", hint="The ratio can leave the range on two sides: which one do you stop?")
+def ppo_clipped_above_only(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    ratio = ratio_of(policy, observation, old_logits, action)
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(max=1 + ppo_clip) * return_or_advantage).mean()
+
+
+@mistake("get_PPO_policy_gradient_loss", hint="Is the range one of the ratio, or of its logarithm?")
+def ppo_clips_the_logarithm(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    ratio = ratio_of(policy, observation, old_logits, action)
+    clipped = ratio.log().clamp(-ppo_clip, ppo_clip).exp()
+    return -torch.min(ratio * return_or_advantage, clipped * return_or_advantage).mean()
+
+
+@mistake("get_PPO_policy_gradient_loss", hint="Is the clip range that you use the one you are given?")
+def ppo_own_clip_range(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    ratio = ratio_of(policy, observation, old_logits, action)
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(0.8, 1.2) * return_or_advantage).mean()
+
+
+@mistake("get_PPO_policy_gradient_loss", hint="What does the clip range default to?")
+def ppo_other_default(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.1, **kwargs):
+    ratio = ratio_of(policy, observation, old_logits, action)
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
+
+
+@mistake("get_PPO_policy_gradient_loss", hint="What shape is the ratio?", source="student code")
+def ppo_ratio_of_every_pair(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    ratio = torch.exp(policy(observation).gather(1, action) - old_logits.gather(1, action).squeeze(1))
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
+
+
+@mistake(
+    "get_PPO_policy_gradient_loss",
+    hint="Whose action are the old logits for: the one that was taken, or a new one?",
+    source="student code",
+)
+def ppo_samples_again(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    logits = policy(observation)
+    again = utils.distribution_sample(logits).T
+    ratio = torch.exp(logits.gather(1, again) - old_logits.gather(1, action))
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
+
+
+@mistake("get_PPO_policy_gradient_loss", hint="Is it a sum or a mean? What happens to the step size when the batch grows?")
+def ppo_sum(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    ratio = ratio_of(policy, observation, old_logits, action)
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).sum()
+
+
+@mistake(
+    "get_PPO_policy_gradient_loss",
+    hint="This is the vanilla loss: where are the old logits?",
+    source="seed 002, whose text repeats the formula",
+)
+def ppo_is_vanilla(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    return -(policy(observation).gather(1, action) * return_or_advantage).mean()
+
+
+@mistake(
+    "get_PPO_policy_gradient_loss",
+    hint="Rows beyond the range: is what you do with them the same for good and for bad actions?",
+)
+def ppo_drops_rows_outside(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    ratio = ratio_of(policy, observation, old_logits, action)
+    inside = (ratio > 1 - ppo_clip) & (ratio < 1 + ppo_clip)
+    return -(ratio * return_or_advantage * inside).mean()

@@ -1,0 +1,299 @@
+"""The diagnosis: a known mistake is named with its hint, and nothing else ever is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grader import answers
+from grader.answers import UNPREDICTABLE, Mistake
+from grader.assignment import Hints, Home
+from grader.judge.diagnosis import fitting, hint_of
+from grader.judge.run import Grader
+from grader.judge.student import CheckFailed, thinned
+from grader.publish.catalogue import load
+from grader.report import gradescope, terminal
+from grader.report.model import Outcome, Report
+from grader.sandbox.reply import Reply
+
+SUITES = ("visible", "hidden")
+NO_RESET = """
+returns, future = torch.zeros(rollout_buffer.final_size, 1), 0
+for row in range(rollout_buffer.final_size - 1, -1, -1):
+    future = rollout_buffer.rewards[row] * 1.0 + discount_factor * future
+    returns[row, 0] = future
+return returns
+"""
+NO_RESET_HINT = "What should the running sum be just after an episode ended?"
+
+
+@pytest.fixture
+def no_reset(replaced) -> Path:
+    """A submission whose returns run from episode to episode, written otherwise than in the catalogue."""
+    return replaced(get_returns=NO_RESET)
+
+
+# What a student reads
+
+
+def test_a_known_mistake_is_told_by_its_hint(no_reset: Path, graded) -> None:
+    """The hint stands beside the difference; the mistake's id is for statistics, not for the student."""
+    report = graded(no_reset, "get_returns", suites=SUITES)
+    failed = [check for check in report.checks if check.outcome is Outcome.FAILED]
+    assert {(check.hint, check.mistakes) for check in failed} == {(NO_RESET_HINT, ("returns_run_into_the_next_episode",))}
+    assert f"hint: {NO_RESET_HINT}" in terminal.plain(report.for_student())
+    assert "returns_run_into" not in report.for_student().model_dump_json()
+
+
+def test_hidden_checks_keep_their_hints_to_themselves(no_reset: Path, graded, home: Home) -> None:
+    """A hint on a hidden check tells what it looks for; by default only the instructor reads it."""
+    report = graded(no_reset, "get_returns", suites=SUITES)
+    hidden = [check for check in report.for_student().checks if check.suite == "hidden"]
+    assert {check.hint for check in hidden} == {""}
+    results = gradescope.results(report, home.assignment)
+    assert results["extra_data"]["mistakes"]["hidden/test_unfinished_tail"] == ["returns_run_into_the_next_episode"]
+    shown = [test["output"] for test in results["tests"] if "visible" in test["tags"] and test["status"] == "failed"]
+    assert shown
+    assert all(NO_RESET_HINT in output for output in shown)
+    assert not any(NO_RESET_HINT in test["output"] for test in results["tests"] if "hidden" in test["tags"])
+    report.hints = Hints(hidden=True)
+    assert {check.hint for check in report.for_student().checks if check.suite == "hidden"} == {NO_RESET_HINT, ""}
+
+
+def test_hints_can_be_switched_off(no_reset: Path, home: Home) -> None:
+    """An instructor who wants no hints gets none; the statistics stay."""
+    home = Home(home.root, "policy_gradient")
+    home.assignment = home.assignment.model_copy(update={"hints": Hints(visible=False)})
+    with Grader(home) as grader:
+        report = grader.grade(no_reset, {"get_returns"})
+    assert NO_RESET_HINT not in terminal.plain(report.for_student())
+    assert any(check.mistakes for check in report.checks)
+
+
+def test_a_hint_on_visible_checks_tells_nothing_of_hidden_ones(replaced, graded) -> None:
+    """Two mistakes, of which one is only seen by hidden checks: the visible one is told as if it were the only one."""
+    both = NO_RESET.replace("return returns", "return returns if rollout_buffer.final_size != 1 else None")
+    report = graded(replaced(get_returns=both), "get_returns", suites=SUITES)
+    hints = {suite: {check.hint for check in report.checks if check.suite == suite and check.points == 0} for suite in SUITES}
+    assert hints == {"visible": {NO_RESET_HINT}, "hidden": {""}}
+
+
+def test_an_unknown_mistake_has_no_hint(replaced, graded) -> None:
+    """A wrong hint costs a student an evening."""
+    body = "return torch.full((rollout_buffer.final_size, 1), 0.123)"
+    assert {check.hint for check in graded(replaced(get_returns=body), "get_returns", suites=SUITES).checks} == {""}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "never_steps",
+        "steps_uphill",
+        "trains_on_a_detached_loss",
+        "next_observation_stored",
+        "whole_buffer_as_advantages",
+        "first_rows_as_advantages",
+    ],
+)
+def test_the_classics_lose_points_and_are_named(home: Home, name: str, tmp_path: Path) -> None:
+    """Training that does not train, and data that do not belong together: graders are known to let these pass."""
+    (variant,) = [variant for variant in load(home, "mistakes") if variant.id == name]
+    path = tmp_path / "submitted.py"
+    path.write_text(variant.submission, encoding="utf-8")
+    with Grader(home) as grader:
+        report = grader.grade(
+            path, {question.id for question in home.assignment.questions} - {"learning_vanilla", "learning_ppo"}
+        )
+    lost = [check for check in report.checks if check.question == variant.question and check.outcome is Outcome.FAILED]
+    assert lost
+    assert variant.hint in {check.hint for check in lost}
+    assert {home.assignment.question(check.question).function for check in report.checks if not check.points} == {
+        variant.function
+    }
+
+
+# What fits
+
+
+def seen(**shown: Any) -> dict[str, CheckFailed | None]:
+    """Return what was seen of a question: by check, what it showed, or None where it passed."""
+    return {
+        check: None if value is None else CheckFailed(Outcome.FAILED, "", shown={"got": value})
+        for check, value in shown.items()
+    }
+
+
+def mistake(name: str, **shows: Any) -> Mistake:
+    stored = {check: value if value is UNPREDICTABLE else {"got": value} for check, value in shows.items()}
+    return Mistake(name, "question", f"hint of {name}", stored)
+
+
+ONE, OTHER = mistake("one", a=1, b=2), mistake("other", a=1, b=3)
+
+
+def test_all_failed_checks_must_fit() -> None:
+    """One check alone cannot tell two mistakes apart; together they do."""
+    assert fitting([ONE, OTHER], seen(a=1)) == [ONE, OTHER]
+    assert fitting([ONE, OTHER], seen(a=1, b=3)) == [OTHER]
+    assert fitting([ONE, OTHER], seen(a=1, b=4)) == []
+
+
+def test_what_passes_speaks_against_a_mistake() -> None:
+    """A mistake that fails a check cannot be the one of a student who passed it."""
+    assert fitting([ONE, OTHER], seen(a=1, b=None)) == []
+    assert fitting([mistake("only a", a=1)], seen(a=1, b=None)) != []
+    assert fitting([mistake("only a", a=1)], seen(a=1, c=5)) == []
+
+
+def test_chance_is_no_evidence() -> None:
+    """What differs from run to run fits any failure, but accuses nobody by itself."""
+    by_chance = mistake("by chance", a=UNPREDICTABLE, b=2)
+    assert fitting([by_chance], seen(a=7)) == []
+    assert fitting([by_chance], seen(a=7, b=2)) == [by_chance]
+    assert fitting([by_chance], seen(a=7, b=3)) == []
+    assert fitting([by_chance, ONE], seen(a=1, b=2)) == [ONE]
+
+
+def test_the_general_hint_comes_first() -> None:
+    """Of several that fit, the first of the catalogue gives the hint."""
+    assert hint_of([ONE, OTHER]) == "hint of one"
+    assert hint_of([]) == ""
+    assert fitting([ONE], {}) == []
+
+
+def test_large_arrays_are_thinned_alike() -> None:
+    """What is stored of a large array is enough to tell it from another, and from another shape."""
+    array = np.arange(1000.0).reshape(10, 100)
+    facts = thinned({"values": array, "few": [np.arange(3)]})
+    assert facts["values"]["shape"] == [10, 100]
+    assert len(facts["values"]["some"]) == 64
+    assert (facts["few"][0] == np.arange(3)).all()
+    assert not (thinned(array + 1)["some"] == thinned(array)["some"]).any()
+
+
+# Nobody is accused falsely
+
+
+class Recorded:
+    """A sandbox without any process: answers every call with the solution's answer, changed by `change`."""
+
+    level, layers = "recorded", ()
+
+    def __init__(self, home: Home) -> None:
+        self.change: Callable[[Any], Any] = lambda facts: facts
+        self.cases = [
+            case for suite in SUITES for case in answers.read(home.answers[suite], home.assignment.name).cases.values()
+        ]
+
+    def start(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def warm_up(self, wait: bool = True) -> None: ...
+
+    def inspect(self, path: Path) -> Reply:
+        return Reply("ok", details={"fingerprints": {}})
+
+    def load(self, path: Path, seconds: float) -> Reply:
+        return Reply("ok")
+
+    def call(self, driver: str, inputs: dict, submission: Path, seconds: float, seed: int) -> Reply:
+        (case,) = [
+            case for case in self.cases if case.inputs is inputs or (case.driver == driver and same(case.inputs, inputs))
+        ]
+        return Reply("ok", self.change(case.answer))
+
+
+def same(one: Any, other: Any) -> bool:
+    if isinstance(one, dict):
+        return isinstance(other, dict) and one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(np.array_equal(one, other))
+
+
+@pytest.fixture(scope="module")
+def recorded(home: Home) -> Iterator[Callable[[Callable[[Any], Any]], Report]]:
+    """Grade what a submission would get whose every reply is the solution's, changed by a function."""
+    with Grader(home, SUITES) as grader:
+        box = grader._sandbox = Recorded(home)
+        select = {question.id for question in home.assignment.questions if not question.needs}
+
+        def run(change: Callable[[Any], Any]) -> Report:
+            box.change = change
+            return grader.grade(home.solution, select)
+
+        yield run
+
+
+def perturbed(facts: Any, rng: np.random.Generator, size: float, share: float) -> Any:
+    """Return facts in which a share of all floating-point numbers is changed at random, by about `size` of their scale."""
+    if isinstance(facts, np.ndarray) and facts.dtype.kind == "f":
+        noise = size * (np.abs(np.asarray(facts)).mean() + 1e-3) * rng.standard_normal(facts.shape)
+        return (facts + noise * (rng.random(facts.shape) < share)).astype(facts.dtype)
+    if isinstance(facts, float):
+        return facts + (size * (abs(facts) + 1e-3) * rng.standard_normal() if rng.random() < share else 0.0)
+    if isinstance(facts, dict):
+        return {key: perturbed(value, rng, size, share) for key, value in facts.items()}
+    if isinstance(facts, (list, tuple)):
+        return type(facts)(perturbed(value, rng, size, share) for value in facts)
+    return facts
+
+
+def test_right_answers_are_never_accused(recorded) -> None:
+    """The solution's own answers pass everything."""
+    report = recorded(lambda facts: facts)
+    assert {check.outcome for check in report.checks} == {Outcome.PASSED}
+    assert not any(check.hint or check.mistakes for check in report.checks)
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32), size=st.floats(-5, 1), share=st.sampled_from([0.05, 0.3, 1.0]))
+def test_random_perturbations_are_never_accused(recorded, seed: int, size: float, share: float) -> None:
+    """Answers that are wrong at random, by much or by little, look like no mistake of the catalogue."""
+    rng = np.random.default_rng(seed)
+    report = recorded(lambda facts: perturbed(facts, rng, 10.0**size, share))
+    assert [(check.id, check.mistakes) for check in report.checks if check.mistakes] == []
+
+
+def test_perturbations_fail_checks_when_they_are_large(recorded) -> None:
+    """The property above would be empty if perturbed answers passed."""
+    rng = np.random.default_rng(0)
+    report = recorded(lambda facts: perturbed(facts, rng, 1.0, 1.0))
+    failed = sum(check.outcome is not Outcome.PASSED for check in report.checks)
+    assert failed > len(report.checks) / 2
+
+
+# What is stored
+
+
+def test_stored_mistakes_hold_no_code_and_nothing_hidden(home: Home) -> None:
+    """Students get the visible file: it may hold numbers and hints, not how the mistakes are written."""
+    source = (home.solution / "mistakes.py").read_text(encoding="utf-8")
+    visible, hidden = (home.mistakes[suite].read_text(encoding="utf-8") for suite in SUITES)
+    for line in source.splitlines():
+        text = line.strip()
+        if len(text) > 25 and "hint=" not in text and "question" not in text and not text.startswith(("@", '"""', '"')):
+            assert text not in visible, text
+            assert text not in hidden, text
+    for case in answers.read(home.answers["hidden"], "policy_gradient").cases:
+        assert case not in visible
+
+
+def test_numbers_that_are_not_finite_are_kept(tmp_path: Path) -> None:
+    """A mistake may well show NaN, in arrays and in plain numbers."""
+    shows = {"a": {"got": {"x": np.array([np.nan, 1.0, -np.inf], np.float32), "y": float("nan"), "z": (1.5, "text")}}}
+    path = tmp_path / "mistakes.json"
+    path.write_text(answers.render_mistakes(path, "toy", {"m": Mistake("m", "q", "h", shows)}))
+    (found,) = answers.read_mistakes(path, "toy").values()
+    got = found.shows["a"]["got"]
+    assert np.array_equal(got["x"], shows["a"]["got"]["x"], equal_nan=True)
+    assert np.isnan(got["y"])
+    assert got["z"] == (1.5, "text")
+    assert answers.read_mistakes(tmp_path / "none.json", "toy") == {}

@@ -1,0 +1,85 @@
+"""What students read when something is wrong: twenty failures, kept as text in failure_texts.txt to be read and criticised.
+
+UPDATE_TEXTS=1 python -m pytest tests/kit/test_failure_texts.py     writes the file anew
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.assignment import Home
+from grader.judge.run import Grader
+from grader.publish.catalogue import load
+from grader.report import terminal
+
+KEPT = Path(__file__).with_name("failure_texts.txt")
+IN_THE_CATALOGUE = (
+    "returns_run_into_the_next_episode",
+    "cut_to_integers",
+    "returns_have_no_columns",
+    "vanilla_uphill",
+    "vanilla_loss_is_rebuilt",
+    "next_observation_stored",
+    "seed_not_passed_on",
+    "resets_only_once",
+    "value_every_row_with_every_other",
+    "advantages_carry_a_gradient",
+    "never_steps",
+    "critic_detached",
+    "not_shuffled",
+    "whole_buffer_as_advantages",
+    "ppo_clamps_around_zero",
+)
+OTHERWISE = {
+    "an unknown mistake": ("get_advantages", "return 0.3 * returns"),
+    "a typing error": ("get_returns", "retrun = []\nfor reward in rollout_bufer.rewards:\n    pass"),
+    "nothing is returned": ("get_PPO_policy_gradient_loss", "print('ratio is', 1.25)"),
+    "an endless loop": ("get_value_net_loss", "while True:\n    observation = observation + 1"),
+    "the blank is left below the code": (
+        "get_returns",
+        "returns = torch.zeros(1, 1)\nraise NotImplementedError('get_returns: return R_t for every row')",
+    ),
+}
+
+
+def texts(home: Home, replaced) -> Iterator[str]:
+    """Yield name and report of each failure, as a student sees it who grades the one question."""
+    variants = {variant.id: variant for variant in load(home, "mistakes")}
+    with Grader(home) as grader:
+        for name in IN_THE_CATALOGUE:
+            path = replaced()
+            path.write_text(variants[name].submission, encoding="utf-8")
+            yield _text(grader, name, path, {variants[name].question})
+        for name, (function, body) in OTHERWISE.items():
+            yield _text(grader, name, replaced(**{function: body}), {function})
+
+
+def _text(grader: Grader, name: str, path: Path, select: set[str]) -> str:
+    report = terminal.plain(grader.grade(path, select).for_student())
+    return f"{'=' * 20} {name}\n\n" + re.sub(r" +\d+\.\d\d s ", "  (time) ", report)
+
+
+def rounded(text: str) -> str:
+    """Return the text with all numbers rounded: their last digits differ from machine to machine."""
+    return re.sub(r"-?\d+\.\d+(e-?\d+)?", lambda number: f"{float(number[0]):.3g}", text)
+
+
+def test_texts_are_those_that_were_read(home: Home, replaced) -> None:
+    """A change to what students read is seen, and read, before it is made."""
+    found = "\n".join(texts(home, replaced))
+    if os.environ.get("UPDATE_TEXTS"):
+        KEPT.write_text(found, encoding="utf-8")
+    assert rounded(found) == rounded(KEPT.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("part", IN_THE_CATALOGUE)
+def test_each_known_mistake_has_its_hint_in_the_text(home: Home, part: str) -> None:
+    """Of these fifteen every student must read what a tutor would ask."""
+    (hint,) = [variant.hint for variant in load(home, "mistakes") if variant.id == part]
+    section = KEPT.read_text(encoding="utf-8").split(f" {part}\n")[1].split("=" * 20)[0]
+    assert f"hint: {hint}" in section

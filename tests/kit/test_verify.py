@@ -1,0 +1,205 @@
+"""The proof of a suite: what it accepts, and that each way to weaken a suite is told by name."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import grader.__main__ as main
+from grader.publish.build import build
+from grader.publish.verify import verify
+
+TOY = Path(__file__).with_name("toy")
+VACUOUS = '''
+
+@points(0, question="total")
+def test_it_can_be_called(student):
+    """It can be called."""
+    student.call("total", values=[1.0])
+'''
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy assignment with everything that `build` makes."""
+    root = tmp_path_factory.mktemp("toy") / "toy"
+    shutil.copytree(TOY, root, ignore=shutil.ignore_patterns("__pycache__"))
+    build(root, "toy")
+    return root
+
+
+@pytest.fixture
+def toy(built: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be broken."""
+    return Path(shutil.copytree(built, tmp_path / "toy"))
+
+
+@pytest.fixture
+def edit(toy: Path) -> Callable[[str, str, str], None]:
+    """Replace a text in a file of the toy: `edit("tests/visible/test_toy.py", old, new)`."""
+
+    def replace(name: str, old: str, new: str) -> None:
+        path = toy / name
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    return replace
+
+
+def faults(root: Path, **options) -> list[str]:
+    return [line for line, fault in verify(root, "toy", **options) if fault]
+
+
+def test_a_good_suite_is_proven(toy: Path, tmp_path: Path) -> None:
+    """All parts of the proof are there, and nothing is found fault with."""
+    found = list(verify(toy, "toy", everything=True, html=tmp_path / "matrix.html"))
+    assert [line for line, fault in found if fault] == []
+    text = "\n".join(line for line, _ in found)
+    for part in (
+        "the solution gets 6/6",
+        "the stub gets 0/6",
+        "2 of 2 alternatives get everything",
+        "7 of 7 mistakes are caught",
+        "7 of 7 mistakes are told by their own hint",
+        "visible/test_both catches product",
+        "nothing_of_nothing is caught by hidden/test_nothing_to_add alone",
+        "visible/test_many catches nothing that others do not",
+        "mutants that are not equivalent are caught (100.0%)",
+    ):
+        assert part in text
+    (row,) = re.findall(r"^  nothing_of_nothing +([x.]+)$", text, re.MULTILINE)
+    assert row == "..x"
+    page = (tmp_path / "matrix.html").read_text(encoding="utf-8")
+    assert "What is scale for?" in page
+    marks = re.findall(r"^  \w+ +([x.]+)$", text, re.MULTILINE)
+    assert page.count('<td class="fails">') == "".join(marks).count("x")
+
+
+def test_stale_answers_are_told(toy: Path, edit) -> None:
+    """Answers of yesterday grade against the past."""
+    edit("solution.json", '"total": 3.5', '"total": 3.75')
+    assert any("solution.json is stale" in line for line in faults(toy, quick=True))
+
+
+def test_a_vacuous_check_is_told(toy: Path) -> None:
+    """A check that only calls the function passes for every wrong answer that does not crash."""
+    with open(toy / "tests" / "visible" / "test_toy.py", "a") as file:
+        file.write(VACUOUS)
+    assert "visible/test_it_can_be_called is vacuous: no mistake fails it" in faults(toy, quick=True)
+
+
+def test_a_vacuous_check_of_the_whole_agent_is_told(toy: Path, edit) -> None:
+    """Checks of the whole agent are tried on what cannot learn: passing it is a fault."""
+    edit("tests/visible/test_toy.py", 'student.expect("both_of_four")', 'student.call("together", values=[3.0])')
+    assert any("checks of both are vacuous" in line for line in faults(toy, quick=True))
+
+
+def test_a_check_that_a_mistake_passes_is_told(toy: Path, edit) -> None:
+    """A check that became weaker than it was: the mistake that it alone caught goes free, and both are named."""
+    edit("tests/hidden/test_toy.py", 'student.expect("no_values")', 'student.call("total", values=[])')
+    found = faults(toy, quick=True)
+    assert "the mistake nothing_of_nothing passes every check of total" in found
+    assert "the mistake nothing_of_nothing is caught by nothing at all" in found
+    assert "tests/hidden/mistakes.json is stale: nothing_of_nothing passes hidden/test_nothing_to_add now" in found
+    assert "hidden/test_nothing_to_add is vacuous: no mistake fails it" in found
+
+
+def test_a_check_that_the_solution_or_an_alternative_fails_is_told(toy: Path, edit) -> None:
+    """A check that fails right work costs students points."""
+    edit("tests/visible/test_toy.py", 'student.expect("many_values")', 'student.expect("many_values", rtol=0, atol=0)')
+    edit("solutions/toy/alternatives.py", "self.value + other", "self.value + other * 1.000001")
+    assert any("the alternative total_by_reducing does not pass visible/test_many" in line for line in faults(toy, quick=True))
+    edit("solutions/toy/submitted.py", "result + value", "result - value")
+    assert any("the solution does not pass visible/test_three" in line for line in faults(toy, quick=True))
+
+
+def test_points_that_do_not_add_up_are_told(toy: Path, edit) -> None:
+    """Checks that are worth more than the assignment says would give some students more than everything."""
+    edit("assignments/toy/assignment.toml", "{ visible = 2, hidden = 1 }", "{ visible = 2, hidden = 2 }")
+    told = "total: the hidden checks are worth 1 points, assignment.toml says 2"
+    assert any(told in line for line in faults(toy, quick=True))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('hint="Do you add, or multiply?", ', "", "product has no hint"),
+        ('@mistake("total", hint="What is', '@mistake("sum", hint="What is', "begins_with_one: there is no question 'sum'"),
+        ("def product(values)", "def product(numbers)", "product: the solution's total takes (values), this one is (numbers)"),
+        ('{" * scale": ""}', '{" * skale": ""}', "scale_ignored: ' * skale' stands 0 times in the solution"),
+        ("def product(", "def begins_with_one(", "two entries are called begins_with_one"),
+        ('hint="What is scale for?"', "hint=str(1)", "scale_ignored: what is passed to altered must be plain values"),
+        ('source="own', 'origin="own', "product: mistake takes question, hint, source, learns, not origin"),
+    ],
+)
+def test_entries_that_are_not_as_they_must_be_are_told(toy: Path, edit, old: str, new: str, told: str) -> None:
+    """A mistake without hint, with a wrong name or signature, is an error when it is loaded."""
+    edit("solutions/toy/mistakes.py", old, new)
+    assert any(told in line for line in faults(toy, quick=True))
+
+
+def test_a_right_answer_in_the_catalogue_of_mistakes_is_told(toy: Path, edit) -> None:
+    """What loses nothing is no mistake."""
+    edit("solutions/toy/mistakes.py", "return 1.0 + sum(values)", "return 0.0 + sum(values)")
+    found = faults(toy, quick=True)
+    assert "the mistake begins_with_one passes every check of total" in found
+
+
+def test_another_hint_makes_the_recorded_ones_stale(toy: Path, edit) -> None:
+    """Students would read the old one."""
+    edit("solutions/toy/mistakes.py", "Do you add, or multiply?", "Sum or product?")
+    assert "tests/visible/mistakes.json is stale: product has another hint or question" in faults(toy, quick=True)
+
+
+def test_mutants_need_a_reason_to_survive(toy: Path, edit) -> None:
+    """A suite that lets changed solutions through is too weak; a reason that is no longer true is a lie."""
+    edit("tests/visible/test_toy.py", 'student.expect("spread_of_three")', 'student.call("spread", values=[1.0])')
+    edit("tests/hidden/test_toy.py", 'student.expect("default_scale")', 'student.call("spread", values=[1.0])')
+    found = list(verify(toy, "toy"))
+    assert any("mutants that are not equivalent are caught" in line and fault for line, fault in found)
+    change = "(max(values) - min(values)) * scale -> max(values) - min(values)"
+    assert f"mutant survives, and survivors.toml does not say why: spread: {change}" in [line for line, _ in found]
+
+
+def test_a_survivor_that_is_caught_is_told(toy: Path) -> None:
+    """What survivors.toml says must be true."""
+    text = '[[survivor]]\nquestion = "total"\nchange = "0.0 -> 1.0"\nreason = "none"\nequivalent = true\n'
+    (toy / "solutions" / "toy" / "survivors.toml").write_text(text)
+    assert any("survivors.toml is stale: total: 0.0 -> 1.0" in line for line in faults(toy))
+
+
+def test_a_mistake_that_costs_points_elsewhere_is_told(toy: Path, edit) -> None:
+    """A question stands alone: a mistake in one function must not cost points of another."""
+    edit(
+        "tests/drivers/toy.py",
+        "def spread(submitted, values, scale=None):",
+        "def spread(submitted, values, scale=None):\n    assert submitted.total([2.0, 2.0]) == 4.0",
+    )
+    edit("solutions/toy/mistakes.py", "return 1.0 + sum(values)", "return 1.0 + sum(values)")
+    found = faults(toy, quick=True, everything=True)
+    assert "the mistake begins_with_one costs points on spread as well, which does not use it" in found
+
+
+def test_chance_is_measured(toy: Path) -> None:
+    """--flake grades with many seeds, keeps the counts, and finds fault with a check that chance decides."""
+    found = list(verify(toy, "toy", quick=True, seeds=3))
+    assert [line for line, fault in found if fault] == []
+    assert ("3 gradings of the solution: no check ever failed", False) in found
+    assert ("0 of 3 gradings of agents that cannot learn pass visible/test_both", False) in found
+    assert '"visible/test_both": "3 of 3"' in (toy / "benchmarks" / "results" / "toy_flake.json").read_text()
+
+
+def test_exit_code_and_lines(toy: Path, edit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    """CI must fail when the proof does, with a line that says why."""
+    monkeypatch.setattr(main, "ROOT", toy)
+    monkeypatch.setattr(sys, "argv", ["grader", "verify", "toy", "--quick"])
+    assert main.main() == 0
+    edit("solutions/toy/mistakes.py", "Which value does your loop never reach?", "")
+    assert main.main() == 1
+    assert "FAULT toy: mistakes.py: last_value_left_out has no hint" in capsys.readouterr().out
