@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from grader import answers
 from grader.answers import Case, Mistake
@@ -44,6 +44,9 @@ def grade(
     chosen = selected(home, select)
     with Grader(home, suites) as grader:
         return grader.grade(submission, chosen, keyword, changed)
+
+
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -144,9 +147,9 @@ class Grader:
     def _read(self) -> Material:
         """Return cases, answers and mistakes; meanwhile the server looks at the submission."""
         name, mistakes = self.home.assignment.name, {}
-        found = {suite: answers.read(self.home.answers[suite], name) for suite in self.suites}
+        found = {suite: _whole(answers.read, self.home.answers[suite], name) for suite in self.suites}
         for suite in self.suites:
-            for key, mistake in answers.read_mistakes(self.home.mistakes[suite], name).items():
+            for key, mistake in _whole(answers.read_mistakes, self.home.mistakes[suite], name).items():
                 shows = {f"{suite}/{check}": saw for check, saw in mistake.shows.items()}
                 known = mistakes.get(key)
                 mistakes[key] = replace(mistake, shows={**known.shows, **shows} if known else shows)
@@ -230,6 +233,14 @@ def selected(home: Home, select: Sequence[str]) -> set[str] | None:
         for question in found:
             chosen |= {question.id, *question.needs}
     return chosen
+
+
+def _whole(read: Callable[[Path, str], Read], path: Path, name: str) -> Read:
+    """Return what `read(path, name)` returns; raises UsageError when the file is damaged."""
+    try:
+        return read(path, name)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"{path} is damaged ({type(error).__name__}: {error}); unpack the assignment again") from error
 
 
 @contextlib.contextmanager

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from grader.answers import Case
 from grader.assignment import Assignment, Question
-from grader.judge.compare import SHOWN_INPUTS, difference, show
+from grader.judge.compare import SHOWN_INPUTS, Likeness, difference, show, thinned
 from grader.report.model import Outcome
 from grader.sandbox.reply import Reply
 
@@ -172,50 +168,6 @@ class Student:
         inputs = "\n".join(f"  {name} = {show(value, SHOWN_INPUTS)}" for name, value in case.inputs.items())
         called = f"{self._question.function} was called with (case {case.name}):"
         raise CheckFailed(Outcome.FAILED, f"{text}\n{called}\n{inputs}", self.printed, shown=shown, alike=same)
-
-
-MANY, KEPT = 256, 64
-
-
-def thinned(tree: Any) -> Any:
-    """Return facts with every array of more than 256 numbers replaced by its shape and 64 of them, evenly spaced.
-
-    Enough to recognise a mistake by, and little to store.
-    """
-    if isinstance(tree, np.ndarray) and tree.size > MANY:
-        some = np.asarray(tree).ravel()[np.linspace(0, tree.size - 1, KEPT).astype(int)]
-        return {"shape": list(tree.shape), "some": some.view(type(tree))}
-    if isinstance(tree, dict):
-        return {key: thinned(value) for key, value in tree.items()}
-    if isinstance(tree, (list, tuple)):
-        return type(tree)(thinned(value) for value in tree)
-    return tree
-
-
-NEAR = 10.0  # what is within so many tolerances of right is too near to be taken for a mistake
-
-
-@dataclass(frozen=True)
-class Likeness:
-    """How a check compares: with these tolerances, and with what `also` makes of one side (see `Student.require`)."""
-
-    also: Callable[[Any], Any] | None
-    rtol: float
-    atol: float
-    exact_dtype: bool
-
-    def alike(self, mistaken: Any, got: Any, expected: Any) -> bool:
-        """Return whether `got` is what a mistake shows, and that is clearly not what is expected."""
-        return self._close(mistaken, got) and not self._close(expected, mistaken, NEAR)
-
-    def _close(self, one: Any, other: Any, times: float = 1.0) -> bool:
-        forms = [one]
-        if self.also:
-            # What mistakes show need not have the form that `also` can read.
-            with contextlib.suppress(Exception):
-                forms.append(self.also(one))
-        tolerance = self.rtol * times, self.atol * times
-        return any(difference(form, other, *tolerance, self.exact_dtype, equal_nan=True) is None for form in forms)
 
 
 def failure(reply: Reply, question: Question, seconds: float, memory_mb: int, printed: str) -> CheckFailed:

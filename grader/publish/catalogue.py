@@ -61,8 +61,8 @@ class CatalogueError(UsageError):
 def load(home: Home, kind: str) -> list[Variant]:
     """Return the entries of mistakes.py or alternatives.py, in their order; none when there is no such file.
 
-    kind: "mistakes" or "alternatives". Raises CatalogueError for an unknown question, other parameters than the solution's, a
-    missing hint, a text to replace that is not there once, or two entries of one name.
+    kind: "mistakes" or "alternatives". Raises CatalogueError for invalid Python, an unknown question, other parameters than the
+    solution's, a missing hint, a text to replace that is not there once, or two entries of one name.
     """
     path = home.solution / f"{kind}.py"
     if not path.is_file():
@@ -70,7 +70,11 @@ def load(home: Home, kind: str) -> list[Variant]:
     solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
     text = path.read_text(encoding="utf-8")
     variants: dict[str, Variant] = {}
-    for entry in _entries(ast.parse(text, str(path))):
+    try:
+        tree = ast.parse(text, str(path))
+    except SyntaxError as error:
+        raise CatalogueError(f"{path.name}, line {error.lineno}: not valid Python: {error.msg}") from error
+    for entry in _entries(tree):
         variant = entry.variant(home.assignment, solution, _Carried(text))
         if entry.id in variants:
             raise CatalogueError(f"{path.name}: two entries are called {entry.id}")

@@ -132,6 +132,10 @@ class Proof:
             self.wrong = load(self.home, "mistakes")
         except CatalogueError as error:
             yield str(error), True
+            return
+        if not self.wrong:
+            yield "there are no mistakes in solutions/: nothing shows that the checks catch any", True
+            return
         known = {suite: answers.read_mistakes(self.home.mistakes[suite], self.home.assignment.name) for suite in SUITES}
         for variant in tracked(self.wrong, "mistakes"):
             trial = try_out(grader, variant, self._concerned(variant))
@@ -172,7 +176,7 @@ class Proof:
     def whole_agent(self, grader: Grader) -> Iterator[Finding]:
         """Try those that cannot learn on the checks of the whole agent, until each of these has caught one."""
         assignment = self.home.assignment
-        unproven = whole_agent(assignment)
+        unproven = whole_agent(assignment) if self.wrong else set()
         functions = {assignment.question(question).function for question in unproven}
         for variant in sorted((v for v in self.wrong if not v.learns), key=lambda variant: variant.function not in functions):
             if not unproven:

@@ -124,6 +124,8 @@ def _body(check: CheckResult) -> list[str]:
         lines.append(textwrap.indent(check.message, "      "))
     if check.hint:
         lines.append(textwrap.indent(f"hint: {check.hint}", "      "))
+    if check.mistakes:
+        lines.append(f"      looks like: {', '.join(check.mistakes)}")
     if check.detail:
         lines.append(textwrap.indent(check.detail, "      "))
     printed = check.printed.strip().splitlines()

@@ -174,6 +174,15 @@ def returns_in_double_precision(rollout_buffer, discount_factor=0.95):
     return column(backwards(rollout_buffer, discount_factor)).double()
 
 
+kept_returns = []
+
+
+@mistake("get_returns", hint="Call your function twice with the same buffer: what is left from the first time?")
+def returns_pile_up_from_call_to_call(rollout_buffer, discount_factor=0.95):
+    kept_returns.extend(backwards(rollout_buffer, discount_factor))
+    return column(kept_returns)
+
+
 @mistake("get_returns", hint="What is in the buffer's rewards after your function has run?")
 def returns_overwrite_the_rewards(rollout_buffer, discount_factor=0.95):
     returns = column(backwards(rollout_buffer, discount_factor))

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from grader import answers
 from grader.answers import UNPREDICTABLE, Mistake
 from grader.assignment import Hints, Home
+from grader.judge.compare import thinned
 from grader.judge.diagnosis import fitting, hint_of
 from grader.judge.run import Grader
-from grader.judge.student import CheckFailed, thinned
+from grader.judge.student import CheckFailed
 from grader.publish.catalogue import load
 from grader.report import gradescope, terminal
 from grader.report.model import Outcome, Report

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import zipfile
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from grader import answers
-from grader.assignment import Home, UsageError
+from grader.assignment import Hints, Home, UsageError
 from grader.publish import release as module
+from grader.publish.gradescope import files as gradescope_files
 from grader.publish.release import files, pack, release
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,3 +65,19 @@ def test_nothing_is_written_when_the_trial_fails(tmp_path: Path, monkeypatch: py
     with pytest.raises(UsageError, match="nothing was written"):
         list(release(ROOT, "policy_gradient", tmp_path))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_students_get_hints_where_they_are_allowed(home: Home, tmp_path: Path, replaced) -> None:
+    """The record of visible mistakes goes along and works in the flat folder; an instructor can keep it back."""
+    with zipfile.ZipFile(BytesIO(pack(files(home)))) as archive:
+        archive.extractall(tmp_path / "given")
+    wrong = replaced(get_value_net_loss="return ((value_net(observation) - returns) ** 2).sum()")
+    command = [sys.executable, "grade.py", "get_value_net_loss", "--submission", str(wrong)]
+    done = subprocess.run(command, cwd=tmp_path / "given", capture_output=True, text=True, check=True)
+    assert "hint: Is it a sum or a mean?" in done.stdout
+
+    silent = Home(home.root, "policy_gradient")
+    silent.assignment = home.assignment.model_copy(update={"hints": Hints(visible=False)})
+    assert "tests/visible/mistakes.json" in files(home)
+    assert "tests/visible/mistakes.json" not in files(silent)
+    assert {"tests/visible/mistakes.json", "tests/hidden/mistakes.json"} <= set(gradescope_files(home))

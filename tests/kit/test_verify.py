@@ -136,12 +136,19 @@ def test_points_that_do_not_add_up_are_told(toy: Path, edit) -> None:
         ("def product(", "def begins_with_one(", "two entries are called begins_with_one"),
         ('hint="What is scale for?"', "hint=str(1)", "scale_ignored: what is passed to altered must be plain values"),
         ('source="own', 'origin="own', "product: mistake takes question, hint, source, learns, not origin"),
+        ("return math.prod(values)", "return math.prod(values", "mistakes.py, line"),
     ],
 )
 def test_entries_that_are_not_as_they_must_be_are_told(toy: Path, edit, old: str, new: str, told: str) -> None:
     """A mistake without hint, with a wrong name or signature, is an error when it is loaded."""
     edit("solutions/toy/mistakes.py", old, new)
-    assert any(told in line for line in faults(toy, quick=True))
+    assert [told in line for line in faults(toy, quick=True)] == [True]
+
+
+def test_a_suite_without_mistakes_is_told(toy: Path) -> None:
+    """Nothing shows that its checks can fail."""
+    (toy / "solutions" / "toy" / "mistakes.py").unlink()
+    assert [line.partition(":")[0] for line in faults(toy, quick=True)] == ["there are no mistakes in solutions/"]
 
 
 def test_a_right_answer_in_the_catalogue_of_mistakes_is_told(toy: Path, edit) -> None:
