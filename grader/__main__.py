@@ -79,12 +79,18 @@ def _verify(options: argparse.Namespace) -> int:
     from grader.assignment import names
     from grader.publish.verify import verify
 
-    faults = []
+    code = GRADED
     for name in options.names or names(ROOT):
+        faults = []
         for line, fault in verify(ROOT, name, options.quick, options.matrix, options.html, options.flake):
             print(line if fault is None else f"{'FAULT' if fault else 'ok   '} {name}: {line}", flush=True)
             faults += [line] if fault else []
-    return 1 if faults else 0
+        if faults:
+            code = 1
+            print("\n".join([f"\n{name}: not proven, {len(faults)} found:", *(f"  {line}" for line in faults)]))
+        else:
+            print(f"\n{name}: proven")
+    return code
 
 
 def _grade(options: argparse.Namespace) -> int:

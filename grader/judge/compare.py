@@ -64,7 +64,8 @@ def _array_difference(
 ) -> str | None:
     if not isinstance(got, np.ndarray) or (isinstance(expected, TensorArray) and not isinstance(got, TensorArray)):
         what = "" if got is None or isinstance(got, str) else f"{name(got)}, "
-        return f"{where}: expected {name(expected)} of shape {list(expected.shape)}, got {what}{show(got)}"
+        ask = ": is a `return` missing?" if got is None else ""
+        return f"{where}: expected {name(expected)} of shape {list(expected.shape)}, got {what}{show(got)}{ask}"
     if expected.shape != got.shape:
         return f"{where}: expected shape {list(expected.shape)}, got shape {list(got.shape)}"
     kinds = KINDS[expected.dtype.kind], KINDS[got.dtype.kind]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -117,12 +118,16 @@ class Student:
         return range(1 + self._seed * count, 1 + (self._seed + 1) * count)
 
     def case(self, name: str) -> Case:
-        """Return the stored case of this name: its inputs and the solution's answer."""
+        """Return the stored case of this name: its inputs and the solution's answer; raises LookupError."""
+        if name not in self._cases:
+            near = difflib.get_close_matches(name, self._cases, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else "; after adding a case, run build"
+            raise LookupError(f"the suite has no case {name!r}{hint}")
         return self._cases[name]
 
     def expect(self, name: str, view: Callable[[Any], Any] | None = None, **options: Any) -> None:
         """Call the driver of a stored case and require the stored answer; see `require`."""
-        case = self._cases[name]
+        case = self.case(name)
         self.require(case, self.call(case.driver, **case.inputs), view, **options)
 
     def require(

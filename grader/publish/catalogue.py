@@ -11,6 +11,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from grader.assignment import Assignment, Home, UsageError
@@ -55,7 +56,11 @@ class Variant:
 
 
 class CatalogueError(UsageError):
-    """An entry of mistakes.py or alternatives.py is not as it must be; the message says which."""
+    """Entries of mistakes.py or alternatives.py are not as they must be; `faults` says of each which and why."""
+
+    def __init__(self, *faults: str) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = faults
 
 
 def load(home: Home, kind: str) -> list[Variant]:
@@ -74,13 +79,20 @@ def load(home: Home, kind: str) -> list[Variant]:
         tree = ast.parse(text, str(path))
     except SyntaxError as error:
         raise CatalogueError(f"{path.name}, line {error.lineno}: not valid Python: {error.msg}") from error
-    for entry in _entries(tree):
-        variant = entry.variant(home.assignment, solution, _Carried(text))
-        if entry.id in variants:
-            raise CatalogueError(f"{path.name}: two entries are called {entry.id}")
-        if kind == "mistakes" and not variant.hint.strip():
-            raise CatalogueError(f"{path.name}: {entry.id} has no hint; add what a tutor would ask")
-        variants[entry.id] = variant
+    faults = []
+    for declare in _declarations(tree):
+        try:
+            entry = declare()
+            variant = entry.variant(home.assignment, solution, _Carried(text))
+            if entry.id in variants:
+                raise CatalogueError(f"two entries are called {entry.id}")
+            if kind == "mistakes" and not variant.hint.strip():
+                raise CatalogueError(f"{entry.id} has no hint; add what a tutor would ask")
+            variants[entry.id] = variant
+        except CatalogueError as error:
+            faults.append(f"{path.name}: {error}")
+    if faults:
+        raise CatalogueError(*faults)
     return list(variants.values())
 
 
@@ -98,7 +110,10 @@ class _Entry:
         try:
             replaced = assignment.question(options["question"]).function
         except KeyError:
-            raise CatalogueError(f"{self.id}: there is no question {options.get('question')!r}") from None
+            there_are = ", ".join(question.id for question in assignment.questions)
+            raise CatalogueError(
+                f"{self.id}: there is no question {options.get('question')!r}; there are: {there_are}"
+            ) from None
         original = _definition(solution, replaced)
         if self.definition is None:
             new = _edited(_text(solution, original), edits, self.id)
@@ -110,15 +125,19 @@ class _Entry:
         return Variant(self.id, function=replaced, submission=_replaced(solution, original, new), **options)
 
 
-def _entries(tree: ast.Module) -> Iterator[_Entry]:
+def _declarations(tree: ast.Module) -> Iterator[Callable[[], _Entry]]:
+    """Yield, for every declaration, what reads it; raises CatalogueError when called."""
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             for decorator in node.decorator_list:
                 if name := _declares(decorator, ("mistake", "alternative")):
-                    yield _Entry(node.name, _options(decorator, name, node.name), node)
+                    yield partial(_entry, node.name, decorator, name, node)
         elif isinstance(node, ast.Assign) and _declares(node.value, ("altered",)):
-            identifier = ast.unparse(node.targets[0])
-            yield _Entry(identifier, _options(node.value, "altered", identifier), None)
+            yield partial(_entry, ast.unparse(node.targets[0]), node.value, "altered", None)
+
+
+def _entry(identifier: str, call: ast.Call, kind: str, definition: ast.FunctionDef | ast.ClassDef | None) -> _Entry:
+    return _Entry(identifier, _options(call, kind, identifier), definition)
 
 
 def _declares(node: ast.expr, names: tuple[str, ...]) -> str:

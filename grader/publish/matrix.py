@@ -102,7 +102,11 @@ class Matrix:
 
     def remarks(self) -> list[str]:
         """Return what is worth knowing, and no fault."""
-        lines = [f"{check.id} catches nothing that others do not" for check in self.redundant()]
+        lines = []
+        for question in self.assignment.questions:
+            checks = [check.id for check in self.redundant() if check.question == question.id]
+            if checks:
+                lines.append(f"{question.id}: each mistake is caught by another check as well: {', '.join(checks)}")
         lines += [f"{name} is caught by {check} alone" for name, check in self.caught_once()]
         lines += [f"not told apart: {', '.join(group)}" for group in self.confused()]
         return lines

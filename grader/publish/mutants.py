@@ -80,9 +80,8 @@ def _solved_statements(source: str, assignment: Assignment) -> Iterator[tuple[st
             ranges.append((*begun, number))
     for node in ast.walk(ast.parse(source)):
         for field in ("body", "orelse", "finalbody"):
-            for statement in getattr(node, field, None) or []:
-                if not isinstance(statement, ast.stmt):
-                    continue
+            statements = getattr(node, field, None)
+            for statement in statements if isinstance(statements, list) else ():  # a lambda's body is an expression
                 for question, first, last in ranges:
                     inside = first < statement.lineno and statement.end_lineno < last
                     if inside and not (isinstance(node, ast.stmt) and first < node.lineno):

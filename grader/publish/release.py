@@ -33,14 +33,14 @@ https://download.pytorch.org/whl/cpu` before the first command takes the small b
 Fill in every place marked `YOUR CODE HERE` in {submission}, from top to bottom, and run `python grade.py` as often as you like:
 
 ```
-python grade.py get_returns             # one question, or several
-python grade.py -k clipped              # checks whose name contains a word
+python grade.py {first}             # one question, or several
+python grade.py -k WORD                 # checks whose name contains a word
 python grade.py --submission other.py   # another file
 python grade.py --json report.json      # also as a file
 ```
 
 Each question that has not passed shows its first difference: the case, what was expected, what your function returned, your
-own lines of a traceback, what your code printed, and a hint where the mistake is a known one. *Not started* means that a
+own lines of a traceback, what your code printed{hints}. *Not started* means that a
 function is still as you got it; *not run*, that other questions must pass first.
 
 If the instructions confuse you, look into solution.json: all cases of this folder with their answers. tests/drivers/ shows how
@@ -125,6 +125,8 @@ def _readme(home: Home) -> str:
     assignment = home.assignment
     return README.format(
         title=assignment.title,
+        first=assignment.questions[0].id,
+        hints=", and a question to ask yourself where the mistake is a known one" if assignment.hints.visible else "",
         submission=assignment.submission,
         visible=assignment.total("visible"),
         hidden=assignment.total("hidden"),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from grader.answers import UNPREDICTABLE, Mistake
-from grader.assignment import SUITES, Assignment, Home
+from grader.assignment import SUITES, Assignment, Home, UsageError
 from grader.judge.run import Grader
 from grader.judge.student import CheckFailed
 from grader.publish.catalogue import Variant
@@ -77,6 +77,11 @@ def recorded(home: Home, mistakes: Sequence[Variant]) -> dict[str, dict[str, Mis
     """
     found: dict[str, dict[str, Mistake]] = {suite: {} for suite in SUITES}
     with Grader(home, SUITES) as grader:
+        report = grader.grade(home.solution, {question.id for question in home.assignment.questions if not question.needs})
+        lost = [f"{check.id}: {check.message} {check.detail}" for check in report.checks if check.outcome is Outcome.FAILED]
+        if lost or report.note or not report.final:
+            why = "; ".join([report.note, *lost]).strip("; ")
+            raise UsageError(f"what mistakes show was not recorded, because the solution does not pass: {why}")
         for mistake in tracked(mistakes, "mistakes"):
             select = questions_about(home.assignment, mistake.function)
             first, second = (try_out(grader, mistake, select, seed) for seed in (0, 1))

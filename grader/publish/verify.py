@@ -45,6 +45,7 @@ def verify(
     home = Home(root, name)
     yield from _generated(root, name)
     proof = Proof(home, everything)
+    yield from proof.read_catalogue()
     with Grader(home, SUITES) as grader:
         yield from proof.solution(grader)
         if not proof.usable:
@@ -68,7 +69,7 @@ def _generated(root: Path, name: str) -> Iterator[Finding]:
     for path in stale:
         yield f"{path.relative_to(root)} is stale: run `python -m grader build {name}`", True
     if not stale:
-        yield "stub and answers are up to date", False
+        yield "stub, cases and answers are up to date", False
 
 
 @dataclass
@@ -100,6 +101,17 @@ class Proof:
         if report.note:
             yield report.note, True
 
+    def read_catalogue(self) -> Iterator[Finding]:
+        """Read mistakes and alternatives first, so that what is wrong with them is told at once."""
+        for kind, found in (("alternatives", self.right), ("mistakes", self.wrong)):
+            try:
+                found += load(self.home, kind)
+            except CatalogueError as error:
+                yield from ((fault, True) for fault in error.faults)
+            else:
+                if kind == "mistakes" and not found:
+                    yield "there are no mistakes in solutions/: nothing shows that the checks catch any", True
+
     def stub(self, grader: Grader) -> Iterator[Finding]:
         # Made anew: at the stub's own place there may be somebody's work.
         trial = try_out(grader, Whole(make_stub(self._text(), self.home.assignment)), None)
@@ -114,10 +126,6 @@ class Proof:
                 yield f"the stub's {check.id} says {check.message!r}, not what to write: {task}", True
 
     def alternatives(self, grader: Grader) -> Iterator[Finding]:
-        try:
-            self.right = load(self.home, "alternatives")
-        except CatalogueError as error:
-            yield str(error), True
         passed = 0
         for variant in tracked(self.right, "alternatives"):
             trial = try_out(grader, variant, self._concerned(variant) | whole_agent(self.home.assignment))
@@ -128,13 +136,7 @@ class Proof:
         yield f"{passed} of {len(self.right)} alternatives get everything", passed < len(self.right)
 
     def mistakes(self, grader: Grader) -> Iterator[Finding]:
-        try:
-            self.wrong = load(self.home, "mistakes")
-        except CatalogueError as error:
-            yield str(error), True
-            return
         if not self.wrong:
-            yield "there are no mistakes in solutions/: nothing shows that the checks catch any", True
             return
         known = {suite: answers.read_mistakes(self.home.mistakes[suite], self.home.assignment.name) for suite in SUITES}
         for variant in tracked(self.wrong, "mistakes"):
@@ -143,7 +145,7 @@ class Proof:
             yield from self._caught(grader, variant, trial)
             yield from _recorded(variant, trial, known)
         for suite, entries in known.items():
-            for gone in entries.keys() - self.trials.keys():
+            for gone in sorted(entries.keys() - self.trials.keys()):
                 yield f"tests/{suite}/mistakes.json is stale: it has {gone}, which is not in the catalogue", True
 
         matrix = self.matrix()
@@ -154,7 +156,8 @@ class Proof:
         caught = sum(bool(trial.failed) for _, trial in self.trials.values())
         yield f"{caught} of {len(self.wrong)} mistakes are caught", caught < len(self.wrong)
         told = matrix.told()
-        yield f"{len(told)} of {len(self.wrong)} mistakes are told by their own hint", len(told) < TOLD * len(self.wrong)
+        share = f"mistakes are told by their own hint (at least {TOLD:.0%} must be)"
+        yield f"{len(told)} of {len(self.wrong)} {share}", len(told) < TOLD * len(self.wrong)
         yield from ((f"not told by its own hint: {name}", None) for name in self.trials if name not in told)
         visible = matrix.caught_in("visible")
         yield f"{len(matrix.told('visible'))} of the {len(visible)} that visible checks catch are told by these", None
@@ -206,7 +209,8 @@ class Proof:
                 yield f"mutant survives, and survivors.toml does not say why: {mutant.question}: {mutant.change}", None
         counted = len(found) - equivalent
         score = caught / counted if counted else 1.0
-        yield f"{caught} of {counted} mutants that are not equivalent are caught ({score:.1%})", score < MUTANTS_CAUGHT
+        share = f"({score:.1%}; at least {MUTANTS_CAUGHT:.0%} must be)"
+        yield f"{caught} of {counted} mutants that are not equivalent are caught {share}", score < MUTANTS_CAUGHT
         for entry in known:
             if entry not in met:
                 yield f"survivors.toml is stale: {entry.question}: {entry.change} is caught, or no mutant any more", True

@@ -76,7 +76,7 @@ def _test(check: CheckResult, assignment: Assignment, number: str) -> dict[str, 
     hidden = check.suite == "hidden"
     parts = [check.message] if check.message else []
     if check.hint:
-        parts.append(f"hint: {check.hint}")
+        parts.append(check.advice())
     if check.printed:
         parts.append(f"it printed:\n{check.printed}")
     return {

@@ -51,6 +51,10 @@ class CheckResult(BaseModel):
     unwritten: bool = False
     seconds: float = 0.0
 
+    def advice(self) -> str:
+        """Return the line for a student whose mistake was recognised, or nothing."""
+        return f"This looks like a known mistake. Ask yourself: {self.hint}" if self.hint else ""
+
 
 class QuestionResult(BaseModel):
     """What became of one question: the checks of the report that belong to it, taken together."""

@@ -123,7 +123,7 @@ def _body(check: CheckResult) -> list[str]:
     if check.message:
         lines.append(textwrap.indent(check.message, "      "))
     if check.hint:
-        lines.append(textwrap.indent(f"hint: {check.hint}", "      "))
+        lines.append(textwrap.indent(check.advice(), "      "))
     if check.mistakes:
         lines.append(f"      looks like: {', '.join(check.mistakes)}")
     if check.detail:
@@ -142,7 +142,9 @@ def totals(report: Report) -> list[str]:
     """Return the last lines: what to fix first, and the points with what they do not include."""
     lines = []
     open_outcomes = (Outcome.PASSED, Outcome.NOT_RUN, Outcome.GRADER_ERROR)
-    first = next((question for question in report.questions if question.outcome not in open_outcomes), None)
+    left = [question for question in report.questions if question.outcome not in open_outcomes]
+    # What is begun comes first: a student who works on it must not be sent away.
+    first = min(left, key=lambda question: question.outcome is Outcome.NOT_STARTED, default=None)
     if first is not None and not for_one_reason(report):
         verb = "Start with" if first.outcome is Outcome.NOT_STARTED else "Fix first"
         lines.append(f"{verb}: {first.id} ({first.title})")

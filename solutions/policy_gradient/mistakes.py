@@ -174,6 +174,47 @@ def returns_in_double_precision(rollout_buffer, discount_factor=0.95):
     return column(backwards(rollout_buffer, discount_factor)).double()
 
 
+@mistake("get_returns", hint="What does your loop do with the rows after the last terminated one?", source="student code")
+def search_runs_off_the_end(rollout_buffer, discount_factor=0.95):
+    rewards, terminateds, returns = rollout_buffer.rewards, rollout_buffer.terminateds, []
+    for row in range(len(rewards)):
+        end = row
+        while not terminateds[end]:
+            end += 1
+        returns.append(sum(discount_factor**k * rewards[row + k].item() for k in range(end - row + 1)))
+    return column(returns)
+
+
+@mistake("get_returns", hint="What dtype does the tensor have that you write the returns into?", source="student code")
+def returns_like_integer_rewards(rollout_buffer, discount_factor=0.95):
+    returns = torch.zeros_like(rollout_buffer.rewards)
+    for row, value in enumerate(backwards(rollout_buffer, discount_factor)):
+        returns[row] = value
+    return returns.unsqueeze(1)
+
+
+@mistake("get_returns", hint="Which axis counts the rows? Print the shape of what you return.")
+def returns_lie_in_one_row(rollout_buffer, discount_factor=0.95):
+    return column(backwards(rollout_buffer, discount_factor)).T
+
+
+@mistake("get_returns", hint="Is the reward of a row itself part of its return?")
+def own_reward_left_out(rollout_buffer, discount_factor=0.95):
+    returns = backwards(rollout_buffer, discount_factor)
+    return column([value - reward for value, reward in zip(returns, rollout_buffer.rewards.tolist(), strict=True)])
+
+
+@mistake("get_returns", hint="What is the return of a terminal row: nothing, or its reward?")
+def terminal_row_is_worth_nothing(rollout_buffer, discount_factor=0.95):
+    returns, future = [], 0.0
+    for reward, terminated in zip(
+        rollout_buffer.rewards.tolist()[::-1], rollout_buffer.terminateds.tolist()[::-1], strict=True
+    ):
+        future = 0.0 if terminated else reward + discount_factor * future
+        returns.insert(0, future)
+    return column(returns)
+
+
 kept_returns = []
 
 
@@ -238,7 +279,11 @@ def vanilla_mean_over_actions_too(policy, observation, action, return_or_advanta
     return -(log_prob * taken * return_or_advantage).mean()
 
 
-@mistake("get_vanilla_policy_gradient_loss", hint="What shape has the product of [B] and [B, 1]?", source="student code")
+@mistake(
+    "get_vanilla_policy_gradient_loss",
+    hint="Does each row's log-probability meet its own return, and no other? Print the shape of the product.",
+    source="student code",
+)
 def vanilla_every_row_with_every_other(policy, observation, action, return_or_advantage, **kwargs):
     return -(policy(observation).gather(1, action).squeeze(1) * return_or_advantage).mean()
 
@@ -258,7 +303,7 @@ def vanilla_without_logarithm(policy, observation, action, return_or_advantage, 
     "get_vanilla_policy_gradient_loss", hint="The policy's outputs are logarithms already: what does another log do to them?"
 )
 def vanilla_logarithm_twice(policy, observation, action, return_or_advantage, **kwargs):
-    log_prob = torch.log(-policy(observation))
+    log_prob = torch.log(policy(observation))
     return -(log_prob.gather(1, action) * return_or_advantage).mean()
 
 
@@ -289,6 +334,16 @@ def vanilla_with_entropy_bonus(policy, observation, action, return_or_advantage,
     log_prob = policy(observation)
     entropy = -(log_prob.exp() * log_prob).sum(dim=1).mean()
     return -(log_prob.gather(1, action) * return_or_advantage).mean() - 0.01 * entropy
+
+
+@mistake("get_vanilla_policy_gradient_loss", hint="Which of the log-probabilities belongs to the action that was taken?")
+def vanilla_sum_of_all_actions(policy, observation, action, return_or_advantage, **kwargs):
+    return -(policy(observation).sum(dim=1, keepdim=True) * return_or_advantage).mean()
+
+
+@mistake("get_vanilla_policy_gradient_loss", hint="How many numbers is a loss?")
+def vanilla_without_mean(policy, observation, action, return_or_advantage, **kwargs):
+    return -policy(observation).gather(1, action) * return_or_advantage
 
 
 # collect_rollouts
@@ -335,7 +390,7 @@ plays_another_action_than_it_stores = altered(
 seed_not_passed_on = altered(
     "collect_rollouts",
     {"distribution_sample(logits, seed=seed)": "distribution_sample(logits)"},
-    hint="What is the argument seed for, and who gets it?",
+    hint="Is every action drawn by utils.distribution_sample, from the policy's outputs and with the very array seed?",
 )
 
 seed_resets_the_environment = altered(
@@ -440,7 +495,7 @@ def value_loss_is_rebuilt(value_net, observation, returns, **kwargs):
 
 @mistake(
     "get_value_net_loss",
-    hint="What shape has the difference of [B] and [B, 1]? What does torch warn about?",
+    hint="What shape has the difference of [B] and [B, 1]?",
     source="student code",
 )
 def value_every_row_with_every_other(value_net, observation, returns, **kwargs):
@@ -492,6 +547,11 @@ def value_of_standardised_returns(value_net, observation, returns, **kwargs):
     return nn.functional.mse_loss(value_net(observation), (returns - returns.mean()) / (returns.std() + 1e-8))
 
 
+@mistake("get_value_net_loss", hint="How many numbers is a loss?")
+def value_without_mean(value_net, observation, returns, **kwargs):
+    return nn.functional.mse_loss(value_net(observation), returns, reduction="none")
+
+
 # get_advantages
 
 
@@ -518,6 +578,13 @@ def advantages_only_centred(value_net, observations, returns):
     with torch.no_grad():
         advantages = returns - value_net(observations)
         return advantages - advantages.mean()
+
+
+@mistake("get_advantages", hint="Which is computed first, the difference or the quotient? Mind the parentheses.")
+def advantages_without_parentheses(value_net, observations, returns):
+    with torch.no_grad():
+        advantages = returns - value_net(observations)
+        return advantages - advantages.mean() / (advantages.std() + 1e-10)
 
 
 @mistake("get_advantages", hint="What mean should the advantages have?")
@@ -590,7 +657,7 @@ def advantages_over_the_wrong_axis(value_net, observations, returns):
         return (advantages - advantages.mean(dim=1, keepdim=True)) / (advantages.std(dim=1, keepdim=True) + 1e-10)
 
 
-@mistake("get_advantages", hint="Where does the value network come in?")
+@mistake("get_advantages", hint="What is taken from each row's return: the value of its own state?")
 def advantages_without_values(value_net, observations, returns):
     return standardised(returns)
 
@@ -638,6 +705,15 @@ gradients_pile_up = altered(
     {"                optimizer.zero_grad()\n": ""},
     hint="What is left in the gradients when the next minibatch comes?",
     source="student code",
+)
+
+gradients_cleared_once_a_collection = altered(
+    "train_policy_gradient.without_critic",
+    {
+        "                optimizer.zero_grad()\n": "",
+        "return_or_advantage = returns\n": "return_or_advantage = returns\noptimizer.zero_grad()\n",
+    },
+    hint="What is left in the gradients when the next minibatch comes?",
 )
 
 gradients_cleared_before_the_step = altered(
@@ -879,7 +955,7 @@ values_of_the_policy = altered(
 not_shuffled = altered(
     "train_policy_gradient.minibatches",
     {"torch.randperm(": "torch.arange("},
-    hint="Where do you use the permutation?",
+    hint="In which order do the rows come in the first epoch, and in which in the second?",
     source="student code",
 )
 
@@ -946,6 +1022,17 @@ whole_buffer_as_advantages = altered(
 first_rows_as_advantages = altered(
     "train_policy_gradient.minibatches",
     {'"return_or_advantage": return_or_advantage[rows]': '"return_or_advantage": return_or_advantage[: len(rows)]'},
+    hint="The observation is shuffled: is the advantage, in the same way?",
+    source="student code",
+)
+
+advantages_in_the_order_of_the_buffer = altered(
+    "train_policy_gradient.minibatches",
+    {
+        "for rows in": "begin = 0\nfor rows in",
+        "return_or_advantage[rows]": "return_or_advantage[begin : begin + len(rows)]",
+        "optimizer.step()": "optimizer.step()\nbegin += len(rows)",
+    },
     hint="The observation is shuffled: is the advantage, in the same way?",
     source="student code",
 )
@@ -1073,7 +1160,7 @@ def ppo_never_clipped(policy, observation, old_logits, action, return_or_advanta
 
 @mistake(
     "get_PPO_policy_gradient_loss",
-    hint="A bad action has become likelier than the range allows: does your loss still push it back?",
+    hint="Does your loss compare the clipped and the unclipped product, for each row, and take the smaller one?",
 )
 def ppo_only_clipped(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     ratio = ratio_of(policy, observation, old_logits, action)
@@ -1109,6 +1196,33 @@ def ppo_other_default(policy, observation, old_logits, action, return_or_advanta
 def ppo_ratio_of_every_pair(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     ratio = torch.exp(policy(observation).gather(1, action) - old_logits.gather(1, action).squeeze(1))
     return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
+
+
+@mistake("get_PPO_policy_gradient_loss", hint="What shape is the ratio, and what shape has its product with the advantage?")
+def ppo_flat_ratio_times_column(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    ratio = ratio_of(policy, observation, old_logits, action).squeeze(1)
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
+
+
+@mistake("get_PPO_policy_gradient_loss", hint="Should the old policy move when the new one is trained?", source="student code")
+def ppo_old_policy_is_trained_too(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    log_prob = policy(observation).gather(1, action)
+    ratio = torch.exp(log_prob - log_prob)
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
+
+
+@mistake("get_PPO_policy_gradient_loss", hint="The ratio can leave the range on two sides: which one do you stop?")
+def ppo_clipped_below_only(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    ratio = ratio_of(policy, observation, old_logits, action)
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(min=1 - ppo_clip) * return_or_advantage).mean()
+
+
+@mistake(
+    "get_PPO_policy_gradient_loss", hint="Of what is the minimum taken: of the ratios, or of their products with the advantage?"
+)
+def ppo_minimum_of_the_ratios(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    ratio = ratio_of(policy, observation, old_logits, action)
+    return -(torch.min(ratio, ratio.clamp(1 - ppo_clip, 1 + ppo_clip)) * return_or_advantage).mean()
 
 
 @mistake(

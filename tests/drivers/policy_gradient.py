@@ -60,9 +60,23 @@ class Watch:
         return changed
 
 
-def loss_facts(loss: Any, net: nn.Module, watch: Watch) -> dict[str, Any]:
+def copied(result: Any) -> Any:
+    """Return a result that nothing can change any more, if it is a tensor."""
+    return result.clone() if type(result) is Tensor else result
+
+
+def again(result: Any, call) -> list[str]:
+    """Return, as a list of what changed, whether a second call gives another result: something was kept from the first."""
+    with contextlib.suppress(Exception):
+        second = call()
+        if type(result) is Tensor and type(second) is Tensor and torch.equal(result, second):
+            return []
+    return ["the result of a second call"]
+
+
+def loss_facts(loss: Any, net: nn.Module, watch: Watch, call) -> dict[str, Any]:
     """Return the loss, a scalar or one number in a larger shape, and the gradient it gives to each parameter of `net`."""
-    changed = watch.changed()
+    changed = watch.changed() + again(loss, call)
     if type(loss) is Tensor and loss.numel() == 1:
         loss = loss.reshape(())
         if loss.requires_grad:
@@ -86,23 +100,22 @@ def returns(submitted, rewards: np.ndarray, terminateds: np.ndarray, discount_fa
     buffer.finalize()
     options = {} if discount_factor is None else {"discount_factor": discount_factor}
     watch = Watch(rewards=buffer.rewards, terminateds=buffer.terminateds)
-    result = submitted.get_returns(buffer, **options)
-    changed, again = watch.changed(), None
-    with contextlib.suppress(Exception):
-        again = submitted.get_returns(buffer, **options)
-    same = isinstance(result, Tensor) and isinstance(again, Tensor) and torch.equal(result, again)
-    return {"returns": result, "changed by the call": changed, "a second call returns the same": same}
+    result = copied(submitted.get_returns(buffer, **options))
+    changed = watch.changed()
+    return {"returns": result, "changed by the call": changed + again(result, lambda: submitted.get_returns(buffer, **options))}
 
 
 def advantages(submitted, weights: list[np.ndarray], observations: np.ndarray, returns: np.ndarray) -> dict:
     """Call `get_advantages` with a value network of these weights."""
     value_net, given = network(weights), {"observations": tensor(observations), "returns": tensor(returns)}
     watch = Watch(value_net, **given)
-    result = submitted.get_advantages(value_net, given["observations"], given["returns"])
+    result = copied(submitted.get_advantages(value_net, given["observations"], given["returns"]))
+    changed = watch.changed()
     return {
         "advantages": result,
         "carries a gradient": bool(getattr(result, "requires_grad", False)),
-        "changed by the call": watch.changed(),
+        "changed by the call": changed
+        + again(result, lambda: submitted.get_advantages(value_net, given["observations"], given["returns"])),
     }
 
 
@@ -112,8 +125,11 @@ def value_loss(submitted, weights: list[np.ndarray], observation: np.ndarray, re
     watch = Watch(value_net, **given)
     # What the other losses get is there as well, and not what this one needs.
     others = {"return_or_advantage": 1 - tensor(returns), "policy": None, "old_logits": None, "action": None, "ppo_clip": 0.2}
-    loss = submitted.get_value_net_loss(value_net=value_net, **given, **others)
-    return loss_facts(loss, value_net, watch)
+
+    def call() -> Any:
+        return submitted.get_value_net_loss(value_net=value_net, **given, **others)
+
+    return loss_facts(call(), value_net, watch, call)
 
 
 def vanilla_loss(
@@ -133,8 +149,11 @@ def vanilla_loss(
         "return_or_advantage": tensor(return_or_advantage),
     }
     watch = Watch(policy, **given)
-    loss = submitted.get_vanilla_policy_gradient_loss(policy=policy, **given, **(rest if as_in_training else {}))
-    return loss_facts(loss, policy, watch)
+
+    def call() -> Any:
+        return submitted.get_vanilla_policy_gradient_loss(policy=policy, **given, **(rest if as_in_training else {}))
+
+    return loss_facts(call(), policy, watch, call)
 
 
 def ppo_loss(
@@ -157,8 +176,11 @@ def ppo_loss(
         "return_or_advantage": tensor(return_or_advantage),
     }
     watch = Watch(policy, **given)
-    loss = submitted.get_PPO_policy_gradient_loss(policy=policy, **given, **rest, **options)
-    return loss_facts(loss, policy, watch)
+
+    def call() -> Any:
+        return submitted.get_PPO_policy_gradient_loss(policy=policy, **given, **rest, **options)
+
+    return loss_facts(call(), policy, watch, call)
 
 
 # Rollouts
@@ -210,15 +232,23 @@ def rollouts(
     """Call `collect_rollouts` on recorded episodes, as many as there are."""
     env, policy, ring = Replay(observations, rewards), network(weights, log_softmax=True), np.array(seed)
     watch = Watch(policy)
-    result = submitted.collect_rollouts(
-        env, policy, len(rewards), base_rollout=base_rollout, num_total_rollouts=num_total_rollouts, seed=ring
-    )
-    return rollout_facts(result) | {
+    progress = {"base_rollout": base_rollout, "num_total_rollouts": num_total_rollouts}
+    facts = rollout_facts(submitted.collect_rollouts(env, policy, len(rewards), seed=ring, **progress))
+    changed = watch.changed()
+
+    def final_reward() -> Tensor:
+        other = Replay(observations, rewards)
+        found = rollout_facts(submitted.collect_rollouts(other, policy, len(rewards), seed=np.array(seed), **progress))
+        return torch.tensor(found["mean final reward"])
+
+    if isinstance(facts.get("mean final reward"), float):
+        changed += again(torch.tensor(facts["mean final reward"]), final_reward)
+    return facts | {
         "actions that were played": env.actions,
         "episodes begun": env.episode + 1,
         "reset was called with a seed": any(seed is not None for seed in env.seeds),
         "seed array afterwards": ring,
-        "changed by the call": watch.changed(),
+        "changed by the call": changed,
     }
 
 

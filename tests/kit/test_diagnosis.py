@@ -48,7 +48,7 @@ def test_a_known_mistake_is_told_by_its_hint(no_reset: Path, graded) -> None:
     report = graded(no_reset, "get_returns", suites=SUITES)
     failed = [check for check in report.checks if check.outcome is Outcome.FAILED]
     assert {(check.hint, check.mistakes) for check in failed} == {(NO_RESET_HINT, ("returns_run_into_the_next_episode",))}
-    assert f"hint: {NO_RESET_HINT}" in terminal.plain(report.for_student())
+    assert f"Ask yourself: {NO_RESET_HINT}" in terminal.plain(report.for_student())
     assert "returns_run_into" not in report.for_student().model_dump_json()
 
 

@@ -82,4 +82,4 @@ def test_each_known_mistake_has_its_hint_in_the_text(home: Home, part: str) -> N
     """Of these fifteen every student must read what a tutor would ask."""
     (hint,) = [variant.hint for variant in load(home, "mistakes") if variant.id == part]
     section = KEPT.read_text(encoding="utf-8").split(f" {part}\n")[1].split("=" * 20)[0]
-    assert f"hint: {hint}" in section
+    assert f"Ask yourself: {hint}" in section

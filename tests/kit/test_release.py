@@ -74,7 +74,7 @@ def test_students_get_hints_where_they_are_allowed(home: Home, tmp_path: Path, r
     wrong = replaced(get_value_net_loss="return ((value_net(observation) - returns) ** 2).sum()")
     command = [sys.executable, "grade.py", "get_value_net_loss", "--submission", str(wrong)]
     done = subprocess.run(command, cwd=tmp_path / "given", capture_output=True, text=True, check=True)
-    assert "hint: Is it a sum or a mean?" in done.stdout
+    assert "Ask yourself: Is it a sum or a mean?" in done.stdout
 
     silent = Home(home.root, "policy_gradient")
     silent.assignment = home.assignment.model_copy(update={"hints": Hints(visible=False)})

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 import grader.__main__ as main
+from grader.assignment import Home, UsageError
 from grader.publish.build import build
+from grader.publish.mutants import mutants
 from grader.publish.verify import verify
 
 TOY = Path(__file__).with_name("toy")
@@ -69,8 +71,8 @@ def test_a_good_suite_is_proven(toy: Path, tmp_path: Path) -> None:
         "7 of 7 mistakes are told by their own hint",
         "visible/test_both catches product",
         "nothing_of_nothing is caught by hidden/test_nothing_to_add alone",
-        "visible/test_many catches nothing that others do not",
-        "mutants that are not equivalent are caught (100.0%)",
+        "total: each mistake is caught by another check as well: visible/test_three, visible/test_many",
+        "mutants that are not equivalent are caught (100.0%; at least 95% must be)",
     ):
         assert part in text
     (row,) = re.findall(r"^  nothing_of_nothing +([x.]+)$", text, re.MULTILINE)
@@ -129,7 +131,7 @@ def test_points_that_do_not_add_up_are_told(toy: Path, edit) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ('hint="Do you add, or multiply?", ', "", "product has no hint"),
+        ('hint="Do you add, or multiply?", ', "", "mistakes.py: product has no hint"),
         ('@mistake("total", hint="What is', '@mistake("sum", hint="What is', "begins_with_one: there is no question 'sum'"),
         ("def product(values)", "def product(numbers)", "product: the solution's total takes (values), this one is (numbers)"),
         ('{" * scale": ""}', '{" * skale": ""}', "scale_ignored: ' * skale' stands 0 times in the solution"),
@@ -162,6 +164,39 @@ def test_another_hint_makes_the_recorded_ones_stale(toy: Path, edit) -> None:
     """Students would read the old one."""
     edit("solutions/toy/mistakes.py", "Do you add, or multiply?", "Sum or product?")
     assert "tests/visible/mistakes.json is stale: product has another hint or question" in faults(toy, quick=True)
+
+
+def test_all_faults_of_the_catalogue_are_told_at_once(toy: Path, edit) -> None:
+    """Three mistakes in the catalogue must not take three runs to find, nor be buried in what follows from them."""
+    edit("solutions/toy/mistakes.py", 'hint="Do you add, or multiply?", ', "")
+    edit("solutions/toy/mistakes.py", "def last_value_left_out(values)", "def last_value_left_out(value)")
+    edit("solutions/toy/alternatives.py", '@alternative("total")', '@alternative("sum")')
+    found = faults(toy, quick=True)
+    assert [line.split(":")[1].split()[0] for line in found] == ["total_by_reducing", "last_value_left_out", "product"]
+
+
+def test_nothing_is_recorded_of_mistakes_while_the_solution_fails(toy: Path, edit) -> None:
+    """Checks that cannot run would leave an empty record, and students without hints."""
+    before = (toy / "tests" / "visible" / "mistakes.json").read_text()
+    edit("assignments/toy/assignment.toml", "{ visible = 2, hidden = 1 }", "{ visible = 3, hidden = 1 }")
+    with pytest.raises(UsageError, match=r"the visible checks are worth 2 points, assignment\.toml says 3"):
+        build(toy, "toy")
+    assert (toy / "tests" / "visible" / "mistakes.json").read_text() == before
+
+
+def test_a_misspelt_case_is_told(toy: Path, edit) -> None:
+    """A check that names no case is the maintainer's slip, to be told in their words."""
+    edit("tests/visible/test_toy.py", '"many_values"', '"many_value"')
+    assert any("the suite has no case 'many_value'; did you mean 'many_values'?" in line for line in faults(toy, quick=True))
+
+
+def test_every_kind_of_solution_can_be_mutated(toy: Path, edit) -> None:
+    """A lambda and a conditional expression have bodies that are no statements."""
+    new = "return (max(values) - min(values, key=lambda value: value)) * (scale if values else 1.0)"
+    edit("solutions/toy/submitted.py", "return (max(values) - min(values)) * scale", new)
+    changes = [mutant.change for mutant in mutants(Home(toy, "toy"))]
+    assert "scale if values else 1.0 -> scale" in changes
+    assert len(changes) > 20
 
 
 def test_mutants_need_a_reason_to_survive(toy: Path, edit) -> None:
