@@ -76,11 +76,13 @@ def _build(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from grader.assignment import names
+    from grader.assignment import UsageError, names
     from grader.publish.verify import verify
 
-    code = GRADED
-    for name in options.names or names(ROOT):
+    code, chosen = GRADED, options.names or names(ROOT)
+    if options.html and len(chosen) > 1:
+        raise UsageError(f"--html makes the page of one assignment; name one of: {', '.join(chosen)}")
+    for name in chosen:
         faults = []
         for line, fault in verify(ROOT, name, options.quick, options.matrix, options.html, options.flake):
             print(line if fault is None else f"{'FAULT' if fault else 'ok   '} {name}: {line}", flush=True)

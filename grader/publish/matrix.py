@@ -152,7 +152,7 @@ tbody th { padding-right: 1rem; white-space: nowrap; }
 {% endfor %}</tr></thead>
 <tbody>
 {% for variant, marks in rows %}
-<tr><th scope="row" title="{{ variant.hint }}">{{ variant.id }}</th>\
+<tr><th scope="row" title="{{ variant.hint }}{% if variant.source %} ({{ variant.source }}){% endif %}">{{ variant.id }}</th>\
 {% for mark in marks %}{% if mark == "x" %}<td class="fails">&times;</td>{% else %}<td></td>{% endif %}{% endfor %}</tr>
 {% endfor %}
 </tbody>
