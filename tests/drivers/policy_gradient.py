@@ -7,6 +7,7 @@ recorded data or stand-ins here, so that a mistake in one function costs no poin
 from __future__ import annotations
 
 import contextlib
+import io
 from itertools import pairwise
 from typing import Any
 
@@ -67,7 +68,8 @@ def copied(result: Any) -> Any:
 
 def again(result: Any, call) -> list[str]:
     """Return, as a list of what changed, whether a second call gives another result: something was kept from the first."""
-    with contextlib.suppress(Exception):
+    # What it prints was printed by the first call already.
+    with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
         second = call()
         if type(result) is Tensor and type(second) is Tensor and torch.equal(result, second):
             return []
