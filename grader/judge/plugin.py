@@ -166,7 +166,7 @@ class Judge:
         """Bring the mistakes that explain the failures of the question, and their hints, in line with what is known now."""
         seen = self.seen.get(result.question, {})
         checks = [check for check in self.results.values() if check.question == result.question and seen.get(check.id)]
-        for suite in self.report.suites:
+        for suite in self.report.suites if checks else ():  # right work is not searched for mistakes
             # Visible checks are explained by what is visible, so that a hint tells nothing of hidden ones.
             known = {check: failure for check, failure in seen.items() if suite != "visible" or check.startswith("visible/")}
             fits = fitting(self.material.mistakes, known)
