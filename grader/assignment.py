@@ -127,6 +127,11 @@ class Home:
         self.answers = {"visible": root / "solution.json", "hidden": root / "tests" / "hidden" / "solution.json"}
         self.checks = {suite: root / "tests" / suite / f"test_{name}.py" for suite in SUITES}
 
+    def secrets(self) -> list[Path]:
+        """Return the files that a submission must not read, those that are here."""
+        hidden = (self.checks["hidden"], self.answers["hidden"], self.mistakes["hidden"], self.solution / "submitted.py")
+        return [path for path in hidden if path.is_file()]
+
     def support(self) -> list[Path]:
         """Return the files given to students, from the assignment's folder or shared ones from the root."""
         files = [

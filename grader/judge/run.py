@@ -18,7 +18,8 @@ from grader.answers import Case, Mistake
 from grader.assignment import Home, UsageError
 from grader.report.model import Outcome, Report
 from grader.sandbox import open_sandbox
-from grader.sandbox.reply import Reply, SandboxFault
+from grader.sandbox.interpreter import workplace
+from grader.sandbox.reply import LEVELS, Reply, SandboxFault
 from grader.submission import stage
 
 if TYPE_CHECKING:
@@ -34,15 +35,17 @@ def grade(
     select: Sequence[str] = (),
     keyword: str = "",
     changed: Callable[[Report], None] = lambda _: None,
+    require: str = "basic",
 ) -> Report:
     """Return the report of one submission.
 
     submission: the file or its folder. suites: "visible", "hidden" or both. select: question ids, or the part before a dot;
     what they need is run as well. keyword: as pytest's -k. changed: called with the report before the first check and after
-    each one. Raises UsageError when there is nothing to grade; a fault of the grader is told by a report that is not final.
+    each one. require: the isolation below which nothing is graded. Raises UsageError when there is nothing to grade, or it may
+    not be; a fault of the grader is told by a report that is not final.
     """
     chosen = selected(home, select)
-    with Grader(home, suites) as grader:
+    with Grader(home, suites, require) as grader:
         return grader.grade(submission, chosen, keyword, changed)
 
 
@@ -64,10 +67,11 @@ class Material:
 class Grader:
     """The checks of one assignment and one warm sandbox, for one submission after another.
 
-    seen: how each check of the last submission failed, or None if it passed, by the check's id in the report.
+    require: the isolation below which nothing is graded. seen: how each check of the last submission failed, or None if it
+    passed, by the check's id in the report.
     """
 
-    def __init__(self, home: Home, suites: Sequence[str] = ("visible",)) -> None:
+    def __init__(self, home: Home, suites: Sequence[str] = ("visible",), require: str = "basic") -> None:
         for suite in suites:
             if not home.checks[suite].is_file() or not home.answers[suite].is_file():
                 raise UsageError(f"the {suite} checks of {home.assignment.name} are not here ({home.checks[suite]})")
@@ -78,9 +82,11 @@ class Grader:
             del sys.modules[key]
         self.home = home
         self.suites = tuple(suites)
+        self.require = require
         self.seen: dict[str, CheckFailed | None] = {}
         self._material: Material | None = None
-        self._folder = Path(tempfile.mkdtemp(prefix="grader-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="grader-", dir=workplace()))
+        self._folder.chmod(0o711)  # a worker of another user must find the files that are copied here
         try:
             support = self._folder / "support"
             support.mkdir()
@@ -88,7 +94,7 @@ class Grader:
                 shutil.copyfile(path, support / path.name)
             drivers = shutil.copyfile(home.drivers, self._folder / "drivers.py")
             folders = [self._folder / "student", support]
-            self._sandbox: Sandbox = open_sandbox(drivers, folders, home.assignment.limits.memory_mb)
+            self._sandbox: Sandbox = open_sandbox(drivers, folders, home.assignment.limits.memory_mb, home.secrets())
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
@@ -128,11 +134,15 @@ class Grader:
         self.seen = {}
         staged = stage(submission, assignment.submission, self._folder / "student")
         self._sandbox.start()
-        report.isolation, report.isolation_layers = self._sandbox.level, self._sandbox.layers
+        self._material = self._material or self._read()
         try:
+            isolation = self._sandbox.isolation
+            report.isolation, report.isolation_layers = isolation.level, isolation.layers
+            report.isolation_open = isolation.open
+            if LEVELS.index(isolation.level) < LEVELS.index(self.require):
+                raise UsageError(f"isolation is {isolation.level}, {self.require} is required: {isolation.lacks()}")
             # The server reads the file before it imports torch: an untouched stub and a syntax error need no torch at all.
             looked = self._sandbox.inspect(staged)
-            self._material = self._material or self._read()
             judge = self._judge(report, staged, looked, select, changed, seed, thorough)
         except SandboxFault as error:
             report.note = f"The grader failed, not the submission: {error}"

@@ -12,6 +12,7 @@ from grader.answers import Case
 from grader.assignment import Assignment, Question
 from grader.judge.compare import SHOWN_INPUTS, Likeness, difference, show, thinned
 from grader.report.model import Outcome
+from grader.sandbox.limits import MAX_FILE_BYTES, MAX_OPEN_FILES, MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES, MAX_THREADS
 from grader.sandbox.reply import Reply
 
 if TYPE_CHECKING:
@@ -22,6 +23,15 @@ NO_KEYBOARD = {
     "BdbQuit": "there is no keyboard here; remove breakpoint() and pdb",
     "EOFError": "there is no keyboard here; remove input()",
     "SystemExit": "your code called exit()",
+}
+
+LIMITS = {
+    "forbidden": "A submission may not start processes (so num_workers=0, no subprocess, no torch.compile), open network "
+    "connections, or touch files outside its working folder.",
+    "disk": f"A submission may keep {MAX_SCRATCH_BYTES >> 20} MB in {MAX_SCRATCH_FILES:,} files; is it saving at every step?",
+    "file size": f"A file, and all that is printed, may have {MAX_FILE_BYTES >> 20} MB; is it writing at every step?",
+    "open files": f"A submission may have {MAX_OPEN_FILES} files open; are they closed after use?",
+    "threads": f"A submission may run {MAX_THREADS} threads; is it starting one at every step?",
 }
 
 
@@ -192,6 +202,8 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
         case "timeout":
             outcome = Outcome.TIMEOUT
             text = f"stopped after {seconds:.0f} seconds: is there a loop that never ends?{trace(details)}"
+        case "disk":
+            text = f"stopped: it filled its working folder. {LIMITS['disk']}"
         case "memory":
             outcome = Outcome.MEMORY
             text = f"ran out of memory (limit {memory_mb} MB): is something growing without end, or a shape far too large?"
@@ -205,7 +217,7 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
         case "syntax":
             text = f"your file is not valid Python: {details.get('message', '')}{trace(details)}"
         case "import":
-            text = f"your file cannot be imported: {error_line(details)}{trace(details)}"
+            text = f"your file cannot be imported: {error_line(details)}{trace(details)}{limit_told(details)}"
         case "missing":
             text = f"your file has no {details.get('name')!r}; the name must stay as it is in the stub"
             if details.get("closest"):
@@ -214,7 +226,7 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
             text = str(details.get("message", ""))
         case _:
             unwritten = _is_blank(details, question)
-            text = error_line(details) + trace(details)
+            text = error_line(details) + trace(details) + limit_told(details)
             if unwritten:
                 line = details["frames"][-1]["line"]
                 text = f"line {line} still raises the stub's NotImplementedError; delete it when your code is there"
@@ -233,6 +245,12 @@ def error_line(details: dict[str, Any]) -> str:
     """Return an exception as Python prints it."""
     message = NO_KEYBOARD.get(details.get("type"), str(details.get("message", "")))
     return f"{details.get('type', 'Exception')}: {message}" if message else str(details.get("type", "Exception"))
+
+
+def limit_told(details: dict[str, Any]) -> str:
+    """Return a line on the limit that an exception looks like, or nothing."""
+    told = LIMITS.get(str(details.get("limit")), "")
+    return f"\n{told}" if told else ""
 
 
 def trace(details: dict[str, Any]) -> str:

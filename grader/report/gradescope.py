@@ -59,6 +59,7 @@ def results(report: Report, assignment: Assignment, metadata: dict[str, str] | N
             "suite_version": report.suite_version,
             "isolation": report.isolation,
             "isolation_layers": list(report.isolation_layers),
+            "isolation_open": list(report.isolation_open),
             "final": report.final,
             "outcomes": {check.id: check.outcome.value for check in report.checks},
             "mistakes": {check.id: list(check.mistakes) for check in report.checks if check.mistakes},

@@ -78,6 +78,7 @@ class Report(BaseModel):
     suites: tuple[str, ...]
     isolation: str
     isolation_layers: tuple[str, ...]
+    isolation_open: tuple[str, ...] = Field(default=(), description="what a submission could do that it must not, as tried out")
     final: bool = False
     seconds: float = 0.0
     points: float = 0.0

@@ -16,19 +16,21 @@ if TYPE_CHECKING:
     Sandbox = ForkedSandbox | SpawnedSandbox
 
 
-def open_sandbox(drivers: Path, folders: Sequence[Path], memory_mb: int = 1024) -> Sandbox:
-    """Return the best sandbox that this system allows; GRADER_LEVEL=basic asks for the one that every system allows.
+def open_sandbox(drivers: Path, folders: Sequence[Path], memory_mb: int = 1024, secrets: Sequence[Path] = ()) -> Sandbox:
+    """Return the best sandbox that this system allows; GRADER_LEVEL=basic asks for the one that every system allows,
+    GRADER_LEVEL=process for no more than an ordinary user gets, GRADER_WITHOUT=landlock,seccomp for no such layers.
 
     drivers: the file of public drivers. folders: where student code and drivers find support files such as utils.py.
-    memory_mb: what a call may map beyond what torch has mapped already, where that can be limited. Raises ModuleNotFoundError
-    when torch is not installed, which is better known here than in a process of its own.
+    memory_mb: what a call may map beyond what torch has mapped already, where that can be limited. secrets: files that student
+    code must not read, where that can be prevented. Raises ModuleNotFoundError when torch is not installed, which is better
+    known here than in a process of its own.
     """
     if importlib.util.find_spec("torch") is None:
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
     if sys.platform == "linux" and os.environ.get("GRADER_LEVEL") != "basic":
         from grader.sandbox.forked import ForkedSandbox
 
-        return ForkedSandbox(drivers, folders, memory_mb)
+        return ForkedSandbox(drivers, folders, memory_mb, secrets)
     from grader.sandbox.spawned import SpawnedSandbox
 
-    return SpawnedSandbox(drivers, folders, memory_mb)
+    return SpawnedSandbox(drivers, folders, memory_mb, secrets)

@@ -10,7 +10,6 @@ import json
 import math
 import os
 import selectors
-import shutil
 import socket
 import subprocess
 import sys
@@ -20,59 +19,92 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from grader.sandbox.limits import LAYERS
+from grader.sandbox.interpreter import Libraries, places, workplace
+from grader.sandbox.limits import MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES
 from grader.sandbox.reply import (
     NOT_AN_ANSWER,
     START_SECONDS,
+    Isolation,
     Reply,
     SandboxCalls,
     SandboxFault,
     ServerGone,
     clean_environment,
     crash,
-    library_path,
     reply_from,
     shortened,
 )
+from grader.sandbox.scratch import remove, too_full
 
-LEVEL = "process"
 END_SECONDS = 20.0
+PROBE_SECONDS = 20.0
+READY = b"R"  # the server's
+KIT = Path(__file__)
+LOOK_SECONDS = 0.1  # between two looks at how full the working folder is
+
+
+def not_dumpable() -> None:
+    """Keep other processes of the same user out of this one's memory; debuggers and core dumps go the same way."""
+    from grader.sandbox import kernel
+
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
 
 
 class ForkedSandbox(SandboxCalls):
     """One fork server, used by one thread, for one run. Start it early: it imports torch while the judge gets ready.
 
     drivers: the file of public drivers. folders: where student code and drivers find support files such as utils.py.
-    memory_mb: what a worker may map beyond what the server has mapped already.
+    memory_mb: what a worker may map beyond what the server has mapped already. secrets: files that no worker may read; whether
+    it can is tried out.
     """
 
-    level, layers = LEVEL, LAYERS
-
-    def __init__(self, drivers: Path, folders: Sequence[Path], memory_mb: int = 1024) -> None:
+    def __init__(self, drivers: Path, folders: Sequence[Path], memory_mb: int = 1024, secrets: Sequence[Path] = (KIT,)) -> None:
         self.drivers = drivers
         self.folders = folders
         self.memory_mb = memory_mb
+        self.secrets = [str(path) for path in secrets]
+        self._without = {layer for layer in os.environ.get("GRADER_WITHOUT", "").split(",") if layer}
+        if os.environ.get("GRADER_LEVEL") == "process":
+            self._without.add("own user")
+        self._why: dict[str, str] = {}
+        self._isolation: Isolation | None = None
+        self._examined = False
+        self._libraries: Libraries | None = None
         self._server: subprocess.Popen | None = None
         self._control: socket.socket | None = None
         self._warm: bool | None = False  # None: asked for, not yet answered
-        self._home = Path(tempfile.mkdtemp(prefix="grader-sandbox-"))
+        not_dumpable()
+        self._home = Path(tempfile.mkdtemp(prefix="grader-sandbox-", dir=workplace()))
+        self._home.chmod(0o711)  # a worker of another user finds its own folder in it, and sees no other
+
+    @property
+    def isolation(self) -> Isolation:
+        """What protects a call here."""
+        self._examine()
+        return self._isolation
 
     def start(self) -> None:
-        """Start the server process, unless it runs."""
+        """Start the server process, unless it runs; returns while it imports what it needs first."""
         if self._server is not None:
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._libraries = Libraries(other_user=os.geteuid() == 0 and "own user" not in self._without)
+        folders = [str(folder) for folder in self.folders]
         settings = {
             "drivers": str(self.drivers),
-            "folders": [str(folder) for folder in self.folders],
-            "path": library_path(),
+            "folders": folders,
+            "path": self._libraries.path,
+            "readable": [*self._libraries.readable, *folders],
+            "handles": self._libraries.handles,
+            "home": str(self._home),
+            "without": sorted(self._without),
         }
         server = str(Path(__file__).with_name("server.py"))
         with theirs, open(self._home / "server.log", "ab") as log:
             self._server = subprocess.Popen(
                 [sys.executable, "-s", "-B", server, str(theirs.fileno()), json.dumps(settings)],
-                pass_fds=[theirs.fileno()],
-                env=clean_environment(self._home),
+                pass_fds=[theirs.fileno(), *self._libraries.handles],
+                env=clean_environment(self._home, self._libraries.home),
                 cwd=self._home,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -81,15 +113,40 @@ class ForkedSandbox(SandboxCalls):
             )
         self._control = ours
         self._warm = False
+        self._examined = False
+        self._tell({"op": "confine"})
 
     def warm_up(self, wait: bool = True) -> None:
         """Let the server import torch and the drivers; with `wait=False` return at once, while it does so."""
-        self.start()
+        self._examine()
         if self._warm is False:
             self._tell({"op": "warm"})
             self._warm = None
         if wait:
             self._await_warm()
+
+    def _examine(self) -> None:
+        """Find out, once for each server, what its layers are and what a worker can do in spite of them."""
+        self.start()
+        if self._examined:
+            return
+        self._examined = True
+        told = self._hear(START_SECONDS)
+        request = {"do": "probe", "judge": os.getpid(), "secrets": self.secrets, "outside": places()}
+        reply = self._run(request, PROBE_SECONDS)
+        if reply.status != "ok":
+            raise SandboxFault(f"the sandbox cannot be tried out: {reply.status} {reply.details} {reply.output[-2000:]}")
+        if (why := reply.facts["libraries"]) is not None and "own user" in told["layers"]:
+            # Python or torch lies where only its owner can read it, deeper than the folders above it tell.
+            self._without.add("own user")
+            self._why["own user"] = f"another user cannot use this Python: {why}"
+            self.restart()
+            self._examine()
+            return
+        found = Isolation.of(told["layers"], told["missing"] | self._why, reply.facts["open"])
+        if self._isolation is not None and found != self._isolation:
+            raise SandboxFault(f"the isolation has changed during the run: {found} instead of {self._isolation}")
+        self._isolation = found
 
     def _ask(self, request: dict[str, Any], seconds: float) -> Reply:
         for _ in range(2):
@@ -110,11 +167,13 @@ class ForkedSandbox(SandboxCalls):
         except subprocess.TimeoutExpired:
             self._server.kill()
             self._server.wait()
+        self._libraries.close()
         self._server = self._control = None
 
     def _run(self, request: dict[str, Any], seconds: float) -> Reply:
         from grader.sandbox import wire
 
+        self._examine()
         frame = wire.encode(request | {"seconds": float(seconds)})
         scratch = Path(tempfile.mkdtemp(dir=self._home))
         ours, theirs = socket.socketpair()
@@ -129,14 +188,15 @@ class ForkedSandbox(SandboxCalls):
             try:
                 with theirs:
                     self._tell(order, theirs.fileno(), printed.fileno())
-                    pid = self._hear(END_SECONDS)["pid"]
-                exchange = _Exchange(ours, frame, seconds)
+                    self._hear(END_SECONDS)
+                exchange = _Exchange(ours, frame, seconds, scratch)
                 exchange.run()
-                self._tell({"op": "end", "pid": pid})
+                self._tell({"op": "end"})
                 status = self._hear(END_SECONDS)["status"]
                 return exchange.reply(status, shortened(printed))
             finally:
-                shutil.rmtree(scratch, ignore_errors=True)
+                with contextlib.suppress(OSError):
+                    remove(scratch)
 
     def _await_warm(self) -> None:
         if self._warm is None:
@@ -170,14 +230,16 @@ class ForkedSandbox(SandboxCalls):
 
 
 class _Exchange:
-    """One request and one reply over the wire, until one deadline."""
+    """One request and one reply over the wire, until one deadline; meanwhile the working folder must not fill up."""
 
-    def __init__(self, connection: socket.socket, frame: bytes, seconds: float) -> None:
+    def __init__(self, connection: socket.socket, frame: bytes, seconds: float, scratch: Path) -> None:
         self.connection = connection
+        self.scratch = scratch
+        self.confined = False  # the worker has said so; before that, nothing of a student's runs in it
         self.outgoing = memoryview(frame)
         self.incoming = bytearray()
         self.expected: int | None = None  # bytes of the whole reply, once its header is here
-        self.ended = ""  # "replied", "closed" or "timeout"
+        self.ended = ""  # "replied", "closed", "timeout" or "disk"
         self.fault = ""
         self.began = time.monotonic()
         self.deadline = self.began + seconds
@@ -193,11 +255,14 @@ class _Exchange:
                 if remaining <= 0:
                     self.ended = "timeout"
                     break
-                for _, events in selector.select(remaining):
+                ready = selector.select(min(remaining, LOOK_SECONDS))
+                for _, events in ready:
                     if events & selectors.EVENT_READ:
                         self._read()
                     elif self._written():
                         selector.modify(self.connection, selectors.EVENT_READ)
+                if not ready and too_full(self.scratch, MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES):
+                    self.ended = "disk"
         self.seconds = time.monotonic() - self.began
 
     def _written(self) -> bool:
@@ -209,12 +274,17 @@ class _Exchange:
         from grader.sandbox import wire
 
         try:
+            if not self.confined:
+                self.confined = self.connection.recv(1) == READY
+                self.ended = "" if self.confined else "closed"
+                return
             # Never more than what the header announced.
             part = self.connection.recv((self.expected or wire.HEADER.size) - len(self.incoming))
         except BlockingIOError:
             return
         except ConnectionError:
-            part = b""
+            self.ended = "closed"
+            return
         self.incoming += part
         if not part:
             self.ended = "closed"
@@ -232,12 +302,14 @@ class _Exchange:
         """Return the Reply, now that every process of the call is dead with wait status `status`."""
         from grader.sandbox import wire
 
+        if not self.confined and self.ended == "closed":
+            raise SandboxFault(f"a worker could not be confined: {output.strip()[-2000:]}")
         with contextlib.suppress(OSError):
             if self.ended == "replied" and self.connection.recv(1):
                 self.fault = "it sent more than one answer"
         common = {"output": output, "seconds": self.seconds}
-        if self.ended == "timeout":
-            return Reply("timeout", **common)
+        if self.ended in ("timeout", "disk"):
+            return Reply(self.ended, **common)
         if self.fault:
             return Reply("protocol", details={"message": self.fault}, **common)
         if self.ended == "closed":

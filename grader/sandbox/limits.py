@@ -1,44 +1,50 @@
-"""Limits that a worker puts on itself before it touches student code (Linux). Confinement has its place here too."""
+"""Limits that a worker puts on itself before it touches student code (Linux)."""
 
 from __future__ import annotations
 
-import ctypes
-import resource
-import signal
+import os
+from pathlib import Path
 
-PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
-PR_SET_CHILD_SUBREAPER = 36
-PR_SET_NO_NEW_PRIVS = 38
-
-MAX_FILE_BYTES = 64 << 20
-MAX_OPEN_FILES = 256
-
-LAYERS = ("separate process", "no_new_privs", "rlimits", "process-tree kill")
-"""What protects a call at this level, as the report lists it."""
+MAX_FILE_BYTES = 32 << 20
+MAX_OPEN_FILES = 128
+MAX_SCRATCH_BYTES = 256 << 20  # of all files in the working folder of a call
+MAX_SCRATCH_FILES = 4_000
+MAX_THREADS = 64  # of a worker that has a user id to itself
+MAX_MORE_THREADS = 512  # of one that shares the judge's, beyond what that user ran when the server began
 
 
-def _prctl(option: int, value: int) -> None:
-    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), f"prctl({option}, {value})")
+def limit(memory_mb: int, cpu_seconds: int, threads: int) -> None:
+    """Limit this process for good: memory beyond what it has now, CPU time, threads, files; and leave no core dump.
 
+    threads: of all processes of its user together, because that is how the kernel counts; root is exempt.
+    """
+    import resource  # not on Windows, where the numbers above are read all the same
 
-def adopt_orphans() -> None:
-    """Make this process the parent of every orphan below it, so that none can slip away by forking twice."""
-    _prctl(PR_SET_CHILD_SUBREAPER, 1)
-
-
-def confine(memory_mb: int, cpu_seconds: int) -> None:
-    """Limit this process for good: memory beyond what it has now, CPU time, files, no core dump, no new privileges."""
-    _prctl(PR_SET_NO_NEW_PRIVS, 1)
-    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     with open("/proc/self/statm") as statm:
         mapped = int(statm.read().split()[0]) * resource.getpagesize()
     # At the soft limit the kernel sends SIGXCPU, which tells the judge why; at the hard one SIGKILL.
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
-    for name, limit in (
+    for name, most in (
         (resource.RLIMIT_AS, mapped + (memory_mb << 20)),
         (resource.RLIMIT_FSIZE, MAX_FILE_BYTES),
         (resource.RLIMIT_NOFILE, MAX_OPEN_FILES),
+        (resource.RLIMIT_NPROC, threads),
+        (resource.RLIMIT_MEMLOCK, 0),
+        (resource.RLIMIT_MSGQUEUE, 0),
         (resource.RLIMIT_CORE, 0),
     ):
-        resource.setrlimit(name, (limit, limit))
+        hard = resource.getrlimit(name)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(name, (most, most))
+
+
+def threads_of(user: int) -> int:
+    """Return how many threads this user runs."""
+    count = 0
+    for entry in os.scandir("/proc"):
+        try:
+            if entry.name.isdigit() and entry.stat().st_uid == user:
+                count += len(os.listdir(Path(entry.path, "task")))
+        except OSError:
+            continue  # it has ended
+    return count

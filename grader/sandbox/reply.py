@@ -6,13 +6,16 @@ is at fault.
 
 from __future__ import annotations
 
+import contextlib
 import os
-import shutil
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from grader.sandbox.scratch import remove
 
 MAX_OUTPUT = 16 << 10  # bytes kept of what a call prints, from its beginning and again from its end
 START_SECONDS = 120.0
@@ -28,12 +31,43 @@ class ServerGone(SandboxFault):
     """The server vanished or fell silent: by itself, or brought down by the student's code."""
 
 
+LEVELS = ("basic", "process", "full")
+"""What a run may be protected by, the weakest first; `Isolation` says which."""
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """What protects a call.
+
+    level: "full": every call has a user to itself, and nothing that was tried succeeded · "process": processes of their own,
+    with all layers that the system offers · "basic": one process, reused. layers: what is used. missing: what is not, and why.
+    open: what a worker could do, of all that was tried.
+    """
+
+    level: str
+    layers: tuple[str, ...]
+    missing: dict[str, str] = field(default_factory=dict)
+    open: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, layers: Sequence[str], missing: dict[str, str], succeeded: Sequence[str]) -> Isolation:
+        """Return the isolation of a fork server that has these layers, and whose worker succeeded at these attempts."""
+        full = {"own user", "seccomp"} <= set(layers) and not succeeded
+        return cls("full" if full else "process", tuple(layers), missing, tuple(succeeded))
+
+    def lacks(self) -> str:
+        """Return in one line what is missing, and what follows from it."""
+        missing = "; ".join(f"no {layer} ({why})" for layer, why in self.missing.items())
+        could = f"; a submission could {', '.join(self.open)}" if self.open else ""
+        return f"{missing or 'no layer is missing'}{could}"
+
+
 @dataclass(frozen=True)
 class Reply:
     """What came of one call.
 
     status: "ok" · "raised" "syntax" "import" "missing" "refused" "memory": the worker's own account, in `details` · "timeout"
-        "crashed" "protocol": what the judge saw.
+        "disk" "crashed" "protocol": what the judge saw.
     facts: what the driver returned, when "ok". output: what was printed, shortened. seconds: wall-clock time.
     """
 
@@ -78,7 +112,8 @@ class SandboxCalls:
     def close(self) -> None:
         """Stop the process behind it and remove every scratch folder."""
         self._stop()
-        shutil.rmtree(self._home, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            remove(self._home)
 
     def __enter__(self) -> SandboxCalls:
         return self
@@ -124,28 +159,27 @@ def shortened(printed: BinaryIO) -> str:
     return head.decode("utf-8", "replace") + left_out + printed.read(MAX_OUTPUT).decode("utf-8", "replace")
 
 
-def library_path() -> list[str]:
-    """Return where libraries are searched: this process's path without the kit's own folders."""
-    root = Path(__file__).resolve().parents[2]
-    return [entry for entry in sys.path if entry and Path(entry).resolve() not in (root, Path.cwd())]
-
-
-def clean_environment(home: Path) -> dict[str, str]:
+def clean_environment(home: Path, python_home: str | None = None) -> dict[str, str]:
     """Return the whole environment of the server: nothing inherited, one thread, fixed hashes."""
+    moved = {"PYTHONHOME": python_home} if python_home else {}
     # Without these Windows starts no process and finds no temporary folder.
     needed = ("SYSTEMROOT", "WINDIR", "TEMP", "TMP", "PATHEXT") if sys.platform == "win32" else ()
-    return {name: os.environ[name] for name in needed if name in os.environ} | {
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "HOME": str(home),
-        "TMPDIR": str(home),
-        "LANG": "C.UTF-8",
-        "LC_ALL": "C.UTF-8",
-        "LOGNAME": "student",
-        "PYTHONHASHSEED": "0",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-        "MPLBACKEND": "Agg",
-        "SDL_VIDEODRIVER": "dummy",
-    }
+    return (
+        {name: os.environ[name] for name in needed if name in os.environ}
+        | moved
+        | {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(home),
+            "TMPDIR": str(home),
+            "LANG": "C.UTF-8",
+            "LC_ALL": "C.UTF-8",
+            "LOGNAME": "student",
+            "PYTHONHASHSEED": "0",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            "MKL_NUM_THREADS": "1",
+            "MPLBACKEND": "Agg",
+            "SDL_VIDEODRIVER": "dummy",
+        }
+    )

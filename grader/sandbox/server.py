@@ -2,9 +2,10 @@
 
 Run as a script by `forked.py`, with a clean environment: `python server.py CONTROL_FD SETTINGS_JSON`. The control socket
 carries one JSON message a packet:
+    {"op": "confine"} -> {"layers": [...], "missing": {layer: why}}; once, and first
     {"op": "fork", "scratch": ..., "memory_mb": ..., "cpu_seconds": ...} with two descriptors, the wire and the output
-        file -> {"pid": ...}
-    {"op": "end", "pid": ...} -> {"status": the worker's wait status}; afterwards no process of that call is left
+        file -> {"pid": ...}; the worker writes one byte on the wire when it is confined, before it reads the request
+    {"op": "end"} -> {"status": the worker's wait status}; afterwards no process of that call is left
     {"op": "warm"} imports what calls need; answered by {"warm": true} or {"error": ...}
 """
 
@@ -18,11 +19,13 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import time
 import traceback
 from pathlib import Path
 
 ROOT = str(Path(__file__).resolve().parents[2])
+READY = b"R"
 
 
 def main() -> None:
@@ -31,90 +34,148 @@ def main() -> None:
     settings = json.loads(sys.argv[2])
     # The libraries are those of the judge, wherever it found them; the kit's own folder is searched only for the grader.
     sys.path[:] = [ROOT, *settings["path"]]
-    from grader.sandbox import limits, worker
+    from grader.sandbox import confinement, wire, worker
 
     sys.path[:] = [*settings["folders"], *settings["path"]]
-    limits.adopt_orphans()
+    server = Server(control, settings, confinement.Confinement(settings), wire, worker)
     try:
-        serve(control, settings, limits, worker)
+        server.serve()
     finally:
-        sweep()
+        server.sweep()
 
 
-def serve(control: socket.socket, settings: dict, limits, worker) -> None:
-    while True:
-        message, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 2)
-        if not message:
-            return
-        request = json.loads(message)
-        if request["op"] == "warm":
-            reply = warm(settings["drivers"], worker)
-        elif request["op"] == "fork":
-            gc.freeze()  # keeps the collector from touching, hence copying, the server's pages in every worker
+class Server:
+    """One control socket, and at most one worker at a time. Its modules are passed in, for want of the kit on sys.path."""
+
+    def __init__(self, control: socket.socket, settings: dict, confinement, wire, worker) -> None:
+        self.control = control
+        self.settings = settings
+        self.confinement = confinement
+        self.wire = wire
+        self.worker = worker
+        self.descriptors: list[int] = []  # that came with the request
+        self.pid = 0
+        self.scratch = ""
+        self.user: int | None = None
+
+    def serve(self) -> None:
+        """Carry out what the judge asks for, until it closes the socket."""
+        while True:
+            message, self.descriptors, _, _ = socket.recv_fds(self.control, 1 << 16, 2)
+            if not message:
+                return
+            request = json.loads(message)
             try:
-                pid = os.fork()
-                reply = {"pid": pid}
+                reply = getattr(self, request.pop("op"))(**request)
             except OSError as error:
-                pid, reply = None, {"error": f"cannot start a process: {error}"}
+                reply = {"error": str(error)}
+            for descriptor in self.descriptors:
+                os.close(descriptor)
+            self.control.send(json.dumps(reply).encode())
+
+    def confine(self) -> dict:
+        return {"layers": self.confinement.layers, "missing": self.confinement.missing}
+
+    def fork(self, scratch: str, memory_mb: int, cpu_seconds: int) -> dict:
+        gc.freeze()  # keeps the collector from touching, hence copying, the server's pages in every worker
+        self.scratch, self.user = scratch, self.confinement.prepare(scratch)
+        try:
+            self.pid = os.fork()
+        except OSError as error:
+            self.confinement.clear(self.scratch, self.user)
+            return {"error": f"cannot start a process: {error}"}
+        if self.pid == 0:
+            self.control.close()
+            self.run_worker(*self.descriptors, memory_mb, cpu_seconds)
+        return {"pid": self.pid}
+
+    def run_worker(self, wire_fd: int, output_fd: int, memory_mb: int, cpu_seconds: int) -> None:
+        """Become a worker: own session, output into the file, confined; then one request, one reply. Never returns."""
+        try:
+            os.setsid()
+            null = os.open(os.devnull, os.O_RDONLY)
+            os.dup2(null, 0)
+            os.dup2(output_fd, 1)
+            os.dup2(output_fd, 2)
+            os.dup2(wire_fd, 3)
+            os.chdir(self.scratch)
+            os.environ.update(HOME=self.scratch, TMPDIR=self.scratch)
+            tempfile.tempdir = None  # found out anew: a library may have asked in the server
+            sys.stdout = sys.__stdout__ = self.worker.printing_to(1)
+            sys.stderr = sys.__stderr__ = self.worker.printing_to(2)
+            self.confinement.apply(self.scratch, self.user, memory_mb, cpu_seconds)
+            close_others(self.settings["handles"])
+            connection = socket.socket(fileno=3)
+            connection.sendall(READY)
+            text, blob = self.wire.lengths(read(connection, self.wire.HEADER.size))
+            request = self.wire.decode(read(connection, text), read(connection, blob))
+            self.worker.answer(request, connection.sendall)
+            with contextlib.suppress(BaseException):
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()  # shown to nobody but an instructor: it is printed where the student's output goes
+        finally:
+            os._exit(1)
+
+    def end(self) -> dict:
+        """Kill the worker and every process below it, remove what it left, and return its wait status."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        _, status = os.waitpid(self.pid, 0)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self.sweep()
+        self.confinement.clear(self.scratch, self.user)
+        self.pid = 0
+        return {"status": status}
+
+    def warm(self) -> dict:
+        """Import torch and the drivers, and do once what every worker does, so that none pays for a first time."""
+        gc.disable()
+        try:
+            torch = importlib.import_module("torch")
+            torch.set_num_threads(1)
+            self.worker.load("drivers", Path(self.settings["drivers"]))
+            self.worker.seed_everything()
+            loss = torch.nn.functional.log_softmax(torch.nn.Linear(2, 2)(torch.ones(3, 2)), dim=-1).sum()
+            loss.backward()
+            frame = self.wire.encode({"loss": loss.detach()})
+            text, _ = self.wire.lengths(frame[: self.wire.HEADER.size])
+            body = frame[self.wire.HEADER.size :]
+            self.wire.decode(body[:text], body[text:], torch.from_numpy)
+            return {"warm": True}
+        except Exception as error:
+            return {"error": f"{type(error).__name__}: {error}"}
+        finally:
+            gc.enable()
+
+    def sweep(self) -> None:
+        """Kill and reap until no child is left; orphans become children, because this process adopts them."""
+        helped = False
+        while True:
+            try:
+                pid, _ = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
             if pid == 0:
-                control.close()
-                run_worker(request, *descriptors, limits, worker)
-        else:
-            reply = {"status": end(request["pid"])}
-        for descriptor in descriptors:
-            os.close(descriptor)
-        control.send(json.dumps(reply).encode())
+                for child in children():
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        os.kill(child, signal.SIGKILL)
+                if not helped:
+                    self.confinement.kill(self.user)
+                    helped = True
+                time.sleep(0.001)
 
 
-def warm(drivers: str, worker) -> dict:
-    """Import torch and the drivers, and do once what every worker does, so that none pays for a first time."""
-    gc.disable()
-    try:
-        wire = importlib.import_module("grader.sandbox.wire")
-        torch = importlib.import_module("torch")
-        torch.set_num_threads(1)
-        worker.load("drivers", Path(drivers))
-        worker.seed_everything()
-        loss = torch.nn.functional.log_softmax(torch.nn.Linear(2, 2)(torch.ones(3, 2)), dim=-1).sum()
-        loss.backward()
-        frame = wire.encode({"loss": loss.detach()})
-        text, _ = wire.lengths(frame[: wire.HEADER.size])
-        wire.decode(frame[wire.HEADER.size :][:text], frame[wire.HEADER.size + text :], torch.from_numpy)
-        return {"warm": True}
-    except Exception as error:
-        return {"error": f"{type(error).__name__}: {error}"}
-    finally:
-        gc.enable()
-
-
-def run_worker(request: dict, wire_fd: int, output_fd: int, limits, worker) -> None:
-    """Become a worker: own session, limits, output into the file, one request, one reply. Never returns."""
-    try:
-        os.setsid()
-        null = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(null, 0)
-        os.dup2(output_fd, 1)
-        os.dup2(output_fd, 2)
-        os.dup2(wire_fd, 3)
-        os.closerange(4, 256)
-        os.chdir(request["scratch"])
-        os.environ.update(HOME=request["scratch"], TMPDIR=request["scratch"])
-        sys.stdout = sys.__stdout__ = worker.printing_to(1)
-        sys.stderr = sys.__stderr__ = worker.printing_to(2)
-        limits.confine(request["memory_mb"], request["cpu_seconds"])
-        # Imported before student code could put something else in its place; only a worker forked early pays for it.
-        wire = importlib.import_module("grader.sandbox.wire")
-        connection = socket.socket(fileno=3)
-        text, blob = wire.lengths(read(connection, wire.HEADER.size))
-        worker.answer(wire.decode(read(connection, text), read(connection, blob)), connection.sendall)
-        with contextlib.suppress(BaseException):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(0)
-    except BaseException:
-        traceback.print_exc()  # shown to nobody but an instructor: it is printed where the student's output goes
-    finally:
-        os._exit(1)
+def close_others(kept: list[int]) -> None:
+    """Close every descriptor from 4 on but these: nothing of the server's is a worker's to use."""
+    first = 4
+    for descriptor in sorted(kept):
+        os.closerange(first, descriptor)
+        first = descriptor + 1
+    os.closerange(first, 1 << 20)
 
 
 def read(connection: socket.socket, size: int) -> bytes:
@@ -125,31 +186,6 @@ def read(connection: socket.socket, size: int) -> bytes:
             raise EOFError
         data += part
     return bytes(data)
-
-
-def end(pid: int) -> int:
-    """Kill the worker and every process below it, and return the worker's wait status."""
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-    _, status = os.waitpid(pid, 0)
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
-    sweep()
-    return status
-
-
-def sweep() -> None:
-    """Kill and reap until no child is left; orphans become children, because this process adopts them."""
-    while True:
-        try:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if pid == 0:
-            for child in children():
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(child, signal.SIGKILL)
-            time.sleep(0.001)
 
 
 def children() -> list[int]:

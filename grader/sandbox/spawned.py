@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,28 +17,29 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from grader.sandbox.interpreter import library_path
 from grader.sandbox.reply import (
     START_SECONDS,
+    Isolation,
     Reply,
     SandboxCalls,
     SandboxFault,
     clean_environment,
     crash,
-    library_path,
     reply_from,
     shortened,
 )
+from grader.sandbox.scratch import remove
 
-LEVEL = "basic"
-LAYERS = ("separate process",)
+ISOLATION = Isolation("basic", ("separate process", "clean environment"), {"fork": "one process is reused from call to call"})
 
 
 class SpawnedSandbox(SandboxCalls):
     """The same calls as `ForkedSandbox`, in one process that lives as long as nothing goes wrong."""
 
-    level, layers = LEVEL, LAYERS
+    isolation = ISOLATION
 
-    def __init__(self, drivers: Path, folders: Sequence[Path], memory_mb: int = 1024) -> None:
+    def __init__(self, drivers: Path, folders: Sequence[Path], memory_mb: int = 1024, _secrets: Sequence[Path] = ()) -> None:
         self.drivers = drivers
         self.folders = folders
         self.memory_mb = memory_mb  # cannot be enforced here; kept for the message of a failed allocation
@@ -114,7 +114,8 @@ class SpawnedSandbox(SandboxCalls):
             common["output"] = shortened(file)
         with contextlib.suppress(OSError):
             printed.unlink()
-        shutil.rmtree(scratch, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            remove(scratch)
         if late:
             reply = Reply("timeout", **common)
         elif not frames:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import errno
 import hashlib
 import importlib.util
 import io
@@ -22,12 +23,23 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
+from grader.sandbox import probes
+
 MAX_MESSAGE = 4_000
 MAX_FRAMES = 8
+LIMITS = {
+    errno.EPERM: "forbidden",
+    errno.EACCES: "forbidden",
+    errno.EROFS: "forbidden",
+    errno.ENOSPC: "disk",
+    errno.EFBIG: "file size",
+    errno.EMFILE: "open files",
+    errno.EAGAIN: "threads",
+}
 
 
 def answer(request: dict[str, Any], send: Callable[[bytes], None]) -> None:
-    """Answer `request`: `inspect` (fingerprints of functions), `load` or `call` (a driver's facts), with one frame.
+    """Answer `request`: `probe`, `inspect` (fingerprints of functions), `load` or `call` (a driver's facts), with one frame.
 
     Shortly before the limit, a call that is still running says where it is, which only the process itself can know. It may
     be deaf to the alarm; the judge does not rely on it.
@@ -56,7 +68,7 @@ def _answer(request: dict[str, Any]) -> bytes:
     # Where one process answers several requests, the answer carries the number of its request.
     number = {"number": request["number"]} if "number" in request else {}
     try:
-        reply = inspect(Path(request["path"])) if request["do"] == "inspect" else call(request)
+        reply = ACTIONS[request["do"]](request)
     except BaseException as error:  # a student's SystemExit and KeyboardInterrupt are answers like any other
         reply = failure("raised", error, request)
     try:
@@ -68,13 +80,18 @@ def _answer(request: dict[str, Any]) -> bytes:
     return wire.encode({"status": "refused", "message": message} | number)
 
 
-def inspect(path: Path) -> dict[str, Any]:
+def inspect(request: dict[str, Any]) -> dict[str, Any]:
     """Return `{"status": "ok", "fingerprints": {function: hash}}`, or the syntax error, without running anything."""
     try:
-        source = path.read_bytes()
+        source = Path(request["path"]).read_bytes()
         return {"status": "ok", "fingerprints": fingerprints(source)}
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return failure("syntax", error, {"submission": str(path)})
+        return failure("syntax", error, {"submission": request["path"]})
+
+
+def probe(request: dict[str, Any]) -> dict[str, Any]:
+    """Return what this worker can do that it must not; see probes.py."""
+    return {"status": "ok", "facts": probes.run(request["judge"], request["secrets"], request["outside"])}
 
 
 def fingerprints(source: bytes | str) -> dict[str, str]:
@@ -155,7 +172,21 @@ def failure(status: str, error: BaseException, request: dict[str, Any]) -> dict[
         reply["frames"] = [{"line": line, "function": "", "text": str(error.text or "").strip()[:200]}]
         return reply
     reply["frames"] = student_frames(traceback.walk_tb(error.__traceback__), request)[-MAX_FRAMES:]
+    if (limit := limit_of(error)) is not None:
+        reply["limit"] = limit
     return reply
+
+
+def limit_of(error: BaseException | None, depth: int = 5) -> str | None:
+    """Return which limit of the sandbox an exception, or one that led to it, looks like."""
+    if error is None or depth == 0:
+        return None
+    number = error.errno if isinstance(error, OSError) else None
+    if number in LIMITS:
+        return LIMITS[number]
+    if isinstance(error, RuntimeError) and "can't start new thread" in text_of(error):
+        return "threads"
+    return limit_of(error.__cause__ or error.__context__, depth - 1)
 
 
 def student_frames(walk: Iterable[tuple[FrameType, int]], request: dict[str, Any]) -> list[dict[str, Any]]:
@@ -182,3 +213,6 @@ def text_of(error: BaseException) -> str:
         return str(error)[:MAX_MESSAGE]
     except BaseException:
         return "(its message cannot be shown)"
+
+
+ACTIONS = {"probe": probe, "inspect": inspect, "load": call, "call": call}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from grader.assignment import Home
 from grader.judge.run import grade
 from grader.report.model import Report
 from grader.sandbox.forked import ForkedSandbox
+from grader.sandbox.interpreter import workplace
 
 ROOT = Path(__file__).resolve().parents[2]
 collect_ignore = ["toy"]  # an assignment of its own, with checks that need a judge
@@ -54,10 +56,13 @@ def graded(home: Home) -> Callable[..., Report]:
 
 
 @pytest.fixture(scope="session")
-def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedSandbox]:
-    """A warm sandbox with drivers made for these tests (drivers_for_tests.py)."""
-    folder = tmp_path_factory.mktemp("drivers")
-    drivers = shutil.copy(Path(__file__).with_name("drivers_for_tests.py"), folder / "drivers.py")
-    with ForkedSandbox(Path(drivers), [ROOT], memory_mb=512) as box:
-        box.warm_up()
-        yield box
+def sandbox() -> Iterator[ForkedSandbox]:
+    """A warm sandbox with drivers made for these tests (drivers_for_tests.py); its first folder is for submissions."""
+    with tempfile.TemporaryDirectory(dir=workplace()) as temporary:
+        folder = Path(temporary)
+        folder.chmod(0o711)
+        (folder / "student").mkdir()
+        drivers = shutil.copy(Path(__file__).with_name("drivers_for_tests.py"), folder / "drivers.py")
+        with ForkedSandbox(Path(drivers), [folder / "student"], memory_mb=512) as box:
+            box.warm_up()
+            yield box

@@ -221,8 +221,10 @@ def test_grader_error_is_retried_then_told(home: Home, monkeypatch: pytest.Monke
     assert not report.final
 
 
-def test_killed_server_is_replaced(home: Home, replaced, graded) -> None:
-    """A submission that kills the server fails its own checks, and the report is final."""
+def test_killed_server_is_replaced(home: Home, replaced, graded, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing else prevents it, a submission that kills the server fails its own checks, and the report is final."""
+    monkeypatch.setenv("GRADER_WITHOUT", "own user,seccomp,landlock")
+    monkeypatch.setenv("GRADER_LEVEL", "process")
     body = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nimport time\ntime.sleep(1)"
     report = graded(replaced(get_returns=body), QUESTION, "get_value_net_loss")
     by_question = {question.id: question.outcome for question in report.questions}

@@ -1,0 +1,170 @@
+"""What keeps a worker from everything that is not its own (Linux): found out once by the server, applied by each worker.
+
+Every layer is used where the system has it, and named to the judge; of one that is missing the judge is told why. What a worker
+can then still do is not concluded from that list but tried out: see probes.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import importlib
+import os
+import resource
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from grader.sandbox import kernel, limits
+from grader.sandbox.interpreter import needed, reachable
+from grader.sandbox.kernel import READ, USE, Access
+
+# Users of containers, of systemd's and of podman's own making lie below (systemd.io/UIDS-GIDS); nobody's files are here.
+USERS = range(0x70000000, 0x7FFE0000)
+USERS_OF_SMALL_SYSTEMS = range(20_000, 60_000)  # where only the first 65,536 exist, in a container without root
+LAYERS = ("own user", "seccomp", "landlock", "network namespace", "mount namespace")
+"""The layers that a system may lack, by the names that GRADER_WITHOUT takes."""
+
+# Beside the interpreter and its libraries: what a library may read when it is used for the first time.
+SYSTEM = (
+    *("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share", "/usr/local/share"),
+    *("/etc/ld.so.cache", "/etc/localtime", "/etc/timezone", "/etc/fonts", "/etc/mime.types", "/etc/passwd", "/etc/group"),
+    *("/etc/nsswitch.conf", "/etc/ssl/openssl.cnf", "/etc/os-release"),
+    *("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/version", "/sys/devices/system", "/sys/fs/cgroup"),
+    *("/dev/zero", "/dev/urandom", "/dev/random"),
+)
+
+
+class Confinement:
+    """What this system allows, for the workers of one server.
+
+    settings: of the server. layers: what is used. missing: what is not, and why.
+    """
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.layers = ["separate process", "clean environment", "limits", "no new privileges", "not dumpable", "kill of all"]
+        self.missing: dict[str, str] = {}
+        self._server = os.getpid()
+        self._home: str = settings["home"]
+        self._without = set(settings["without"])
+        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)  # no orphan slips away by forking twice
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+        self._users: Iterator[int] = iter(())
+        self._own_user = self._try("own user", self._choose_users)
+        self._filter = self._try("seccomp", lambda: importlib.import_module("grader.sandbox.syscall_filter"))
+        own = kernel.Namespace.NETWORK | kernel.Namespace.IPC | kernel.Namespace.UTS
+        self._try("network namespace", lambda: kernel.unshare(own) or True)
+        self._mounts = self._try("mount namespace", self._private_mounts)
+        self._landlock = self._try("landlock", kernel.landlock_version)
+        self._readable = [(opened, READ) for path in (*settings["readable"], *SYSTEM) if (opened := _opened(path)) is not None]
+        if (null := _opened(os.devnull)) is not None:
+            self._readable.append((null, READ | Access.WRITE_FILE))
+        self._threads = limits.MAX_THREADS
+        if not self._own_user:
+            self._threads = limits.threads_of(os.getuid()) + limits.MAX_MORE_THREADS
+
+    def _try(self, layer: str, what: Any) -> Any:
+        """Return what a layer needs, or None where the system does not allow it."""
+        try:
+            if layer in self._without:
+                raise OSError("left out on request (GRADER_WITHOUT)")
+            found = what()
+        except (OSError, ImportError, RuntimeError, AttributeError) as error:
+            self.missing[layer] = str(error)
+            return None
+        self.layers.append(f"{layer} {found}" if type(found) is int else layer)
+        return found
+
+    def _choose_users(self) -> bool:
+        if os.geteuid() != 0:
+            raise OSError("needs root")
+        for path, bits in ((self._home, 0o001), *((path, needed(path)) for path in sys.path)):
+            if os.path.exists(path) and not reachable(path, bits):
+                raise OSError(f"another user cannot read {path}")
+        known = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
+        size = max(int(first) + int(count) for first, _, count in known)
+        choice = USERS if size > USERS.stop else USERS_OF_SMALL_SYSTEMS
+        start = int.from_bytes(os.urandom(8), "little")
+        self._users = (choice[(start + index) % len(choice)] for index in range(1 << 62))
+        return True
+
+    def _private_mounts(self) -> bool:
+        """Make everything but the scratch folders read-only for this process and its workers."""
+        kernel.unshare(kernel.Namespace.MOUNT)
+        kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
+        kernel.set_read_only("/", True, recursive=True)
+        kernel.mount(self._home, self._home, flags=kernel.MS_BIND)
+        kernel.set_read_only(self._home, False)
+        return True
+
+    def prepare(self, scratch: str) -> int | None:
+        """Make the folder ready for the next worker, and return its user; None for the server's own."""
+        user = next(self._users) if self._own_user else None
+        if self._mounts:
+            # A file system in memory, of bounded size, which vanishes whole, whatever was put into it.
+            size = f"size={limits.MAX_SCRATCH_BYTES},nr_inodes={limits.MAX_SCRATCH_FILES}"
+            owner = f",uid={user},gid={user}" if user else ""
+            flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
+            kernel.mount("scratch", scratch, "tmpfs", flags, f"mode=0700,{size}{owner}")
+        elif user:
+            os.chown(scratch, user, user)
+        return user
+
+    def clear(self, scratch: str, user: int | None) -> None:
+        """Remove what the worker of this folder and user, of which no process is left, may have left behind."""
+        if self._mounts:
+            kernel.unmount(scratch)
+        if user and not self._landlock:
+            from grader.sandbox.scratch import remove
+
+            for folder in ("/tmp", "/var/tmp", "/dev/shm"):
+                with contextlib.suppress(OSError):
+                    for entry in os.scandir(folder):
+                        if entry.stat(follow_symlinks=False).st_uid == user:
+                            remove(entry.path)
+
+    def apply(self, scratch: str, user: int | None, memory_mb: int, cpu_seconds: int) -> None:
+        """Confine this process, a worker, for good. Raises OSError when a layer fails that worked before."""
+        limits.limit(memory_mb, cpu_seconds, self._threads)
+        if user:
+            os.setgroups([])
+            os.setresgid(user, user, user)
+            os.setresuid(user, user, user)
+        elif os.geteuid() == 0:
+            kernel.drop_capabilities()
+        kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+        # A change of user takes this back, so it comes after it; a server that is gone by now will not be noticed otherwise.
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != self._server:
+            os._exit(1)
+        if self._landlock:
+            own = [(_opened(scratch), USE), (_opened("/proc/self"), READ)]
+            kernel.landlock(self._landlock, [*self._readable, *own])
+        if self._filter:
+            self._filter.load(own_user=bool(user))
+
+    def kill(self, user: int | None) -> None:
+        """Kill every process of the worker's user at once, which no amount of forking evades."""
+        if user and (helper := os.fork()) == 0:
+            with contextlib.suppress(BaseException):
+                resource.setrlimit(resource.RLIMIT_NPROC, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+                os.setresuid(user, user, user)
+                os.kill(-1, signal.SIGKILL)  # of this user only, and not this process
+            os._exit(0)
+        elif user:
+            os.waitpid(helper, 0)
+
+
+def _opened(path: str) -> int | None:
+    """Return a descriptor that only names a file or folder, out of the way of a worker's own; None if it is not there."""
+    try:
+        low = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, 64)
+    finally:
+        os.close(low)

@@ -1,0 +1,76 @@
+"""What a worker can do that it must not: tried out by a worker of each new server, in place of student code.
+
+Whether a layer holds is not concluded from the version of a kernel. Every probe is harmless where it succeeds.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import socket
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+# Nothing imports these before they are needed; the last is compiled. So is torch's own way of importing much of itself.
+LAZY = ("encodings.koi8_r", "colorsys", "_zoneinfo")
+
+
+def run(judge: int, secrets: list[str], outside: list[str]) -> dict[str, Any]:
+    """Return `{"open": [what succeeded], "libraries": why they cannot be read, or None}`.
+
+    judge: its process id. secrets: files that no worker may read. outside: folders that no worker may write to.
+    """
+    server = os.getppid()
+    attempts: dict[str, Callable[[], object]] = {
+        "read hidden files": lambda: _any(secrets, lambda path: open(path, "rb").close()),
+        "list the folders of hidden files": lambda: _any(secrets, lambda path: os.listdir(os.path.dirname(path))),
+        "write outside of its folder": lambda: _any(outside, lambda folder: tempfile.TemporaryFile(dir=folder).close()),
+        "see how the grader was started": lambda: open(f"/proc/{judge}/cmdline").close(),
+        "read the grader's environment": lambda: open(f"/proc/{judge}/environ").close(),
+        "read the grader's memory": lambda: open(f"/proc/{judge}/mem", "rb").close(),
+        "read the server's memory": lambda: open(f"/proc/{server}/mem", "rb").close(),
+        "send the grader a signal": lambda: os.kill(judge, 0),
+        "send the server a signal": lambda: os.kill(server, 0),
+        "start a process": _fork,
+        "open a network socket": lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close(),
+        "open a local socket": lambda: socket.socket(socket.AF_UNIX).close(),
+        "hold memory beyond its limit": lambda: os.close(os.memfd_create("probe")),
+        "become root": lambda: os.setuid(0) if os.getuid() else os.chroot("/"),
+    }
+    return {"open": [name for name, attempt in attempts.items() if _succeeds(attempt)], "libraries": _unreadable()}
+
+
+def _succeeds(attempt: Callable[[], object]) -> bool:
+    try:
+        attempt()
+    except (OSError, AttributeError):
+        return False
+    return True
+
+
+def _any(places: list[str], attempt: Callable[[str], object]) -> None:
+    """Raise OSError if the attempt succeeds at none of the places."""
+    if not any(_succeeds(lambda place=place: attempt(place)) for place in places):
+        raise OSError("nowhere")
+
+
+def _fork() -> None:
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+def _unreadable() -> str | None:
+    try:
+        for name in LAZY:
+            importlib.import_module(name)
+        with open(importlib.util.find_spec("torch").origin, "rb") as file:
+            file.read(1)
+        os.listdir(Path(importlib.util.find_spec("torch").origin).parent / "optim")
+    except (OSError, ImportError) as error:
+        return f"{type(error).__name__}: {error}"
+    return None

@@ -1,0 +1,82 @@
+"""Which system calls a worker is refused, by seccomp. The library is libseccomp, through pyseccomp.
+
+A list of what is refused, not of what is allowed: torch and NumPy use many calls, other ones with each version, and this is
+the second line behind user id and Landlock. A call that is refused fails with EPERM, which Python raises as PermissionError.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import pyseccomp
+
+CLONE_THREAD = 0x00010000  # <linux/sched.h>
+AF_UNIX = 1
+UNKNOWN = -1  # <seccomp.h>, __NR_SCMP_ERROR: this libseccomp is older than the call
+PR_SET_PDEATHSIG = 1
+
+REFUSED = (
+    # other programs and processes
+    *("fork", "vfork", "execve", "execveat", "unshare", "setns"),
+    # other processes' memory, descriptors and lives
+    *("ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease", "kcmp"),
+    *("pidfd_open", "pidfd_getfd", "pidfd_send_signal", "kill", "tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"),
+    *("migrate_pages", "move_pages", "setpriority", "ioprio_set"),
+    # the network; the one socket of the worker is open already
+    *("socket", "bind", "connect", "listen", "accept", "accept4"),
+    # memory that outlives the process, or that RLIMIT_AS does not count
+    *("memfd_create", "memfd_secret", "shmget", "shmat", "shmctl", "semget", "semctl", "semop", "semtimedop"),
+    *("msgget", "msgctl", "msgsnd", "msgrcv", "mq_open", "mq_unlink", "add_key", "request_key", "keyctl"),
+    # ways round this list, and much used for attacks on the kernel
+    *("io_uring_setup", "io_uring_enter", "io_uring_register", "bpf", "perf_event_open", "userfaultfd", "seccomp"),
+    *("mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "mount_setattr"),
+    *("fsopen", "fsconfig", "fsmount", "fspick", "name_to_handle_at", "open_by_handle_at", "quotactl", "quotactl_fd"),
+    *("fanotify_init", "fanotify_mark", "inotify_init", "inotify_init1", "lookup_dcookie", "modify_ldt", "personality"),
+    *("init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff"),
+    *("acct", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname", "syslog"),
+    *("iopl", "ioperm", "vhangup"),
+)
+OF_OTHERS = ("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
+# A worker of the judge's own user could use these on any file of that user; Landlock does not know them.
+OWNERSHIP = (
+    *("chmod", "fchmod", "fchmodat", "chown", "lchown", "fchown", "fchownat", "utime", "utimes", "utimensat", "futimesat"),
+    *("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr"),
+)
+# Younger than the libseccomp of many systems; these numbers are the same on every architecture (<asm-generic/unistd.h>).
+YOUNG = {
+    "process_madvise": 440,
+    "mount_setattr": 442,
+    "quotactl_fd": 443,
+    "memfd_secret": 447,
+    "process_mrelease": 448,
+    "fchmodat2": 452,
+    "setxattrat": 463,
+    "removexattrat": 466,
+    "open_tree_attr": 467,
+    "file_setattr": 469,
+}
+
+
+def load(own_user: bool) -> None:
+    """Refuse this process, for good, the calls above. own_user: it has a user id that owns nothing else."""
+    rules = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
+    refuse = pyseccomp.ERRNO(errno.EPERM)
+    young = [name for name in YOUNG if not own_user or name not in ("fchmodat2", "setxattrat", "removexattrat", "file_setattr")]
+    for name in (*REFUSED, *(() if own_user else OWNERSHIP)):
+        number = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name)
+        if name not in YOUNG and number != UNKNOWN:
+            rules.add_rule(refuse, number)
+    for name in young:
+        rules.add_rule(refuse, YOUNG[name])
+    # A thread may be started, a process may not. clone3 hides its flags behind a pointer; told that there is no such call, the
+    # C library uses clone.
+    rules.add_rule(refuse, "clone", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, CLONE_THREAD, 0))
+    rules.add_rule(pyseccomp.ERRNO(errno.ENOSYS), "clone3")
+    rules.add_rule(refuse, "socketpair", pyseccomp.Arg(0, pyseccomp.NE, AF_UNIX))
+    rules.add_rule(refuse, "prctl", pyseccomp.Arg(0, pyseccomp.EQ, PR_SET_PDEATHSIG))
+    # abort() and the like signal the own process; no other.
+    rules.add_rule(refuse, "tgkill", pyseccomp.Arg(0, pyseccomp.NE, os.getpid()))
+    for name in OF_OTHERS:
+        rules.add_rule(refuse, name, pyseccomp.Arg(0, pyseccomp.NE, 0))
+    rules.load()
