@@ -8,7 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.command import GRADED, GRADER_ERROR, ROOT, USAGE, Progress, guarded, keeping, require_file
+from grader.command import GRADED, GRADER_ERROR, ROOT, USAGE, Keeping, Progress, guarded, require_file
+
+LEVELS = ("basic", "process", "full")
 
 if TYPE_CHECKING:
     from grader.assignment import Assignment
@@ -42,6 +44,7 @@ def main() -> int:
     grade.add_argument("--suite", default="visible,hidden", help="visible, hidden or both (default: visible,hidden)")
     grade.add_argument("--format", default="text", choices=sorted(ENDINGS), help="of what is printed or written")
     grade.add_argument("-o", dest="output", type=Path, metavar="FILE", help="write here; for several paths, a folder")
+    _add_level(grade)
     grade.set_defaults(run=_grade)
 
     release = commands.add_parser("release", help="make the zip that students get")
@@ -53,10 +56,20 @@ def main() -> int:
     zipped.add_argument("name", metavar="NAME", help="the assignment")
     zipped.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="write NAME-gradescope.zip here")
     zipped.add_argument("--wheels", type=Path, metavar="DIR", help="put these wheels into it, to be built without a network")
+    _add_level(zipped)
     zipped.set_defaults(run=_gradescope)
+
+    doctor = commands.add_parser("doctor", help="attack the sandbox of this machine, and tell what held")
+    _add_level(doctor)
+    doctor.set_defaults(run=_doctor)
 
     options = parser.parse_args()
     return guarded(lambda: options.run(options))
+
+
+def _add_level(parser: argparse.ArgumentParser) -> None:
+    about = "grade nothing where a submission is isolated less than this (default: basic)"
+    parser.add_argument("--require-level", default="basic", choices=LEVELS, help=about)
 
 
 def _build(options: argparse.Namespace) -> int:
@@ -125,7 +138,9 @@ def _grade(options: argparse.Namespace) -> int:
             continue
         rendered = _renderer(options.format, home.assignment)
         with Progress() as progress:
-            report = grade(home, path, suites, changed=keeping(output, rendered, progress.show))
+            kept = Keeping(output, rendered, progress.show)
+            report = grade(home, path, suites, changed=kept, require=options.require_level)
+        kept.check()
         if output is not None:
             print(f"wrote {output}: {report.points:g}/{report.max_points:g} points")
         elif options.format == "text":
@@ -160,9 +175,19 @@ def _release(options: argparse.Namespace) -> int:
 def _gradescope(options: argparse.Namespace) -> int:
     from grader.publish.gradescope import gradescope
 
-    for line in gradescope(ROOT, options.name, options.output, options.wheels):
+    for line in gradescope(ROOT, options.name, options.output, options.wheels, options.require_level):
         print(line, flush=True)
     return GRADED
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from grader.doctor import examine
+
+    held = True
+    for line, fine in examine(options.require_level):
+        held = held and fine is not False
+        print(line if fine is None else f"{'ok   ' if fine else 'FAULT'} {line}", flush=True)
+    return GRADED if held else 1
 
 
 if __name__ == "__main__":

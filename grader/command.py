@@ -52,6 +52,9 @@ def guarded(action: Callable[[], int]) -> int:
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         return USAGE
+    except NotWritten as error:
+        print(f"error: {error}", file=sys.stderr)
+        return GRADER_ERROR
     except KeyboardInterrupt:
         print("stopped: nothing of this run counts", file=sys.stderr)
         return STOPPED
@@ -90,14 +93,11 @@ def _grade_student(options: argparse.Namespace) -> int:
         name = questions.pop(0)
     home = Home(ROOT, name)
     with Progress() as progress:
-        report = grade(
-            home,
-            options.submission or home.stub,
-            select=questions,
-            keyword=options.keyword,
-            changed=keeping(options.json, _for_student, progress.show),
-        )
+        kept = Keeping(options.json, _for_student, progress.show)
+        submission = options.submission or home.stub
+        report = grade(home, submission, select=questions, keyword=options.keyword, changed=kept)
     terminal.render(report.for_student())
+    kept.check()
     if options.json:
         print(f"wrote {options.json}")
     return GRADED if report.final else GRADER_ERROR
@@ -107,24 +107,28 @@ def _for_student(report: Report) -> str:
     return report.for_student().model_dump_json(indent=1) + "\n"
 
 
-def gradescope() -> int:
-    """Grade what lies in Gradescope's folders; results.json exists and is valid from the first moment on."""
+def gradescope(require: str = "basic") -> int:
+    """Grade what lies in Gradescope's folders; results.json exists and is valid from the first moment on.
+
+    require: the isolation below which nothing is graded.
+    """
     from grader.assignment import SUITES, Home, UsageError
     from grader.judge.run import grade
     from grader.report import gradescope as rendering
-    from grader.report.model import write
 
     root = Path(os.environ.get("AUTOGRADER_ROOT", "/autograder"))
     output = root / "results" / "results.json"
-    write(output, rendering.without_tests("The grader was stopped before it could begin: please submit again."))
+    replace(output, rendering.without_tests("The grader was stopped before it could begin: please submit again."))
     try:
         home = Home(ROOT)
         home.assignment = home.assignment.within(memory_limit_mb())
         metadata = rendering.read_metadata(root / "submission_metadata.json")
         rendered = partial(rendering.render, assignment=home.assignment, metadata=metadata)
-        grade(home, root / "submission", SUITES, changed=keeping(output, rendered, lambda _: None))
+        kept = Keeping(output, rendered, lambda _: None)
+        grade(home, root / "submission", SUITES, changed=kept, require=require)
+        kept.check()
     except UsageError as error:
-        write(output, rendering.without_tests(f"Nothing was graded: {error}"))
+        replace(output, rendering.without_tests(f"Nothing was graded: {error}"))
     return GRADED
 
 
@@ -137,16 +141,45 @@ def memory_limit_mb() -> int | None:
     return None
 
 
-def keeping(path: Path | None, rendered: Callable[[Report], str], show: Callable[[Report], None]) -> Callable[[Report], None]:
-    """Return what to do whenever the report changes: replace the file, if there is one, and show how far it is."""
+class NotWritten(Exception):
+    """A report could not be written; what the file held before is still there."""
+
+
+def replace(path: Path, text: str) -> None:
+    """Replace the file by `text` in one step; raises NotWritten when it cannot be."""
     from grader.report.model import write
 
-    def changed(report: Report) -> None:
-        if path is not None:
-            write(path, rendered(report))
-        show(report)
+    try:
+        write(path, text)
+    except OSError as error:
+        raise NotWritten(f"{path} cannot be written ({error.strerror}); it does not hold the last report") from error
 
-    return changed
+
+class Keeping:
+    """What to do whenever the report changes: replace the file, if there is one, and show how far it is.
+
+    A disk that is full at one moment must not end the grading: the next change is written again, and `check` tells in the end.
+    """
+
+    def __init__(self, path: Path | None, rendered: Callable[[Report], str], show: Callable[[Report], None]) -> None:
+        self.path = path
+        self.rendered = rendered
+        self.show = show
+        self.error: NotWritten | None = None
+
+    def __call__(self, report: Report) -> None:
+        self.show(report)
+        if self.path is not None:
+            try:
+                replace(self.path, self.rendered(report))
+                self.error = None
+            except NotWritten as error:
+                self.error = error
+
+    def check(self) -> None:
+        """Raise NotWritten if the last report is not in the file."""
+        if self.error is not None:
+            raise self.error
 
 
 class Progress:

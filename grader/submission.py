@@ -46,9 +46,10 @@ def read_regular(path: Path) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
         raise UsageError(f"{path} cannot be read as an ordinary file: {error.strerror}") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise UsageError(f"{path} is not an ordinary file")
     with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise UsageError(f"{path} is not an ordinary file")
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise UsageError(f"{path} is larger than {MAX_BYTES >> 20} MB; hand in source code only")

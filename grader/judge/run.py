@@ -6,7 +6,6 @@ import contextlib
 import os
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from grader.answers import Case, Mistake
 from grader.assignment import Home, UsageError
 from grader.report.model import Outcome, Report
 from grader.sandbox import open_sandbox
-from grader.sandbox.interpreter import workplace
+from grader.sandbox.interpreter import temporary_folder
 from grader.sandbox.reply import LEVELS, Reply, SandboxFault
 from grader.submission import stage
 
@@ -85,8 +84,7 @@ class Grader:
         self.require = require
         self.seen: dict[str, CheckFailed | None] = {}
         self._material: Material | None = None
-        self._folder = Path(tempfile.mkdtemp(prefix="grader-", dir=workplace()))
-        self._folder.chmod(0o711)  # a worker of another user must find the files that are copied here
+        self._folder = temporary_folder()
         try:
             support = self._folder / "support"
             support.mkdir()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-import tempfile
 from pathlib import Path
 from types import ModuleType
 
@@ -17,6 +16,7 @@ from grader.publish.stub import make_stub
 from grader.publish.trials import recorded
 from grader.report.model import write
 from grader.sandbox import open_sandbox
+from grader.sandbox.interpreter import temporary_folder
 from grader.sandbox.worker import fingerprints
 
 DEFAULT_SEED = 1
@@ -88,18 +88,20 @@ def load_recipes(home: Home) -> list[Recipe]:
 
 def solve(home: Home, cases: dict[str, Case]) -> dict[str, Case]:
     """Return the cases with the answers that the solution's drivers give, computed in the sandbox."""
-    submission = home.solution / home.assignment.submission
     solved = {}
-    with tempfile.TemporaryDirectory(prefix="grader-") as temporary:
-        support = Path(temporary)
-        for path in home.support():
+    support = temporary_folder()
+    try:
+        for path in (*home.support(), home.solution / home.assignment.submission):
             shutil.copyfile(path, support / path.name)
+        submission = support / home.assignment.submission
         with open_sandbox(home.drivers, [support], home.assignment.limits.memory_mb) as sandbox:
             for key, case in cases.items():
                 reply = sandbox.call(case.driver, case.inputs, submission, seconds=60)
                 if reply.status != "ok":
                     raise UsageError(f"case {key} fails on the solution: {reply.status} {reply.details}\n{reply.output}")
                 solved[key] = Case(key, case.driver, case.question, case.inputs, reply.facts)
+    finally:
+        shutil.rmtree(support, ignore_errors=True)
     return solved
 
 

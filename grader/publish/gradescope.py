@@ -74,25 +74,25 @@ AUTOGRADE = '''\
 
 import sys
 
-from grader.command import gradescope
+from grader.command import gradescope, guarded
 
 if __name__ == "__main__":
-    sys.exit(gradescope())
+    sys.exit(guarded(lambda: gradescope("{level}")))
 '''
 
 
-def gradescope(root: Path, name: str, folder: Path, wheels: Path | None = None) -> Iterator[str]:
+def gradescope(root: Path, name: str, folder: Path, wheels: Path | None = None, level: str = "basic") -> Iterator[str]:
     """Write `folder/NAME-gradescope.zip`; yield what was checked and written, line by line.
 
     wheels: a folder of wheels for the platform's Python to put into the zip, so that the image is built without a network;
-    then the try-out has none either, where it may cut it off.
+    then the try-out has none either, where it may cut it off. level: the isolation below which it grades nothing.
 
     Before it is written, the zip is unpacked and its own setup.sh and run_autograder grade five submissions: at the platform's
     real paths in a private mount namespace where that is allowed, otherwise in a prefix. Raises UsageError, and writes nothing,
     when one of them is not graded as it must be.
     """
     home = Home(root, name)
-    content = files(home)
+    content = files(home, level)
     if wheels is not None:
         found = sorted(wheels.glob("*.whl"))
         if not found:
@@ -103,14 +103,14 @@ def gradescope(root: Path, name: str, folder: Path, wheels: Path | None = None) 
     yield written(folder / f"{name}-gradescope.zip", data, len(content))
 
 
-def files(home: Home) -> dict[str, bytes]:
+def files(home: Home, level: str = "basic") -> dict[str, bytes]:
     """Return the content of the zip by name: the student's folder and the hidden checks; no solution."""
     name = home.assignment.name
     content = {key: value for key, value in student_files(home).items() if key not in STUDENTS_ONLY}
     content |= {
         "setup.sh": SETUP.encode(),
         "run_autograder": RUN.encode(),
-        "autograde.py": AUTOGRADE.encode(),
+        "autograde.py": AUTOGRADE.format(level=level).encode(),
         "constraints.txt": (home.root / "constraints.txt").read_bytes(),
         f"tests/hidden/test_{name}.py": home.checks["hidden"].read_bytes(),
         "tests/hidden/solution.json": answers.only(home.answers["hidden"], name).encode(),

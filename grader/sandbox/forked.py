@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from grader.sandbox.interpreter import Libraries, places, workplace
+from grader.sandbox.interpreter import Libraries, places, temporary_folder
 from grader.sandbox.limits import MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES
 from grader.sandbox.reply import (
     NOT_AN_ANSWER,
@@ -74,8 +74,7 @@ class ForkedSandbox(SandboxCalls):
         self._control: socket.socket | None = None
         self._warm: bool | None = False  # None: asked for, not yet answered
         not_dumpable()
-        self._home = Path(tempfile.mkdtemp(prefix="grader-sandbox-", dir=workplace()))
-        self._home.chmod(0o711)  # a worker of another user finds its own folder in it, and sees no other
+        self._home = temporary_folder()
 
     @property
     def isolation(self) -> Isolation:

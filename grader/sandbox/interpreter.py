@@ -82,6 +82,13 @@ def places() -> list[str]:
     ]
 
 
+def temporary_folder() -> Path:
+    """Return a new folder in which a worker of another user finds what it is told the name of, and can list nothing."""
+    folder = Path(tempfile.mkdtemp(prefix="grader-", dir=workplace()))
+    folder.chmod(0o711)
+    return folder
+
+
 def workplace() -> str:
     """Return where temporary folders are made: of root's, such that workers of other users can pass through."""
     usual = tempfile.gettempdir()

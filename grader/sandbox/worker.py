@@ -182,6 +182,8 @@ def limit_of(error: BaseException | None, depth: int = 5) -> str | None:
     if error is None or depth == 0:
         return None
     number = error.errno if isinstance(error, OSError) else None
+    if type(error).__name__ == "gaierror":  # of a name that cannot be looked up
+        return "forbidden"
     if number in LIMITS:
         return LIMITS[number]
     if isinstance(error, RuntimeError) and "can't start new thread" in text_of(error):

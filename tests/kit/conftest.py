@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from grader.assignment import Home
 from grader.judge.run import grade
 from grader.report.model import Report
 from grader.sandbox.forked import ForkedSandbox
-from grader.sandbox.interpreter import workplace
+from grader.sandbox.interpreter import temporary_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 collect_ignore = ["toy"]  # an assignment of its own, with checks that need a judge
@@ -58,11 +57,10 @@ def graded(home: Home) -> Callable[..., Report]:
 @pytest.fixture(scope="session")
 def sandbox() -> Iterator[ForkedSandbox]:
     """A warm sandbox with drivers made for these tests (drivers_for_tests.py); its first folder is for submissions."""
-    with tempfile.TemporaryDirectory(dir=workplace()) as temporary:
-        folder = Path(temporary)
-        folder.chmod(0o711)
-        (folder / "student").mkdir()
-        drivers = shutil.copy(Path(__file__).with_name("drivers_for_tests.py"), folder / "drivers.py")
-        with ForkedSandbox(Path(drivers), [folder / "student"], memory_mb=512) as box:
-            box.warm_up()
-            yield box
+    folder = temporary_folder()
+    (folder / "student").mkdir()
+    drivers = shutil.copy(Path(__file__).with_name("drivers_for_tests.py"), folder / "drivers.py")
+    with ForkedSandbox(Path(drivers), [folder / "student"], memory_mb=512) as box:
+        box.warm_up()
+        yield box
+    shutil.rmtree(folder)

@@ -1,0 +1,117 @@
+"""Attacks the sandbox of this machine on the spot, and tells which isolation a submission really meets here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.sandbox import open_sandbox
+from grader.sandbox.interpreter import temporary_folder
+from grader.sandbox.reply import LEVELS, Isolation, Reply, SandboxFault
+
+DRIVERS = "def run(submitted):\n    return submitted.function()\n"
+SECRET = "what only the grader may read"
+SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attack. body: of the student's function. held: whether the reply is what a grader must get."""
+
+    tries: str
+    body: str
+    held: Callable[[Reply], bool]
+
+
+def ended(*statuses: str) -> Callable[[Reply], bool]:
+    """Return whether a reply has one of these."""
+    return lambda reply: reply.status in statuses
+
+
+ATTEMPTS = (
+    Attempt("loop for ever", "while True: pass", ended("timeout")),
+    Attempt("use all memory", "return bytearray(10**12)", ended("memory")),
+    Attempt(
+        "use all memory bit by bit", "x = []\nwhile True: x.append(bytearray(10**6))", ended("memory", "timeout", "crashed")
+    ),
+    Attempt("print without end", "while True: print('x' * 10**4)", ended("raised", "timeout")),
+    Attempt(
+        "fill the disk", "for n in range(10**6): open(str(n), 'wb').write(bytes(10**7))", ended("raised", "timeout", "disk")
+    ),
+    Attempt("start processes without end", "import os\nwhile True: os.fork()", ended("raised", "timeout")),
+    Attempt("end the process as if it had passed", "import os\nos._exit(0)", ended("crashed")),
+    Attempt("forge an answer", "import os\nos.write(3, b'RLG1' * 100)\nreturn 1", ended("protocol", "raised")),
+    Attempt("read a secret file", "return open({secret!r}).read()", lambda reply: reply.facts != SECRET),
+    Attempt("write into the grader's folder", "open({folder!r} + '/note', 'w')\nreturn 1", ended("raised")),
+    Attempt("end the server", "import os\nos.kill(os.getppid(), 9)\nimport time; time.sleep(9)", ended("raised")),
+)
+ONLY_FORKED = (
+    "use all memory bit by bit",
+    "start processes without end",
+    "end the server",
+    "fill the disk",
+    "print without end",
+)
+
+
+def examine(require: str = "basic") -> Iterator[tuple[str, bool | None]]:
+    """Yield what was found, line by line, and whether it is as it must be; None for a remark.
+
+    require: the level that must be reached. Attacks that only a level above the one reached can hold off are remarks.
+    """
+    folder = temporary_folder()
+    try:
+        student = folder / "student"
+        student.mkdir()
+        secret = folder / "hidden" / "secret.txt"
+        secret.parent.mkdir()
+        secret.write_text(SECRET, encoding="utf-8")
+        drivers = folder / "drivers.py"
+        drivers.write_text(DRIVERS, encoding="utf-8")
+        with open_sandbox(drivers, [student], 300, [secret]) as sandbox:
+            isolation = sandbox.isolation
+            yield from _layers(isolation)
+            sandbox.warm_up()
+            for attempt in ATTEMPTS:
+                if isolation.level == "basic" and attempt.tries in ONLY_FORKED:
+                    continue
+                body = (
+                    attempt.body.format(secret=str(secret), folder=str(secret.parent)) if "{" in attempt.body else attempt.body
+                )
+                yield _tried(sandbox, student / "submitted.py", attempt, body, isolation)
+            left = _left(student.parent)
+            yield f"nothing is left behind{': ' + left if left else ''}", not left
+        enough = LEVELS.index(isolation.level) >= LEVELS.index(require)
+        yield f"isolation: {isolation.level}{'' if enough else f', {require} is required'}", enough
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _layers(isolation: Isolation) -> Iterator[tuple[str, bool | None]]:
+    yield f"layers: {', '.join(isolation.layers)}", None
+    for layer, why in isolation.missing.items():
+        yield f"not used: {layer} ({why})", None
+    for what in isolation.open:
+        yield f"a submission could {what}", None
+
+
+def _tried(sandbox, path: Path, attempt: Attempt, body: str, isolation: Isolation) -> tuple[str, bool | None]:
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    path.write_text(f"def function():\n{lines}", encoding="utf-8")
+    began = time.monotonic()
+    try:
+        reply = sandbox.call("run", {}, path, SECONDS)
+    except SandboxFault as error:
+        return f"{attempt.tries}: the grader itself failed: {error}", False
+    held = attempt.held(reply) and time.monotonic() - began < 3 * SECONDS
+    line = f"{attempt.tries}: {'contained' if held else 'not contained'} ({reply.status}, {reply.seconds:.2f} s)"
+    return line, True if held else False if isolation.level == "full" else None
+
+
+def _left(folder: Path) -> str:
+    """Return what should not be in the folder."""
+    return ", ".join(sorted(set(os.listdir(folder)) - {"student", "hidden", "drivers.py"}))

