@@ -112,6 +112,7 @@ def _grade(options: argparse.Namespace) -> int:
     from grader.assignment import SUITES, Home, UsageError
     from grader.judge.run import grade
     from grader.report import terminal
+    from grader.report.text import clean
     from grader.submission import find
 
     suites = list(dict.fromkeys(options.suite.split(",")))
@@ -122,7 +123,7 @@ def _grade(options: argparse.Namespace) -> int:
     code, refused = GRADED, []
     for path in options.paths:
         if several:
-            print(f"== {path}")
+            print(f"== {clean(str(path))}")
         output = options.output
         if output is not None and several:
             output = output / f"{'_'.join(part for part in path.parts if part not in '/..')}.{ENDINGS[options.format]}"
@@ -133,7 +134,7 @@ def _grade(options: argparse.Namespace) -> int:
             # In a batch, one bad path must not cost the others their grade.
             if not several:
                 raise
-            print(f"error: {error}", file=sys.stderr)
+            print(f"error: {clean(str(error))}", file=sys.stderr)
             refused.append(str(path))
             continue
         rendered = _renderer(options.format, home.assignment)

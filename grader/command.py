@@ -50,10 +50,10 @@ def guarded(action: Callable[[], int]) -> int:
     except ModuleNotFoundError as error:
         return _lacks(error)
     except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
+        _tell(error)
         return USAGE
     except NotWritten as error:
-        print(f"error: {error}", file=sys.stderr)
+        _tell(error)
         return GRADER_ERROR
     except KeyboardInterrupt:
         print("stopped: nothing of this run counts", file=sys.stderr)
@@ -62,6 +62,15 @@ def guarded(action: Callable[[], int]) -> int:
         # Whoever read our output has seen enough; the interpreter must not try to flush the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return GRADED
+    except OSError as error:
+        _tell(f"the grader cannot work here: {error}")
+        return GRADER_ERROR
+
+
+def _tell(error: object) -> None:
+    from grader.report.text import clean
+
+    print(f"error: {clean(str(error))}", file=sys.stderr)  # names of files are their owner's to choose
 
 
 def _lacks(error: ModuleNotFoundError) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from grader.assignment import Assignment, Question
+from grader.judge.compare import show
 from grader.judge.diagnosis import fitting, hint_of
 from grader.judge.student import CheckFailed, Clock, OutOfBudget, Student
 from grader.report.model import CheckResult, Outcome, Report
@@ -206,10 +207,16 @@ class Judge:
             failure = CheckFailed(Outcome.FAILED, str(error), self._printed(item))
             self._failed(result, failure)
             self._saw(result, failure)
+        elif (facts := self._facts(item)) and not isinstance(error, SandboxFault):
+            # The check can read what right work returns, which its proof shows: so it is these facts that cannot be read.
+            failure = CheckFailed(Outcome.FAILED, f"the result cannot be read: {show(facts[-1]):.300}", self._printed(item))
+            self._failed(result, failure)
+            self._saw(result, failure)
+            result.detail = clean(f"{type(error).__name__}: {error}\n{call.excinfo.traceback[-1]}")
         else:
             result.outcome = Outcome.GRADER_ERROR
             result.message = "the grader failed here, not you: please run it again, and tell the course staff if it stays"
-            result.detail = f"{type(error).__name__}: {error}\n{call.excinfo.traceback[-1]}"
+            result.detail = clean(f"{type(error).__name__}: {error}\n{call.excinfo.traceback[-1]}")
 
     def _saw(self, result: CheckResult, failure: CheckFailed | None) -> None:
         self.seen.setdefault(result.question, {})[result.id] = failure
@@ -220,8 +227,13 @@ class Judge:
         return student.printed if isinstance(student, Student) else ""
 
     @staticmethod
+    def _facts(item: pytest.Item) -> list[Any]:
+        student = getattr(item, "funcargs", {}).get("student")
+        return student.facts if isinstance(student, Student) else []
+
+    @staticmethod
     def _failed(result: CheckResult, error: CheckFailed) -> None:
-        result.outcome, result.unwritten = error.outcome, error.unwritten
+        result.outcome, result.unwritten, result.detail = error.outcome, error.unwritten, ""
         result.message, result.printed = clean(error.message), clean(error.printed)
 
     def _publish(self) -> None:

@@ -16,6 +16,7 @@ from grader import answers
 from grader.answers import Case, Mistake
 from grader.assignment import Home, UsageError
 from grader.report.model import Outcome, Report
+from grader.report.text import clean
 from grader.sandbox import open_sandbox
 from grader.sandbox.interpreter import temporary_folder
 from grader.sandbox.reply import LEVELS, Reply, SandboxFault
@@ -143,7 +144,7 @@ class Grader:
             looked = self._sandbox.inspect(staged)
             judge = self._judge(report, staged, looked, select, changed, seed, thorough)
         except SandboxFault as error:
-            report.note = f"The grader failed, not the submission: {error}"
+            report.note = clean(f"The grader failed, not the submission: {error}")
         else:
             self._run_checks(judge, keyword)
             self.seen = {check: failure for seen in judge.seen.values() for check, failure in seen.items()}

@@ -87,6 +87,8 @@ class Student:
     """The submission, seen from a check.
 
     Every call runs in a process of its own and returns plain data; a call that does not end well fails the check.
+
+    facts: what calls of the submission have returned so far.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class Student:
         self._clock = clock
         self._seed = seed
         self._printed: list[str] = []
+        self.facts: list[Any] = []
 
     @property
     def printed(self) -> str:
@@ -118,6 +121,8 @@ class Student:
         if self._submission is not None:
             self._printed.append(reply.output)
         if reply.status == "ok":
+            if self._submission is not None:
+                self.facts.append(reply.facts)
             return reply.facts
         if reply.status == "timeout":
             self._clock.slow.add(self._question.id)
@@ -189,8 +194,8 @@ def failure(reply: Reply, question: Question, seconds: float, memory_mb: int, pr
     """Return the exception for a call that did not end well, in words that say what to do."""
     try:
         return _failure(reply, question, seconds, memory_mb, printed)
-    except (TypeError, AttributeError, KeyError):
-        # The worker's own account comes from a process that runs student code: it may have any form.
+    except Exception:
+        # The worker's own account comes from a process that runs student code: it may have any form, with any consequence.
         return CheckFailed(Outcome.CRASHED, "the process did not keep to the protocol", printed)
 
 

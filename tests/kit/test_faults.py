@@ -1,0 +1,186 @@
+"""Faults of the grader's own: the report stays valid, no point is invented or lost for good, and the exit code tells."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import grader.__main__ as main
+from grader.assignment import Home
+from grader.judge.run import Grader, grade
+from grader.report import model
+from grader.report.model import Outcome, Report
+from grader.sandbox.forked import ForkedSandbox
+from grader.sandbox.reply import SandboxFault
+from tests.kit.attacks.run import descendants
+from tests.kit.attacks.soak import soak
+
+QUESTIONS = ["get_returns", "get_value_net_loss"]
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["grader", *arguments])
+    return main.main()
+
+
+def disk_full(monkeypatch: pytest.MonkeyPatch, writes: range) -> None:
+    """Let these writes of a report fail, counted from 0."""
+    count = iter(range(1 << 30))
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        if next(count) in writes:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(descriptor)
+
+    monkeypatch.setattr(model.os, "fsync", fsync)
+
+
+def test_disk_full_from_some_moment_on(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    """The file keeps the last report that could be written, and the exit code says that it is not the last one."""
+    path = tmp_path / "report.json"
+    disk_full(monkeypatch, range(5, 10**6))
+    code = run(monkeypatch, "grade", "policy_gradient", str(home.solution), "--format", "json", "-o", str(path))
+    report = Report.model_validate_json(path.read_text())
+    assert code == 3
+    assert f"{path} cannot be written (No space left on device)" in capsys.readouterr().err
+    assert not report.final
+    assert report.points == sum(check.points for check in report.checks) < 100
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_disk_full_for_a_while(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that has room again at the end costs nothing."""
+    path = tmp_path / "report.json"
+    disk_full(monkeypatch, range(3, 20))
+    code = run(monkeypatch, "grade", "policy_gradient", str(home.solution), "--format", "json", "-o", str(path))
+    assert code == 0
+    assert json.loads(path.read_text())["points"] == 100
+
+
+def test_no_room_to_work_at_all(home: Home, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    """Where not even a temporary folder can be made, one line says so, and it is nobody's grade."""
+
+    def refuse(*arguments, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tempfile.mkdtemp", refuse)
+    assert run(monkeypatch, "grade", "policy_gradient", str(home.solution)) == 3
+    assert "the grader cannot work here: [Errno 28] No space left on device" in capsys.readouterr().err
+
+
+def test_server_killed_in_the_middle(home: Home) -> None:
+    """Whatever ends the server (an administrator, the kernel for want of memory) costs an honest submission nothing."""
+    killed = []
+
+    def changed(report: Report) -> None:
+        if sum(check.outcome is Outcome.PASSED for check in report.checks) == 5 and not killed:
+            for process in descendants():
+                if b"server.py" in Path(f"/proc/{process}/cmdline").read_bytes():
+                    killed.append(process)
+                    os.kill(process, signal.SIGKILL)
+
+    report = grade(home, home.solution, ("visible", "hidden"), QUESTIONS, changed=changed)
+    assert len(killed) == 1
+    assert {check.outcome for check in report.checks} == {Outcome.PASSED}
+    assert report.final
+
+
+@pytest.mark.parametrize("jump", [1e9, -1e9])
+def test_the_clock_jumps(home: Home, monkeypatch: pytest.MonkeyPatch, jump: float) -> None:
+    """A clock that is set during the run must not end it, nor let it go on for ever."""
+    shift = [0.0]
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + shift[0])
+
+    def changed(report: Report) -> None:
+        shift[0] += jump
+
+    report = grade(home, home.solution, ("visible",), QUESTIONS, changed=changed)
+    assert {check.outcome for check in report.checks} == {Outcome.PASSED}
+    assert 0 < report.seconds < 60
+
+
+def test_a_worker_that_cannot_be_confined_is_the_graders_fault(sandbox: ForkedSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Student code never runs in a worker that is not confined, and is not blamed for it."""
+    path = sandbox.folders[0] / "submitted.py"
+    path.write_text("def function():\n    return 1\n")
+    monkeypatch.setattr(sandbox, "memory_mb", "no number")
+    with pytest.raises(SandboxFault, match="could not be confined"):
+        sandbox.call("run", {}, path)
+    monkeypatch.undo()
+    assert sandbox.call("run", {}, path).facts == 1
+
+
+def test_a_layer_lost_during_the_run_is_noticed(sandbox: ForkedSandbox) -> None:
+    """A new server with fewer layers than the report names would protect less than it claims."""
+    with ForkedSandbox(sandbox.drivers, sandbox.folders) as fresh:
+        assert "seccomp" in fresh.isolation.layers
+        fresh._without.add("seccomp")
+        fresh.restart()
+        with pytest.raises(SandboxFault, match="isolation has changed"):
+            fresh.warm_up()
+
+
+def test_nothing_is_graded_below_the_level_required(home: Home, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    """A missing layer lowers the level, is named, and stops a run that asked for more."""
+    for layer in ("own user", "seccomp", "landlock"):
+        monkeypatch.setenv("GRADER_WITHOUT", layer)
+        code = run(monkeypatch, "grade", "policy_gradient", str(home.solution), "--require-level", "full")
+        told = capsys.readouterr()
+        assert (code, told.out) == (2, "")
+        assert "isolation is process, full is required" in told.err
+        assert f"no {layer} (left out on request" in told.err
+
+
+def test_without_a_layer_the_report_says_what_is_open(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a submission could do is tried out, and told to the instructor."""
+    monkeypatch.setenv("GRADER_WITHOUT", "own user,landlock")
+    report = grade(home, home.stub, ("visible", "hidden"))
+    assert report.isolation == "process"
+    assert "read hidden files" in report.isolation_open
+    assert "own user" not in report.isolation_layers
+
+
+def test_doctor_tells_the_level(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    """An instructor learns on the spot what holds on this machine; below what they require it is an error."""
+    assert run(monkeypatch, "doctor") == 0
+    told = capsys.readouterr().out
+    assert "FAULT" not in told
+    assert "ok    use all memory: contained" in told
+    monkeypatch.setenv("GRADER_LEVEL", "basic")
+    assert run(monkeypatch, "doctor", "--require-level", "process") == 1
+    assert "FAULT isolation: basic, process is required" in capsys.readouterr().out
+
+
+def test_hostile_calls_leave_nothing_behind(sandbox: ForkedSandbox) -> None:
+    """Fifty of the worst calls in a row (a thousand in benchmarks/): no process, file, mount or descriptor is left over."""
+    seen = soak(sandbox, sandbox.folders[0], 50)
+    assert seen["left behind"] == {}
+    assert not seen["server replaced"]
+    assert seen["growth of the judge, kB"] < 4096
+    assert max(seen["longest call, s"].values()) < 5
+
+
+def test_hostile_names_of_files_stay_text(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    """The name of a file in a submission reaches the terminal in an error message."""
+    (tmp_path / "\x1b[2Jsubmited.py").write_text("x = 1\n")
+    assert run(monkeypatch, "grade", "policy_gradient", str(tmp_path)) == 2
+    told = capsys.readouterr().err
+    assert "\x1b" not in told
+    assert "\\x1b[2Jsubmited.py" in told
+
+
+def test_one_grader_for_many_submissions(home: Home, replaced) -> None:
+    """After a hostile submission the next one, in the same grader, finds everything as it was."""
+    hostile = replaced(get_returns="import os\nwhile True: os.fork()")
+    with Grader(home) as grader:
+        points = [grader.grade(path, {"get_returns"}).points for path in (home.solution, hostile, home.solution)]
+    assert points[0] == points[2] > points[1] == 0
