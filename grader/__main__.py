@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.command import GRADED, GRADER_ERROR, ROOT, USAGE, Keeping, Progress, guarded, require_file
+from grader.command import GRADED, GRADER_ERROR, ROOT, USAGE, Keeping, NotWritten, Progress, guarded, require_file
 
 LEVELS = ("basic", "process", "full")
 
@@ -141,7 +141,14 @@ def _grade(options: argparse.Namespace) -> int:
         with Progress() as progress:
             kept = Keeping(output, rendered, progress.show)
             report = grade(home, path, suites, changed=kept, require=options.require_level)
-        kept.check()
+        try:
+            kept.check()
+        except NotWritten as error:
+            if not several:
+                raise
+            print(f"error: {clean(str(error))}", file=sys.stderr)
+            code = GRADER_ERROR
+            continue
         if output is not None:
             print(f"wrote {output}: {report.points:g}/{report.max_points:g} points")
         elif options.format == "text":

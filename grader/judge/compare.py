@@ -166,6 +166,8 @@ def number(value: Any) -> str:
 def show(value: Any, limit: int = SHOWN_NUMBERS) -> str:
     """Return a value in one line: arrays of at most `limit` numbers whole, larger ones by shape and first numbers."""
     if isinstance(value, np.ndarray):
+        if value.size == 0 and value.ndim > 1:
+            return f"{value.dtype}{list(value.shape)} []"  # its first axis may be as long as it likes
         if value.size > limit:
             first = ", ".join(number(item) for item in value.ravel()[:6])
             return f"{value.dtype}{list(value.shape)} [{first}, ...]"

@@ -89,9 +89,11 @@ class Judge:
             if self.select is None or result.question in self.select
         ]
         chosen.sort(key=lambda entry: entry[:2])
-        items[:] = [item for _, _, item, _ in chosen]
         self.results = {item.nodeid: result for _, _, item, result in chosen}
         self.report.checks = list(self.results.values())
+        # Visible checks are run first: a submission that has met the hidden ones could tell of them in a visible one's output.
+        chosen.sort(key=lambda entry: entry[3].suite != "visible")
+        items[:] = [item for _, _, item, _ in chosen]
         self._publish()
 
     def _declare(self, item: pytest.Item, order: dict[str, int]) -> CheckResult:
@@ -189,6 +191,8 @@ class Judge:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Iterator[None]:
+        if isinstance(student := getattr(item, "funcargs", {}).get("student"), Student):
+            student.patience.end()
         yield
         result = self.results[item.nodeid]
         error = call.excinfo.value if call.excinfo else None

@@ -143,8 +143,12 @@ class Grader:
             # The server reads the file before it imports torch: an untouched stub and a syntax error need no torch at all.
             looked = self._sandbox.inspect(staged)
             judge = self._judge(report, staged, looked, select, changed, seed, thorough)
+        except UsageError:
+            raise
         except SandboxFault as error:
             report.note = clean(f"The grader failed, not the submission: {error}")
+        except Exception as error:
+            report.note = clean(f"The grader failed, not the submission: {type(error).__name__}: {error}")
         else:
             self._run_checks(judge, keyword)
             self.seen = {check: failure for seen in judge.seen.values() for check, failure in seen.items()}

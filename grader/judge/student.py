@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -60,6 +62,36 @@ class CheckFailed(AssertionError):
         self.alike = alike or (lambda stored: stored == self.shown)
 
 
+class Unreadable(Exception):
+    """The judge has looked at what a call returned for too long."""
+
+
+class Patience:
+    """Bounds how long the judge looks at what a call returned, which may be made to be looked at for ever.
+
+    It needs a timer, which Windows has not, and the main thread.
+    """
+
+    def __init__(self, seconds: float = 10.0) -> None:
+        self.seconds = seconds
+        self.works = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+
+    def begin(self) -> None:
+        """Let Unreadable be raised, wherever the judge is, when the time is over."""
+        if self.works:
+            signal.signal(signal.SIGALRM, self._over)
+            signal.setitimer(signal.ITIMER_REAL, self.seconds)
+
+    def end(self) -> None:
+        """Let nothing be raised any more."""
+        if self.works:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    @staticmethod
+    def _over(*_: object) -> None:
+        raise Unreadable("it takes too long to read")
+
+
 class OutOfBudget(Exception):
     """No time is left for this check."""
 
@@ -88,7 +120,7 @@ class Student:
 
     Every call runs in a process of its own and returns plain data; a call that does not end well fails the check.
 
-    facts: what calls of the submission have returned so far.
+    facts: what calls of the submission have returned so far. patience: of the judge with them; whoever runs the check ends it.
     """
 
     def __init__(
@@ -108,6 +140,7 @@ class Student:
         self._seed = seed
         self._printed: list[str] = []
         self.facts: list[Any] = []
+        self.patience = Patience()
 
     @property
     def printed(self) -> str:
@@ -116,6 +149,7 @@ class Student:
 
     def call(self, driver: str, **inputs: Any) -> Any:
         """Return the facts that `driver(submitted, **inputs)` found; raises CheckFailed when the call does not end well."""
+        self.patience.end()
         seconds = self._clock.limit(self._question)
         reply = self._sandbox.call(driver, inputs, self._submission, seconds, self._seed)
         if self._submission is not None:
@@ -123,6 +157,7 @@ class Student:
         if reply.status == "ok":
             if self._submission is not None:
                 self.facts.append(reply.facts)
+                self.patience.begin()
             return reply.facts
         if reply.status == "timeout":
             self._clock.slow.add(self._question.id)
@@ -233,8 +268,8 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
             unwritten = _is_blank(details, question)
             text = error_line(details) + trace(details) + limit_told(details)
             if unwritten:
-                line = details["frames"][-1]["line"]
-                text = f"line {line} still raises the stub's NotImplementedError; delete it when your code is there"
+                where = f"line {details['frames'][-1]['line']}" if details.get("frames") else "your code"
+                text = f"{where} still raises the stub's NotImplementedError; delete it when your code is there"
                 text += f" ({details['message']})"
     shown = {"status": reply.status} | {key: str(details[key]) for key in ("type", "message", "name") if key in details}
     return CheckFailed(outcome, text, printed, unwritten, shown)

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader.assignment import UsageError
+from grader.sandbox.reply import LAYERS, LEVELS
+
 if TYPE_CHECKING:
     from grader.sandbox.forked import ForkedSandbox
     from grader.sandbox.spawned import SpawnedSandbox
@@ -27,7 +30,11 @@ def open_sandbox(drivers: Path, folders: Sequence[Path], memory_mb: int = 1024, 
     """
     if importlib.util.find_spec("torch") is None:
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
-    if sys.platform == "linux" and os.environ.get("GRADER_LEVEL") != "basic":
+    level, without = os.environ.get("GRADER_LEVEL") or "full", os.environ.get("GRADER_WITHOUT", "")
+    for name, value, known in (("GRADER_LEVEL", [level], LEVELS), ("GRADER_WITHOUT", without.split(","), LAYERS)):
+        if unknown := [word for word in value if word and word not in known]:
+            raise UsageError(f"{name} names {unknown[0]!r}; there are: {', '.join(known)}")
+    if sys.platform == "linux" and level != "basic":
         from grader.sandbox.forked import ForkedSandbox
 
         return ForkedSandbox(drivers, folders, memory_mb, secrets)

@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Iterable
 from enum import IntFlag
+from pathlib import Path
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -97,6 +98,12 @@ def _syscall(number: int, what: str, *arguments: object) -> int:
 def prctl(option: int, value: int) -> None:
     """Set an attribute of this process."""
     _checked(_libc.prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0)), "prctl")
+
+
+def capabilities() -> int:
+    """Return the powers of root's that this process has, a bit each."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("CapEff:")[2].split()[0], 16)
 
 
 def drop_capabilities() -> None:

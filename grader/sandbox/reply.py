@@ -33,6 +33,8 @@ class ServerGone(SandboxFault):
 
 LEVELS = ("basic", "process", "full")
 """What a run may be protected by, the weakest first; `Isolation` says which."""
+LAYERS = ("own user", "seccomp", "landlock", "network namespace", "mount namespace")
+"""What a system may lack, by the names that GRADER_WITHOUT takes."""
 
 
 @dataclass(frozen=True)

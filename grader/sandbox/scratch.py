@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def too_full(folder: Path, most_bytes: int, most_files: int) -> bool:
-    """Return whether the folder holds more than that, or hides what it holds. Looks at no more than `most_files` entries."""
+    """Return whether the folder holds more than that, or nests it too deeply. Looks at no more than `most_files` entries."""
     total = count = 0
     folders = [str(folder)]
     while folders:
@@ -23,10 +23,10 @@ def too_full(folder: Path, most_bytes: int, most_files: int) -> bool:
                         return True
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.path)
-        except (FileNotFoundError, NotADirectoryError):
-            continue  # it was removed meanwhile
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            continue  # removed meanwhile, or locked, against its owner as well
         except OSError:
-            return True  # a path too long to follow, or a folder locked against its owner
+            return True  # a path too long to follow
     return False
 
 

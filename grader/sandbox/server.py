@@ -91,6 +91,7 @@ class Server:
 
     def run_worker(self, wire_fd: int, output_fd: int, memory_mb: int, cpu_seconds: int) -> None:
         """Become a worker: own session, output into the file, confined; then one request, one reply. Never returns."""
+        confined = False
         try:
             os.setsid()
             null = os.open(os.devnull, os.O_RDONLY)
@@ -106,6 +107,7 @@ class Server:
             self.confinement.apply(self.scratch, self.user, memory_mb, cpu_seconds)
             close_others(self.settings["handles"])
             connection = socket.socket(fileno=3)
+            confined = True
             connection.sendall(READY)
             text, blob = self.wire.lengths(read(connection, self.wire.HEADER.size))
             request = self.wire.decode(read(connection, text), read(connection, blob))
@@ -115,7 +117,8 @@ class Server:
                 sys.stderr.flush()
             os._exit(0)
         except BaseException:
-            traceback.print_exc()  # shown to nobody but an instructor: it is printed where the student's output goes
+            if not confined:
+                traceback.print_exc()  # for the judge, which reads it where a student's output would be
         finally:
             os._exit(1)
 

@@ -198,7 +198,8 @@ class _Decoder:
             return NOT_FINITE[content]
         if tag == "$tuple":
             return tuple(self.node(list(content), depth + 1))
-        array = np.array(self.arrays[content])
+        # Taken out: a second reference to it would be a second copy, and twenty thousand of them more memory than there is.
+        array = np.array(self.arrays.pop(content))
         if array.dtype.name not in DTYPES:
             raise ProtocolError("dtype")
         if tag == "$tensor":

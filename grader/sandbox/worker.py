@@ -36,6 +36,13 @@ LIMITS = {
     errno.EMFILE: "open files",
     errno.EAGAIN: "threads",
 }
+TOLD = {  # of torch, which does not raise OSError
+    "can't start new thread": "threads",
+    "Read-only file system": "forbidden",
+    "Permission denied": "forbidden",
+    "Operation not permitted": "forbidden",
+    "No space left on device": "disk",
+}
 
 
 def answer(request: dict[str, Any], send: Callable[[bytes], None]) -> None:
@@ -70,7 +77,7 @@ def _answer(request: dict[str, Any]) -> bytes:
     try:
         reply = ACTIONS[request["do"]](request)
     except BaseException as error:  # a student's SystemExit and KeyboardInterrupt are answers like any other
-        reply = failure("raised", error, request)
+        reply = account("raised", error, request)
     try:
         return wire.encode(reply | number)
     except wire.Refused as error:
@@ -86,7 +93,7 @@ def inspect(request: dict[str, Any]) -> dict[str, Any]:
         source = Path(request["path"]).read_bytes()
         return {"status": "ok", "fingerprints": fingerprints(source)}
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return failure("syntax", error, {"submission": request["path"]})
+        return account("syntax", error, {"submission": request["path"]})
 
 
 def probe(request: dict[str, Any]) -> dict[str, Any]:
@@ -117,9 +124,9 @@ def call(request: dict[str, Any]) -> dict[str, Any]:
         try:
             submitted = load("submitted", Path(request["submission"]))
         except SyntaxError as error:
-            return failure("syntax", error, request)
+            return account("syntax", error, request)
         except BaseException as error:
-            return failure("import", error, request)
+            return account("import", error, request)
     if request["do"] == "load":
         return {"status": "ok"}
     driver = getattr(sys.modules["drivers"], request["driver"])
@@ -161,6 +168,14 @@ def missing(submitted: ModuleType, name: str) -> dict[str, Any]:
     return {"status": "missing", "name": name, "closest": close[0] if close else None}
 
 
+def account(status: str, error: BaseException, request: dict[str, Any]) -> dict[str, Any]:
+    """Return what can be told of `error`, an object of the student's that may resist."""
+    try:
+        return failure(status, error, request)
+    except BaseException:
+        return {"status": status, "type": "Exception", "message": "(it cannot be told which)", "frames": []}
+
+
 def failure(status: str, error: BaseException, request: dict[str, Any]) -> dict[str, Any]:
     """Return a reply that tells of `error`: type, message and the frames of the student's own file, innermost last."""
     if is_out_of_memory(error):
@@ -184,10 +199,13 @@ def limit_of(error: BaseException | None, depth: int = 5) -> str | None:
     number = error.errno if isinstance(error, OSError) else None
     if type(error).__name__ == "gaierror":  # of a name that cannot be looked up
         return "forbidden"
-    if number in LIMITS:
+    if isinstance(number, int) and number in LIMITS:
         return LIMITS[number]
-    if isinstance(error, RuntimeError) and "can't start new thread" in text_of(error):
-        return "threads"
+    if isinstance(error, RuntimeError):
+        text = text_of(error)
+        for words, limit in TOLD.items():
+            if words in text:
+                return limit
     return limit_of(error.__cause__ or error.__context__, depth - 1)
 
 

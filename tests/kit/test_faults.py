@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import grader.__main__ as main
-from grader.assignment import Home
+from grader.assignment import Home, UsageError
 from grader.judge.run import Grader, grade
 from grader.report import model
 from grader.report.model import Outcome, Report
@@ -147,6 +147,29 @@ def test_without_a_layer_the_report_says_what_is_open(home: Home, monkeypatch: p
     assert report.isolation == "process"
     assert "read hidden files" in report.isolation_open
     assert "own user" not in report.isolation_layers
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: without users of their own, files cannot be told apart")
+def test_what_was_written_elsewhere_is_removed(sandbox: ForkedSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing prevents that a call writes into a public folder, its user's files are gone before the next call."""
+    monkeypatch.setenv("GRADER_WITHOUT", "landlock,mount namespace")
+    path = sandbox.folders[0] / "submitted.py"
+    path.write_text(
+        "import os\n\ndef function():\n    os.makedirs('/var/tmp/loot-kept/deep', exist_ok=True)\n"
+        "    os.chmod('/var/tmp/loot-kept', 0)\n    return True\n"
+    )
+    with ForkedSandbox(sandbox.drivers, sandbox.folders) as fresh:
+        assert fresh.call("run", {}, path).facts is True
+        assert not os.path.lexists("/var/tmp/loot-kept")
+
+
+def test_a_layer_that_does_not_exist_is_an_error(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A misspelt name would leave out nothing, or ask for nothing, silently."""
+    for name in ("GRADER_WITHOUT", "GRADER_LEVEL"):
+        monkeypatch.setenv(name, "secomp")
+        with pytest.raises(UsageError, match="'secomp'; there are: "):
+            grade(home, home.stub)
+        monkeypatch.delenv(name)
 
 
 def test_doctor_tells_the_level(monkeypatch: pytest.MonkeyPatch, capsys) -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import copy
 import random
+import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+import grader.__main__ as main
 from grader.answers import Case
 from grader.assignment import SUITES, Home
 from grader.judge.run import Grader
+from grader.judge.student import Patience
 from grader.report.model import Outcome, Report
 from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.reply import STATUSES, Reply
@@ -40,6 +44,9 @@ HOSTILE: tuple[Callable[[], Any], ...] = (
     lambda: np.float64("inf"),
     lambda: np.uint8(3),
     lambda: np.full((2, 2), 1e300),
+    lambda: np.zeros((10**9, 0), np.float32).view(TensorArray),
+    lambda: np.zeros((2, 10**9, 0, 3)),
+    lambda: [np.zeros((10**8, 0))] * 3,
 )
 
 
@@ -139,3 +146,38 @@ def test_strange_accounts_of_failure(grader_of_all, home: Home, monkeypatch: pyt
     no_fault(report, seed)
     assert report.points == 0, f"seed {seed}"
     assert max(len(check.message) for check in report.checks) < 10_000
+
+
+def test_facts_that_take_for_ever_to_read(grader_of_all, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The judge's own work on a claim is bounded as well: arrays of millions, where an honest driver sends dozens."""
+    monkeypatch.setattr(Patience, "__init__", lambda self: self.__dict__.update(seconds=0.5, works=True))
+    rows = {name: np.arange(4_000_000, dtype=np.int32) for name in ("return_or_advantage", "action", "old_logits", "returns")}
+    batch = rows | {"row": np.zeros(4_000_000, np.int8)}
+    facts = {"old logits of the moment": False, "batches": [batch], "spread": batch}
+    began = time.monotonic()
+    monkeypatch.setattr(grader_of_all.home, "assignment", home.assignment)
+    report = graded(grader_of_all, home, monkeypatch, lambda *_: Reply("ok", facts))
+    assert time.monotonic() - began < 120
+    no_fault(report, 0)
+    assert report.points == 0
+
+
+def test_a_fault_of_the_judge_ends_no_run(home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path, capsys) -> None:
+    """Whatever goes wrong with one submission is told in its report; the next one of the batch is graded."""
+    real, calls = ForkedSandbox.load, []
+
+    def load(self, *arguments):
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise ZeroDivisionError("a fault of the grader")
+        return real(self, *arguments)
+
+    monkeypatch.setattr(ForkedSandbox, "load", load)
+    paths = [str(home.solution), str(home.solution / "submitted.py")]
+    monkeypatch.setattr(sys, "argv", ["grader", "grade", "policy_gradient", *paths, "--format", "json", "-o", str(tmp_path)])
+    assert main.main() == 3
+    first, second = sorted(
+        (Report.model_validate_json(path.read_text()) for path in tmp_path.iterdir()), key=lambda r: r.points
+    )
+    assert (first.final, first.points, "ZeroDivisionError: a fault of the grader" in first.note) == (False, 0, True)
+    assert (second.final, second.points) == (True, 100)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from safetensors.numpy import save
 
 from grader.sandbox import wire
 
@@ -116,6 +117,16 @@ def test_hostile_lengths_are_refused_before_reading() -> None:
     ):
         with pytest.raises(wire.ProtocolError):
             wire.lengths(header)
+
+
+def test_an_array_is_handed_over_once() -> None:
+    """Each reference to it would be a copy: one megabyte, named twenty thousand times, would fill any judge."""
+    array = np.zeros(1 << 18, np.float32)
+    blob = save({"a0": array})
+    text = json.dumps([{"$array": "a0"}] * 100).encode()
+    with pytest.raises(wire.ProtocolError):
+        wire.decode(text, blob)
+    assert len(decoded(wire.encode([array, array]))) == 2
 
 
 def test_blob_with_a_huge_header_is_refused() -> None:

@@ -47,6 +47,47 @@ def asks_a_name_server(values, scale, known):
     print("LEAKED", socket.getaddrinfo("loot.example.org", 80))
 
 
+@attack("sends datagrams, and an open folder, from one of a pair of sockets")
+def sends_from_a_pair(values, scale, known):
+    import array
+    import os
+    import socket
+
+    for kind in (socket.SOCK_DGRAM, socket.SOCK_SEQPACKET, socket.SOCK_RAW, socket.SOCK_STREAM):
+        for name in (known["datagram path"], known["unix path"], "\0" + known["unix name"]):
+            try:
+                one, _other = socket.socketpair(socket.AF_UNIX, kind)
+                one.sendto(b"LEAKED", name)
+                rights = array.array("i", [os.open(".", os.O_RDONLY)])
+                one.sendmsg([b"LEAKED"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)], 0, name)
+                print("LEAKED", kind)
+            except OSError:
+                print("refused")
+
+
+@attack("changes the flags and versions of files that it can only read")
+def changes_flags(values, scale, known):
+    import fcntl
+    import os
+    import struct
+    import sys
+
+    for path in (sys.modules["numpy"].__file__, __file__, os.path.dirname(__file__)):
+        descriptor = os.open(path, os.O_RDONLY)
+        for command in (0x40086602, 0x40087602, 0x401C5820, 0x40806685, 0x5000940E):
+            try:
+                fcntl.ioctl(descriptor, command, struct.pack("<q", 0xC0).ljust(64, b"\0"))
+                print("LEAKED", hex(command))
+            except OSError:
+                print("refused")
+        for command, value in ((1024, fcntl.F_RDLCK), (1026, 1)):
+            try:
+                fcntl.fcntl(descriptor, command, value)
+                print("LEAKED", command)
+            except OSError:
+                print("refused")
+
+
 @attack("uses the pair of sockets that it may have to reach others")
 def misuses_a_socket_pair(values, scale, known):
     import socket
@@ -108,8 +149,9 @@ def damages_files(values, scale, known):
             lambda p: os.rename(p, p + "-loot"),
         ):
             try:
+                before = os.stat(path)[:9]
                 act(path)
-                print("LEAKED", path)
+                print("LEAKED" if os.stat(path)[:9] != before else "nothing happened")
             except OSError:
                 print("refused")
 

@@ -54,7 +54,7 @@ def announces_gigabytes(values, scale, known):
     time.sleep(100)
 
 
-@attack("drips its reply, a byte at a time, for longer than the limit", sees=("timeout",))
+@attack("drips its reply, a byte at a time, for longer than the limit", sees=("timeout", "crashed"))
 def drips_its_reply(values, scale, known):
     import os
     import signal
@@ -175,7 +175,12 @@ def rewrites_files(values, scale, known):
 
     done = 0
     for path in [*known["hidden"], *known["results files"], known["other submission"]]:
-        for act in (lambda p: open(p, "w").write("{}"), os.remove, lambda p: os.rename(p, p + "x"), lambda p: os.chmod(p, 0)):
+        for act in (
+            lambda p: open(p, "w").write("{}"),
+            os.remove,
+            lambda p: os.rename(p, p + "x"),
+            lambda p: os.truncate(p, 0),
+        ):
             try:
                 act(path)
                 done += 1

@@ -49,6 +49,7 @@ def warns(values, scale, known):
 @honest("keeps files where it stands: a checkpoint, a temporary file, a folder", safe=True)
 def writes_files(values, scale, known):
     import os
+    import pathlib
     import shutil
     import tempfile
 
@@ -59,7 +60,10 @@ def writes_files(values, scale, known):
     torch.save({"values": torch.tensor(values)}, "runs/first/checkpoint.pt")
     numpy.save("values.npy", numpy.array(values))
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copyfile("values.npy", os.path.join(folder, "copy.npy"))
+        shutil.copy2("values.npy", os.path.join(folder, "copy.npy"))
+        pathlib.Path(folder, "copy.npy").touch()
+        os.chmod("values.npy", 0o600)
+        shutil.copytree("runs", "runs-of-today")
         kept = numpy.load(os.path.join(folder, "copy.npy"))
     kept = torch.load("runs/first/checkpoint.pt")["values"].double().numpy() * 0 + kept
     return float((kept.max() - kept.min()) * scale)

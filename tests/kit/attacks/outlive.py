@@ -137,8 +137,26 @@ def limits_the_grader(values, scale, known):
                 print("refused")
 
 
+@attack("lets the kernel signal the grader, by owning a pipe")
+def signals_by_descriptor(values, scale, known):
+    import fcntl
+    import os
+    import signal
+
+    reading, writing = os.pipe()
+    for process in (os.getppid(), known["judge"]):
+        for command, value in ((fcntl.F_SETOWN, process), (10, signal.SIGKILL), (fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)):
+            try:
+                fcntl.fcntl(reading, command, value)
+            except OSError:
+                print("refused")
+        os.write(writing, b"x")
+
+
 @attack("wants to be told nothing of its server's end, to live on", sees=("failed", "timeout"))
 def forgets_its_parent(values, scale, known):
     import ctypes
 
-    print("LEAKED" if ctypes.CDLL(None).prctl(1, 0, 0, 0, 0) == 0 else "refused")
+    syscall = ctypes.CDLL(None).syscall
+    made = [syscall(ctypes.c_long(157), ctypes.c_ulong(option), ctypes.c_ulong(0), 0, 0, 0) for option in (1, 0x100000001)]
+    print("LEAKED" if 0 in made else "refused")

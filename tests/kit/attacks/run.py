@@ -57,7 +57,9 @@ class Bait:
         for one, name in zip(self.unix, names, strict=True):
             one.bind(name)
             one.listen()
-        for one in (self.tcp, self.udp, *self.unix):
+        self.datagrams = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.datagrams.bind(str(work / "datagrams"))
+        for one in (self.tcp, self.udp, self.datagrams, *self.unix):
             one.setblocking(False)
         self.known: dict[str, Any] = {
             "word": WORD,
@@ -76,6 +78,7 @@ class Bait:
             "tcp port": self.tcp.getsockname()[1],
             "udp port": self.udp.getsockname()[1],
             "unix path": names[0],
+            "datagram path": str(work / "datagrams"),
             "unix name": names[1][1:],
         }
         self.work = work
@@ -116,8 +119,9 @@ class Bait:
             with contextlib.suppress(BlockingIOError):
                 one.accept()
                 yield "it has connected"
-        with contextlib.suppress(BlockingIOError):
-            yield f"it has sent {self.udp.recv(100)!r}"
+        for one in (self.udp, self.datagrams):
+            with contextlib.suppress(BlockingIOError):
+                yield f"it has sent {one.recv(100)!r}"
         yield from (f"process {process} is left" for process in descendants() if process != server)
         for line in text.split("\\n"):
             if any(character in line for character in "\x1b\x07\x9b\u202e\u200b"):
@@ -200,7 +204,7 @@ def main() -> None:
                 "contained": not why,
                 "why": why,
                 "seconds": round(seconds, 2),
-                "message": report.checks[-1].message[:200],
+                "message": next((c.message for c in report.checks if c.message), "")[:300] if report.checks else report.note,
             }
         isolation = {"level": report.isolation, "layers": report.isolation_layers, "open": report.isolation_open}
     left = descendants()

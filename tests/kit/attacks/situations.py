@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 from grader.sandbox import kernel
@@ -46,14 +45,14 @@ def expose(paths: list[Path]) -> None:
     if outermost:
         kernel.unshare(kernel.Namespace.MOUNT)
         kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
+    kept = {path: os.open(path, os.O_PATH) for path in paths}  # the way to them, when it is covered
     for folder in outermost:
-        stash = tempfile.mkdtemp()
-        kernel.mount(str(folder), stash, flags=kernel.MS_BIND | kernel.MS_REC)
         kernel.mount("exposed", str(folder), "tmpfs", options="mode=0755")
-        for path in paths:
-            if path.is_relative_to(folder) and not path.exists():
-                path.mkdir(parents=True)
-                kernel.mount(str(Path(stash, path.relative_to(folder))), str(path), flags=kernel.MS_BIND | kernel.MS_REC)
+    for path, descriptor in kept.items():
+        if not path.exists():
+            path.mkdir(parents=True)
+            kernel.mount(f"/proc/self/fd/{descriptor}", str(path), flags=kernel.MS_BIND | kernel.MS_REC)
+        os.close(descriptor)
 
 
 if __name__ == "__main__":

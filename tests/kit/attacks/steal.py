@@ -70,7 +70,7 @@ def reads_memory_by_proc(values, scale, known):
                 print(found)
 
 
-@attack("looks through its own memory for what the grader left in the fork")
+@attack("looks through its own memory for what the grader left in the fork", sees=("failed", "timeout"))
 def searches_own_memory(values, scale, known):
     import re
 
