@@ -21,6 +21,7 @@ from grader.publish.build import build
 from grader.sandbox.interpreter import workplace
 from tests.kit.attacks.catalogue import load
 from tests.kit.attacks.situations import ROOT, SITUATIONS, USER
+from tests.kit.attacks.table import table
 
 TOY = Path(__file__).with_name("toy")
 OURS = [situation for situation in SITUATIONS if os.geteuid() == 0 or situation in ("user", "basic")]
@@ -99,6 +100,16 @@ def test_levels_are_what_the_situations_allow(seen: dict[str, dict[str, Any]]) -
         own = "own user" in isolation["layers"]
         assert isolation["level"] == ("basic" if run == "basic" else "full" if own and not isolation["open"] else "process")
         assert own == (run in ("root", "container", "everywhere") and os.geteuid() == 0), run
+
+
+def test_the_published_table_is_what_was_seen() -> None:
+    """SECURITY.md must not claim more than was tried, nor less than there is."""
+    kept = json.loads((ROOT / "benchmarks" / "results" / "isolation.json").read_text())["situations"]
+    published = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    assert table(kept) in published, "run python benchmarks/isolation.py --part situations"
+    names = {attack.name for attack in load()}
+    for situation in SITUATIONS:
+        assert set(kept[situation]["attacks"]) == names, "run python benchmarks/isolation.py --part situations"
 
 
 # Intake: what is handed in is a file of source, whatever else it may look like.
