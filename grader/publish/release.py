@@ -44,9 +44,11 @@ own lines of a traceback, what your code printed{hints}. *Not started* means tha
 function is still as you got it; *not run*, that other questions must pass first.
 
 If the instructions confuse you, look into solution.json: all cases of this folder with their answers. tests/drivers/ shows how
-your functions are called, tests/visible/ what is compared. Your code may not start processes (so num_workers=0), use the
-network, or touch files outside its working folder; if it meets a limit, the report says which. {visible:g} points are graded here, {hidden:g} more after you hand
+your functions are called, tests/visible/ what is compared. {visible:g} points are graded here, {hidden:g} more after you hand
 in. You hand in {submission} and nothing else. Python 3.10 to 3.13.
+
+Your code may not start processes (so num_workers=0), use the network, or touch files outside its working folder. If it meets a
+limit, the report says which.
 """
 
 
