@@ -31,7 +31,7 @@ from grader.sandbox.interpreter import temporary_folder  # noqa: E402
 from tests.kit.attacks.catalogue import load  # noqa: E402
 from tests.kit.attacks.situations import SITUATIONS, USER  # noqa: E402
 from tests.kit.attacks.soak import soak  # noqa: E402
-from tests.kit.attacks.table import table  # noqa: E402
+from tests.kit.attacks.table import said, table  # noqa: E402
 
 DRIVERS = "def nothing(submitted):\n    return None\n\n\ndef run(submitted):\n    return submitted.function()\n"
 LAYERS = "own user,seccomp,landlock,network namespace,mount namespace"
@@ -118,8 +118,7 @@ def situations() -> dict[str, Any]:
         command = [sys.executable, "-m", "tests.kit.attacks.situations", name, "-m", "tests.kit.attacks.run"]
         subprocess.run([*command, str(toy), str(work), str(work / "seen.json")], cwd=ROOT, check=True)
         seen[name] = json.loads((work / "seen.json").read_text())
-        for found in seen[name]["attacks"].values():
-            found.pop("message", None)
+        seen[name]["attacks"] = {attack: said(found) for attack, found in seen[name]["attacks"].items()}
     shutil.rmtree(folder)
     return seen
 

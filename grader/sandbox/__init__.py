@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.assignment import UsageError
 from grader.sandbox.reply import LAYERS, LEVELS
 
 if TYPE_CHECKING:
@@ -30,6 +29,8 @@ def open_sandbox(drivers: Path, folders: Sequence[Path], memory_mb: int = 1024, 
     """
     if importlib.util.find_spec("torch") is None:
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
+    from grader.assignment import UsageError  # not needed in the server, which imports this package as well
+
     level, without = os.environ.get("GRADER_LEVEL") or "full", os.environ.get("GRADER_WITHOUT", "")
     for name, value, known in (("GRADER_LEVEL", [level], LEVELS), ("GRADER_WITHOUT", without.split(","), LAYERS)):
         if unknown := [word for word in value if word and word not in known]:

@@ -6,6 +6,7 @@ import copy
 import random
 import sys
 import time
+import unicodedata
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from grader.answers import Case
 from grader.assignment import SUITES, Home
 from grader.judge.run import Grader
 from grader.judge.student import Patience
+from grader.report import gradescope, terminal
 from grader.report.model import Outcome, Report
 from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.reply import STATUSES, Reply
@@ -146,6 +148,9 @@ def test_strange_accounts_of_failure(grader_of_all, home: Home, monkeypatch: pyt
     no_fault(report, seed)
     assert report.points == 0, f"seed {seed}"
     assert max(len(check.message) for check in report.checks) < 10_000
+    for text in (terminal.plain(report), gradescope.render(report, home.assignment)):
+        assert not [character for character in text if character not in "\n\t" and unicodedata.category(character)[0] == "C"]
+        text.encode()
 
 
 def test_facts_that_take_for_ever_to_read(grader_of_all, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

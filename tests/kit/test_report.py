@@ -9,13 +9,16 @@ import signal
 import subprocess
 import sys
 import time
+import unicodedata
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from grader.assignment import Home
 from grader.judge.run import grade
-from grader.report import model, terminal
+from grader.report import gradescope, model, terminal
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import clean
 
@@ -177,3 +180,21 @@ def test_clean_is_bounded() -> None:
     text = clean("a" * 10**6 + "end")
     assert len(text) < 5000
     assert text.endswith("end")
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.text(max_size=200), min_size=3, max_size=3), st.integers(1, 3000))
+def test_no_renderer_falls_over_text(home: Home, texts: list[str], times: int) -> None:
+    """What a submission prints, raises and is called, of any kind and length, in every place where it is shown."""
+    message, printed, note = (clean(text * times) for text in texts)
+    report = example(note=note)
+    report.checks[1] = report.checks[1].model_copy(update={"message": message, "printed": printed, "question": "get_returns"})
+    report.checks[0].question = report.questions[0].id = "get_returns"
+    stream = io.StringIO()
+    terminal.render(report, stream)
+    shown = [stream.getvalue(), terminal.plain(report), report.model_dump_json(), gradescope.render(report, home.assignment)]
+    for text in shown:
+        assert not [character for character in text if character not in "\n\t" and unicodedata.category(character)[0] == "C"]
+        assert len(text.encode()) < 200_000
+    json.loads(shown[2])
+    assert json.loads(shown[3])["tests"][1]["score"] == 0

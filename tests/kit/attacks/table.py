@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from .catalogue import load
 from .situations import SITUATIONS
+
+CONTAINED, NOT_RUN = "contained", "not run"
 
 ABOUT = {
     "steal": "nothing to steal",
@@ -24,17 +27,25 @@ HEADINGS = {
 
 
 def table(seen: dict[str, dict[str, Any]]) -> str:
-    """Return the table in Markdown. seen: by situation, what run.py wrote."""
+    """Return the table in Markdown. seen: by situation, the isolation and what was seen of each attack, in a word."""
     headings = [f"{HEADINGS[name]}: `{seen[name]['isolation']['level']}`" for name in SITUATIONS]
     lines = [f"| | {' | '.join(headings)} |", f"| --- |{' --- |' * len(SITUATIONS)}"]
+    groups = {attack.name: attack.group for attack in load()}
     for group, about in ABOUT.items():
-        cells = [_cell([found for found in seen[name]["attacks"].values() if found["group"] == group]) for name in SITUATIONS]
+        cells = [
+            _cell([word for name, word in seen[situation]["attacks"].items() if groups[name] == group])
+            for situation in SITUATIONS
+        ]
         lines.append(f"| {about} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _cell(attacks: list[dict[str, Any]]) -> str:
-    run = [found for found in attacks if found["run"]]
-    held = sum(found["contained"] for found in run)
+def said(found: dict[str, Any]) -> str:
+    """Return in a word what run.py saw of an attack."""
+    return NOT_RUN if not found["run"] else CONTAINED if found["contained"] else "; ".join(found["why"])
+
+
+def _cell(attacks: list[str]) -> str:
+    run = [word for word in attacks if word != NOT_RUN]
     left_out = f"; {len(attacks) - len(run)} not run" if len(run) < len(attacks) else ""
-    return f"{held} of {len(run)}{left_out}"
+    return f"{run.count(CONTAINED)} of {len(run)}{left_out}"
