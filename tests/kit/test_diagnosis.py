@@ -21,7 +21,7 @@ from grader.judge.student import CheckFailed
 from grader.publish.catalogue import load
 from grader.report import gradescope, terminal
 from grader.report.model import Outcome, Report
-from grader.sandbox.reply import Reply
+from grader.sandbox.reply import Isolation, Reply
 
 SUITES = ("visible", "hidden")
 NO_RESET = """
@@ -184,7 +184,7 @@ def test_large_arrays_are_thinned_alike() -> None:
 class Recorded:
     """A sandbox without any process: answers every call with the solution's answer, changed by `change`."""
 
-    level, layers = "recorded", ()
+    isolation = Isolation("process", ())
 
     def __init__(self, home: Home) -> None:
         self.change: Callable[[Any], Any] = lambda facts: facts
