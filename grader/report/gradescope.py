@@ -45,8 +45,7 @@ def results(report: Report, assignment: Assignment, metadata: dict[str, str] | N
         counts[check.question] = counts.get(check.question, 0) + 1
         tests.append(_test(check, assignment, f"{numbers[check.question]}.{counts[check.question]}"))
     return {
-        # Of visible checks only: how long a hidden one took could tell what it asks for.
-        "execution_time": round(sum(check.seconds for check in shown.checks if check.suite == "visible"), 1),
+        "execution_time": shown.seconds,
         "output": _capped("\n".join([*_summary(shown), *totals(_visible_part(shown))])),
         "output_format": "text",
         "test_output_format": "text",

@@ -113,6 +113,12 @@ class Report(BaseModel):
     def for_student(self) -> Report:
         """Return a copy in which hidden checks tell title, points, outcome and, where it is allowed, the hint; nothing else."""
         copy = self.model_copy(deep=True)
+        # How long a hidden check took could tell what it asks for: a submission can take its time by it.
+        hidden = sum(check.seconds for check in self.checks if check.suite == "hidden")
+        copy.seconds = max(round(self.seconds - hidden, 1), 0.0)
+        for question in copy.questions:
+            own = [check.seconds for check in self.checks if check.question == question.id and check.suite != "hidden"]
+            question.seconds = sum(own)
         for check in copy.checks:
             check.detail = ""
             check.mistakes = ()
@@ -121,6 +127,7 @@ class Report(BaseModel):
             if check.suite == "hidden":
                 check.message = "" if check.outcome is Outcome.PASSED else "a hidden check"
                 check.printed = ""
+                check.seconds = 0.0
         return copy
 
 

@@ -102,6 +102,16 @@ def test_a_student_sees_nothing_of_hidden_checks_but_title_and_points(home: Home
     assert [check.points for check in report.for_student().checks] == [check.points for check in report.checks]
 
 
+def test_a_student_cannot_read_hidden_inputs_off_the_clock(home: Home, replaced) -> None:
+    """A submission that sleeps as long as what it is asked tells of hidden cases by every duration that a student sees."""
+    path = replaced(get_returns="import time\ntime.sleep(0.3)\nreturn rollout_buffer.rewards")
+    report = grade(home, path, ("hidden",), select=["get_returns"])
+    shown = report.for_student()
+    assert report.seconds > 0.3 * len(report.checks)
+    assert {check.seconds for check in shown.checks} == {question.seconds for question in shown.questions} == {0}
+    assert json.loads(gradescope.render(report, home.assignment))["execution_time"] == shown.seconds < report.seconds - 1
+
+
 def example(**changes) -> Report:
     checks = [
         CheckResult(id="visible/a", question="q", suite="visible", title="A holds.", max_points=2, points=2, outcome="passed"),
