@@ -195,7 +195,7 @@ class Progress:
     """One line on a terminal that says how many checks are done; nothing elsewhere."""
 
     def __init__(self) -> None:
-        self.visible = sys.stderr.isatty()
+        self.visible = sys.stderr is not None and sys.stderr.isatty()
 
     def __enter__(self) -> Progress:
         return self

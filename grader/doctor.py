@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.sandbox import open_sandbox
-from grader.sandbox.interpreter import temporary_folder
+from grader.sandbox.interpreter import share, temporary_folder
 from grader.sandbox.reply import LEVELS, Isolation, Reply, SandboxFault
 
 DRIVERS = "def run(submitted):\n    return submitted.function()\n"
@@ -72,6 +72,7 @@ def examine(require: str = "basic") -> Iterator[tuple[str, bool | None]]:
         secret.write_text(SECRET, encoding="utf-8")
         drivers = folder / "drivers.py"
         drivers.write_text(DRIVERS, encoding="utf-8")
+        share(folder)
         with open_sandbox(drivers, [student], 300, [secret]) as sandbox:
             isolation = sandbox.isolation
             yield from _layers(isolation)
@@ -102,6 +103,7 @@ def _layers(isolation: Isolation) -> Iterator[tuple[str, bool | None]]:
 def _tried(sandbox, path: Path, attempt: Attempt, body: str, isolation: Isolation) -> tuple[str, bool | None]:
     lines = "".join(f"    {line}\n" for line in body.splitlines())
     path.write_text(f"def function():\n{lines}", encoding="utf-8")
+    path.chmod(0o644)
     began = time.monotonic()
     try:
         reply = sandbox.call("run", {}, path, SECONDS)

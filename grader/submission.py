@@ -23,6 +23,8 @@ def stage(path: Path, name: str, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / name
     target.write_bytes(content)
+    folder.chmod(0o755)  # for workers of other users, whatever the umask
+    target.chmod(0o644)
     return target
 
 

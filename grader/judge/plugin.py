@@ -13,7 +13,7 @@ import pytest
 from grader.assignment import Assignment, Question
 from grader.judge.compare import show
 from grader.judge.diagnosis import fitting, hint_of
-from grader.judge.student import CheckFailed, Clock, OutOfBudget, Student
+from grader.judge.student import CheckFailed, Clock, OutOfBudget, Patience, Student
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import clean
 from grader.sandbox.reply import SandboxFault
@@ -63,6 +63,7 @@ class Judge:
         self.thorough = thorough
         self.stopped = False
         self.clock = Clock(assignment)
+        self.patience = Patience()
         self.results: dict[str, CheckResult] = {}
         self.seen: dict[str, dict[str, CheckFailed | None]] = {}  # by question and check: how it failed, or None if not
         self.errors: list[str] = []  # faults of the suite, which no submission can be blamed for
@@ -131,11 +132,11 @@ class Judge:
     # Running
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+    def pytest_runtest_protocol(self, item: pytest.Item) -> bool:
         result = self.results[item.nodeid]
         began = time.monotonic()
         for attempt in (1, 2):
-            self._run(item, nextitem, result)
+            self._run(item, result)
             if result.outcome is not Outcome.GRADER_ERROR or attempt == 2:
                 break
             with contextlib.suppress(SandboxFault):
@@ -149,7 +150,7 @@ class Judge:
         self._publish()
         return True
 
-    def _run(self, item: pytest.Item, nextitem: pytest.Item | None, result: CheckResult) -> None:
+    def _run(self, item: pytest.Item, result: CheckResult) -> None:
         question = self.assignment.question(result.question)
         if self.broken is not None:
             self._failed(result, self.broken)
@@ -163,7 +164,8 @@ class Judge:
 
             # Until the hook below has seen the call end, nothing is known, and nothing known is no pass.
             result.outcome, result.message = Outcome.GRADER_ERROR, "the check did not run"
-            runtestprotocol(item, log=False, nextitem=nextitem)
+            # Whether the next item is run at all is not known yet, so nothing is left set up for it.
+            runtestprotocol(item, log=False, nextitem=None)
 
     def _diagnose(self, result: CheckResult) -> None:
         """Bring the mistakes that explain the failures of the question, and their hints, in line with what is known now."""
@@ -191,8 +193,7 @@ class Judge:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Iterator[None]:
-        if isinstance(student := getattr(item, "funcargs", {}).get("student"), Student):
-            student.patience.end()
+        self.patience.end()
         yield
         result = self.results[item.nodeid]
         error = call.excinfo.value if call.excinfo else None
@@ -200,6 +201,8 @@ class Judge:
             if call.when == "call":
                 result.outcome, result.message = Outcome.PASSED, ""
                 self._saw(result, None)
+        elif call.when != "call":
+            self._faulty(result, call.excinfo)
         elif isinstance(error, CheckFailed):
             self._failed(result, error)
             if not error.unwritten:
@@ -218,9 +221,7 @@ class Judge:
             self._saw(result, failure)
             result.detail = clean(f"{type(error).__name__}: {error}\n{call.excinfo.traceback[-1]}")
         else:
-            result.outcome = Outcome.GRADER_ERROR
-            result.message = "the grader failed here, not you: please run it again, and tell the course staff if it stays"
-            result.detail = clean(f"{type(error).__name__}: {error}\n{call.excinfo.traceback[-1]}")
+            self._faulty(result, call.excinfo)
 
     def _saw(self, result: CheckResult, failure: CheckFailed | None) -> None:
         self.seen.setdefault(result.question, {})[result.id] = failure
@@ -234,6 +235,12 @@ class Judge:
     def _facts(item: pytest.Item) -> list[Any]:
         student = getattr(item, "funcargs", {}).get("student")
         return student.facts if isinstance(student, Student) else []
+
+    @staticmethod
+    def _faulty(result: CheckResult, fault: pytest.ExceptionInfo[BaseException]) -> None:
+        result.outcome = Outcome.GRADER_ERROR
+        result.message = "the grader failed here, not you: please run it again, and tell the course staff if it stays"
+        result.detail = clean(f"{type(fault.value).__name__}: {fault.value}\n{fault.traceback[-1]}")
 
     @staticmethod
     def _failed(result: CheckResult, error: CheckFailed) -> None:
@@ -259,4 +266,6 @@ class Judge:
     def _caller(self, request: pytest.FixtureRequest, submission: Path | None) -> Student:
         result = self.results[request.node.nodeid]
         question = self.assignment.question(result.question)
-        return Student(self.sandbox, submission, question, self.material.cases[result.suite], self.clock, self.seed)
+        self.patience.code = request.node.function.__code__
+        cases = self.material.cases[result.suite]
+        return Student(self.sandbox, submission, question, cases, self.clock, self.seed, self.patience)

@@ -18,7 +18,7 @@ from grader.assignment import Home, UsageError
 from grader.report.model import Outcome, Report
 from grader.report.text import clean
 from grader.sandbox import open_sandbox
-from grader.sandbox.interpreter import temporary_folder
+from grader.sandbox.interpreter import share, temporary_folder
 from grader.sandbox.reply import LEVELS, Reply, SandboxFault
 from grader.submission import stage
 
@@ -92,6 +92,7 @@ class Grader:
             for path in home.support():
                 shutil.copyfile(path, support / path.name)
             drivers = shutil.copyfile(home.drivers, self._folder / "drivers.py")
+            share(self._folder)
             folders = [self._folder / "student", support]
             self._sandbox: Sandbox = open_sandbox(drivers, folders, home.assignment.limits.memory_mb, home.secrets())
         except BaseException:
@@ -132,9 +133,9 @@ class Grader:
         )
         self.seen = {}
         staged = stage(submission, assignment.submission, self._folder / "student")
-        self._sandbox.start()
-        self._material = self._material or self._read()
         try:
+            self._sandbox.start()
+            self._material = self._material or self._read()
             isolation = self._sandbox.isolation
             report.isolation, report.isolation_layers = isolation.level, isolation.layers
             report.isolation_open = isolation.open
@@ -230,7 +231,7 @@ class Grader:
             raise UsageError(f"no check fits -k {keyword!r}; names of checks are those of the tests in {files[0]}")
         if judge.errors or code not in (0, 1, 2, 5):
             reason = "; ".join(judge.errors) or f"pytest ended with exit code {code}"
-            judge.report.note = f"The checks themselves must be corrected: {reason}"
+            judge.report.note = clean(f"The checks themselves must be corrected: {reason}")
 
 
 def selected(home: Home, select: Sequence[str]) -> set[str] | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from grader.answers import Case
@@ -67,29 +69,45 @@ class Unreadable(Exception):
 
 
 class Patience:
-    """Bounds how long the judge looks at what a call returned, which may be made to be looked at for ever.
+    """Bounds how long, and in how much memory, the judge looks at what calls returned, which may be made to keep it busy.
 
-    It needs a timer, which Windows has not, and the main thread.
+    code: of the check that looks; nothing is raised while it is not running. It needs a timer, which Windows has not, and the
+    main thread.
     """
 
-    def __init__(self, seconds: float = 10.0) -> None:
+    def __init__(self, seconds: float = 10.0, memory_mb: int = 512) -> None:
         self.seconds = seconds
-        self.works = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+        self.memory_mb = memory_mb
+        self.code: CodeType | None = None
+        self.works = sys.platform == "linux" and threading.current_thread() is threading.main_thread()
 
     def begin(self) -> None:
-        """Let Unreadable be raised, wherever the judge is, when the time is over."""
+        """From now on, the check gets Unreadable when its time is over, and MemoryError when it uses too much."""
         if self.works:
+            import resource
+
+            with open("/proc/self/statm") as statm:
+                mapped = int(statm.read().split()[0]) * resource.getpagesize()
+            hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+            most = mapped + (self.memory_mb << 20)
+            resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
             signal.signal(signal.SIGALRM, self._over)
             signal.setitimer(signal.ITIMER_REAL, self.seconds)
 
     def end(self) -> None:
         """Let nothing be raised any more."""
         if self.works:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            import resource
 
-    @staticmethod
-    def _over(*_: object) -> None:
-        raise Unreadable("it takes too long to read")
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+            resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+
+    def _over(self, _: int, frame: FrameType | None) -> None:
+        while frame is not None:
+            if frame.f_code is self.code:
+                raise Unreadable("it takes too long to read")
+            frame = frame.f_back
 
 
 class OutOfBudget(Exception):
@@ -120,7 +138,8 @@ class Student:
 
     Every call runs in a process of its own and returns plain data; a call that does not end well fails the check.
 
-    facts: what calls of the submission have returned so far. patience: of the judge with them; whoever runs the check ends it.
+    facts: what calls of the submission have returned so far. patience: of the judge with them; it begins when a call has
+    returned, and whoever runs the check ends it.
     """
 
     def __init__(
@@ -131,6 +150,7 @@ class Student:
         cases: dict[str, Case],
         clock: Clock,
         seed: int,
+        patience: Patience,
     ) -> None:
         self._sandbox = sandbox
         self._submission = submission
@@ -140,7 +160,7 @@ class Student:
         self._seed = seed
         self._printed: list[str] = []
         self.facts: list[Any] = []
-        self.patience = Patience()
+        self._patience = patience
 
     @property
     def printed(self) -> str:
@@ -149,7 +169,7 @@ class Student:
 
     def call(self, driver: str, **inputs: Any) -> Any:
         """Return the facts that `driver(submitted, **inputs)` found; raises CheckFailed when the call does not end well."""
-        self.patience.end()
+        self._patience.end()
         seconds = self._clock.limit(self._question)
         reply = self._sandbox.call(driver, inputs, self._submission, seconds, self._seed)
         if self._submission is not None:
@@ -157,7 +177,7 @@ class Student:
         if reply.status == "ok":
             if self._submission is not None:
                 self.facts.append(reply.facts)
-                self.patience.begin()
+            self._patience.begin()
             return reply.facts
         if reply.status == "timeout":
             self._clock.slow.add(self._question.id)

@@ -16,7 +16,7 @@ from grader.publish.stub import make_stub
 from grader.publish.trials import recorded
 from grader.report.model import write
 from grader.sandbox import open_sandbox
-from grader.sandbox.interpreter import temporary_folder
+from grader.sandbox.interpreter import share, temporary_folder
 from grader.sandbox.worker import fingerprints
 
 DEFAULT_SEED = 1
@@ -93,6 +93,7 @@ def solve(home: Home, cases: dict[str, Case]) -> dict[str, Case]:
     try:
         for path in (*home.support(), home.solution / home.assignment.submission):
             shutil.copyfile(path, support / path.name)
+        share(support)
         submission = support / home.assignment.submission
         with open_sandbox(home.drivers, [support], home.assignment.limits.memory_mb) as sandbox:
             for key, case in cases.items():

@@ -119,6 +119,8 @@ class Report(BaseModel):
         for question in copy.questions:
             own = [check.seconds for check in self.checks if check.question == question.id and check.suite != "hidden"]
             question.seconds = sum(own)
+        if "hidden" in self.suites:
+            copy.note = self.note.partition(":")[0]  # what follows may quote a check
         for check in copy.checks:
             check.detail = ""
             check.mistakes = ()

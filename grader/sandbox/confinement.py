@@ -47,6 +47,8 @@ class Confinement:
         self.layers = ["separate process", "clean environment", "limits", "no new privileges", "not dumpable", "kill of all"]
         self.missing: dict[str, str] = {}
         self._server = os.getpid()
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard if hard == resource.RLIM_INFINITY else min(hard, 4096), hard))
         self._home: str = settings["home"]
         self._without = set(settings["without"])
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)  # no orphan slips away by forking twice

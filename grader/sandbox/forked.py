@@ -225,7 +225,7 @@ class ForkedSandbox(SandboxCalls):
 
     def _fault(self, message: str) -> ServerGone:
         log = (self._home / "server.log").read_text(errors="replace").strip()
-        return ServerGone(f"{message}: {log[-1000:]}" if log else message)
+        return ServerGone(f"{message}: {log.splitlines()[-1][-1000:]}" if log else message)
 
 
 class _Exchange:

@@ -89,6 +89,12 @@ def temporary_folder() -> Path:
     return folder
 
 
+def share(folder: Path) -> None:
+    """Let workers of other users read what is below a folder, whatever this process's umask has made of it."""
+    for path in folder.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
 def workplace() -> str:
     """Return where temporary folders are made: of root's, such that workers of other users can pass through."""
     usual = tempfile.gettempdir()

@@ -27,7 +27,7 @@ REFUSED = (
     # other processes' memory, descriptors and lives
     *("ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease", "kcmp"),
     *("pidfd_open", "pidfd_getfd", "pidfd_send_signal", "tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"),
-    *("migrate_pages", "move_pages", "setpriority", "ioprio_set"),
+    *("migrate_pages", "move_pages", "ioprio_set"),
     # the network; the one socket of the worker is open already
     *("socket", "bind", "connect", "listen", "accept", "accept4"),
     # memory that outlives the process, or that RLIMIT_AS does not count
@@ -46,10 +46,12 @@ OF_OTHERS = ("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setp
 # A worker of the judge's own user could use these on any file of that user; Landlock does not know them. They are not refused,
 # because honest code copies and touches files of its own: they do nothing, and say that all went well.
 OWNERSHIP = (
-    *("chmod", "fchmod", "fchmodat", "chown", "lchown", "fchown", "fchownat", "utime", "utimes", "utimensat", "futimesat"),
+    *("chmod", "fchmod", "fchmodat", "chown", "lchown", "fchown", "fchownat"),
     *("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr"),
     *("fchmodat2", "setxattrat", "removexattrat", "file_setattr"),
 )
+# Allowed to anyone who may write to a file, as to /dev/null and /tmp: a time is a note that every later call could read.
+TIMES = ("utime", "utimes", "utimensat", "futimesat")
 # Younger than the libseccomp of many systems; these numbers are the same on every architecture (<asm-generic/unistd.h>).
 YOUNG = {
     "process_madvise": 440,
@@ -71,7 +73,7 @@ def load(own_user: bool) -> None:
     refuse, ignore = pyseccomp.ERRNO(errno.EPERM), pyseccomp.ERRNO(0)
     for name in REFUSED:
         _add(rules, refuse, name)
-    for name in () if own_user else OWNERSHIP:
+    for name in TIMES if own_user else (*TIMES, *OWNERSHIP):
         _add(rules, ignore, name)
     # A thread may be started, a process may not. clone3 hides its flags behind a pointer; told that there is no such call, the
     # C library uses clone.
@@ -85,6 +87,8 @@ def load(own_user: bool) -> None:
         rules.add_rule(refuse, name, pyseccomp.Arg(0, pyseccomp.NE, os.getpid()))
     for name in OF_OTHERS:
         rules.add_rule(refuse, name, pyseccomp.Arg(0, pyseccomp.NE, 0))
+    for number in (0, 1):  # of this process only
+        rules.add_rule(refuse, "setpriority", pyseccomp.Arg(number, pyseccomp.NE, 0))
     rules.add_rule(refuse, "prctl", _low(0, PR_SET_PDEATHSIG))
     for command in CONTROLLING:
         rules.add_rule(refuse, "fcntl", _low(1, command))

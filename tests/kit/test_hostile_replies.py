@@ -8,6 +8,7 @@ import sys
 import time
 import unicodedata
 from collections.abc import Callable
+from functools import partialmethod
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from grader.report.model import Outcome, Report
 from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.reply import STATUSES, Reply
 from grader.sandbox.wire import TensorArray
+from tests.kit.attacks.soak import resident_kb
 
 HOSTILE: tuple[Callable[[], Any], ...] = (
     lambda: None,
@@ -153,16 +155,21 @@ def test_strange_accounts_of_failure(grader_of_all, home: Home, monkeypatch: pyt
         text.encode()
 
 
+def hurried(self: Patience, begin: Callable[[Patience], None]) -> None:
+    self.seconds = 0.5
+    begin(self)
+
+
 def test_facts_that_take_for_ever_to_read(grader_of_all, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """The judge's own work on a claim is bounded as well: arrays of millions, where an honest driver sends dozens."""
-    monkeypatch.setattr(Patience, "__init__", lambda self: self.__dict__.update(seconds=0.5, works=True))
+    monkeypatch.setattr(Patience, "begin", partialmethod(hurried, Patience.begin))
     rows = {name: np.arange(4_000_000, dtype=np.int32) for name in ("return_or_advantage", "action", "old_logits", "returns")}
     batch = rows | {"row": np.zeros(4_000_000, np.int8)}
     facts = {"old logits of the moment": False, "batches": [batch], "spread": batch}
-    began = time.monotonic()
-    monkeypatch.setattr(grader_of_all.home, "assignment", home.assignment)
+    began, memory = time.monotonic(), resident_kb()
     report = graded(grader_of_all, home, monkeypatch, lambda *_: Reply("ok", facts))
     assert time.monotonic() - began < 120
+    assert resident_kb() - memory < 700_000
     no_fault(report, 0)
     assert report.points == 0
 

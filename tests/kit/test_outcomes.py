@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -243,10 +244,25 @@ def test_a_question_stands_alone(replaced, graded) -> None:
         "get_PPO_policy_gradient_loss": "return None",
     }
     for name, body in wrong.items():
-        report = graded(replaced(**{name: body}))
+        report = graded(replaced(**{name: body}), suites=("visible", "hidden"))
         lost = {question.id for question in report.questions if question.outcome is not Outcome.PASSED}
         assert name in lost
         assert all(question == name or question.startswith("learning") for question in lost), lost
+
+
+def test_what_is_not_written_costs_nothing_elsewhere(home: Home, tmp_path: Path) -> None:
+    """Checks that are not run stand between those that are; pytest must not take one of these for half set up."""
+    stub = ast.parse(home.stub.read_text())
+    for name in ("train_policy_gradient", "get_returns"):
+        (unwritten,) = [node for node in stub.body if getattr(node, "name", "") == name]
+        source = (home.solution / "submitted.py").read_text()
+        segment = ast.get_source_segment(home.stub.read_text(), unwritten)
+        path = tmp_path / "submitted.py"
+        path.write_text(f"{source}\n\n{segment}\n")
+        report = grade(home, path, ("visible", "hidden"))
+        lost = {question.id for question in report.questions if question.outcome is not Outcome.PASSED}
+        assert all(question.startswith((name, "learning")) for question in lost), lost
+        assert {check.outcome for check in report.checks} == {Outcome.PASSED, Outcome.NOT_RUN}
 
 
 def test_same_report_every_time(home: Home, graded, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,6 +158,10 @@ def leaves_notes(values, scale, known):
     import builtins
     import os
 
+    for path in ("/dev/null", "/tmp", "/var/tmp", "/dev/shm"):
+        before = os.stat(path).st_mtime_ns
+        os.utime(path)
+        print("LEAKED" if os.stat(path).st_mtime_ns - before > 10**9 else "as before")
     folders = (".", "..", "/tmp", "/dev/shm", "/var/tmp", os.path.dirname(__file__))
     found = getattr(builtins, "note", None) or any(os.path.exists(f"{folder}/loot-note") for folder in folders)
     for folder in folders:
