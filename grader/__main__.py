@@ -123,7 +123,7 @@ def _grade(options: argparse.Namespace) -> int:
     code, refused = GRADED, []
     for path in options.paths:
         if several:
-            print(f"== {clean(str(path))}")
+            print(f"== {clean(str(path))}", file=sys.stdout if options.format == "text" else sys.stderr)
         output = options.output
         if output is not None and several:
             output = output / f"{'_'.join(part for part in path.parts if part not in '/..')}.{ENDINGS[options.format]}"

@@ -97,7 +97,7 @@ def _layers(isolation: Isolation) -> Iterator[tuple[str, bool | None]]:
     for layer, why in isolation.missing.items():
         yield f"not used: {layer} ({why})", None
     for what in isolation.open:
-        yield f"a submission could {what}", None
+        yield f"open  a submission could {what}", None
 
 
 def _tried(sandbox, path: Path, attempt: Attempt, body: str, isolation: Isolation) -> tuple[str, bool | None]:
@@ -110,8 +110,9 @@ def _tried(sandbox, path: Path, attempt: Attempt, body: str, isolation: Isolatio
     except SandboxFault as error:
         return f"{attempt.tries}: the grader itself failed: {error}", False
     held = attempt.held(reply) and time.monotonic() - began < 3 * SECONDS
-    line = f"{attempt.tries}: {'contained' if held else 'not contained'} ({reply.status}, {reply.seconds:.2f} s)"
-    return line, True if held else False if isolation.level == "full" else None
+    if held:
+        return f"{attempt.tries}: contained ({reply.status}, {reply.seconds:.2f} s)", True
+    return f"open  {attempt.tries}: it got through", False if isolation.level == "full" else None
 
 
 def _left(folder: Path) -> str:

@@ -38,8 +38,10 @@ def find(path: Path, name: str) -> Path:
         return path / name
     files = sorted(entry.name for entry in path.iterdir() if entry.is_file())
     close = difflib.get_close_matches(name, files, n=1, cutoff=0.75)
+    folders = sum(entry.is_dir() for entry in path.iterdir())
+    among = f"{folders} folder{'s' if folders > 1 else ''} (name them one by one, or {path}/*)" if folders else "nothing"
     hint = f"; did you mean {close[0]}? Rename it to {name}" if close else ""
-    raise UsageError(f"expected {name} in {path}, found {', '.join(files[:10]) or 'no files'}{hint}")
+    raise UsageError(f"expected {name} in {path}, found {', '.join(files[:10]) or among}{hint}")
 
 
 def read_regular(path: Path) -> bytes:
@@ -47,7 +49,8 @@ def read_regular(path: Path) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
-        raise UsageError(f"{path} cannot be read as an ordinary file: {error.strerror}") from error
+        why = "it is a link; hand in the file itself" if path.is_symlink() else error.strerror
+        raise UsageError(f"{path} cannot be read as an ordinary file: {why}") from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise UsageError(f"{path} is not an ordinary file")

@@ -30,8 +30,11 @@ NO_KEYBOARD = {
 }
 
 LIMITS = {
-    "forbidden": "A submission may not start processes (so num_workers=0, no subprocess, no torch.compile), open network "
-    "connections, or touch files outside its working folder.",
+    "processes": "A submission may not start processes: use num_workers=0, no subprocess, multiprocessing or torch.compile.",
+    "network": "A submission may not use the network.",
+    "files": "A submission may write only into the folder in which it runs (a plain name like log.txt, or tempfile), and read "
+    "only what it was given.",
+    "forbidden": "A submission may not start processes, use the network, or touch files outside the folder in which it runs.",
     "disk": f"A submission may keep {MAX_SCRATCH_BYTES >> 20} MB in {MAX_SCRATCH_FILES:,} files; is it saving at every step?",
     "file size": f"A file, and all that is printed, may have {MAX_FILE_BYTES >> 20} MB; is it writing at every step?",
     "open files": f"A submission may have {MAX_OPEN_FILES} files open; are they closed after use?",
@@ -261,7 +264,8 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
     match reply.status:
         case "timeout":
             outcome = Outcome.TIMEOUT
-            text = f"stopped after {seconds:.0f} seconds: is there a loop that never ends?{trace(details)}"
+            allowed = "1 second" if seconds < 1.5 else f"{seconds:.0f} seconds"
+            text = f"stopped after {allowed}: is there a loop that never ends?{trace(details)}"
         case "disk":
             text = f"stopped: it filled its working folder. {LIMITS['disk']}"
         case "memory":
@@ -270,7 +274,8 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
             text += trace(details)
         case "crashed":
             outcome = Outcome.CRASHED
-            text = f"{details.get('message', 'the process ended')}. Does the code call os._exit, or a broken library?"
+            text = f"{details.get('message', 'the process ended')}. "
+            text += "Does the code call os._exit?" if "exit status" in text else "Is a library given what it cannot take?"
         case "protocol":
             outcome = Outcome.CRASHED
             text = f"the process did not keep to the protocol: {details.get('message', '')}"
@@ -278,6 +283,8 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
             text = f"your file is not valid Python: {details.get('message', '')}{trace(details)}"
         case "import":
             text = f"your file cannot be imported: {error_line(details)}{trace(details)}{limit_told(details)}"
+            if details.get("type") == "ModuleNotFoundError":
+                text += "\nThere are only the packages of requirements.txt and this file: helpers belong into it."
         case "missing":
             text = f"your file has no {details.get('name')!r}; the name must stay as it is in the stub"
             if details.get("closest"):
@@ -319,4 +326,5 @@ def trace(details: dict[str, Any]) -> str:
     for frame in details.get("frames") or []:
         place = f"line {frame.get('line')}" + (f", in {frame['function']}" if frame.get("function") else "")
         lines.append(f"\n  {place}\n    {frame.get('text', '')}")
-    return "".join(lines)
+    # A function that calls itself would tell the same again and again.
+    return "".join(line for line, before in zip(lines, ["", *lines], strict=False) if line != before)

@@ -152,8 +152,9 @@ def totals(report: Report) -> list[str]:
     lines.append(f"{kind} checks: {report.points:g}/{report.max_points:g} points")
     if report.points_elsewhere:
         lines.append(f"{report.points_elsewhere:g} more points are graded after submission, by checks that are not here")
-    if "hidden" in report.suites and report.isolation_open:
-        lines.append(f"isolation is only {report.isolation}: a submission could {', '.join(report.isolation_open)}")
+    if "hidden" in report.suites:
+        could = f", a submission could {', '.join(report.isolation_open)}" if report.isolation_open else ""
+        lines.append(f"isolation: {report.isolation}{could}")
     if report.note:
         lines.append(report.note)
     if not report.final:

@@ -48,6 +48,8 @@ class Confinement:
         self.missing: dict[str, str] = {}
         self._server = os.getpid()
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        if hard != resource.RLIM_INFINITY and hard < limits.MAX_OPEN_FILES * 2:
+            raise OSError(f"only {hard} files may be open here (ulimit -n), {limits.MAX_OPEN_FILES * 2} are needed")
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard if hard == resource.RLIM_INFINITY else min(hard, 4096), hard))
         self._home: str = settings["home"]
         self._without = set(settings["without"])

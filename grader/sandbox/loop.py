@@ -20,13 +20,15 @@ def main() -> None:
     settings = json.loads(sys.argv[1])
     # The libraries are those of the judge, wherever it found them; the kit's own folder is searched only for the grader.
     sys.path[:] = [ROOT, *settings["path"]]
-    from grader.sandbox import wire, worker
+    from grader.sandbox import guard, wire, worker
 
     sys.path[:] = [*settings["folders"], *settings["path"]]
     requests, answers = private_pipes()
+    refuse = guard.install(os.getcwd())  # the folder of the sandbox, in which each call has its own
     environment = dict(os.environ)
 
     def send(frame: bytes) -> None:
+        refuse(False)
         sys.stdout.flush()
         sys.stderr.flush()
         os.chdir(os.path.dirname(request["scratch"]))  # or the scratch folder could not be removed on Windows
@@ -46,6 +48,7 @@ def main() -> None:
         if request["do"] == "warm":
             send(wire.encode({"status": "ok", "number": request["number"]}))
         else:
+            refuse(request["do"] != "inspect")
             worker.answer(request, send)
 
 

@@ -6,6 +6,7 @@ Nothing here decides anything. Whatever this process says is a claim that the ju
 from __future__ import annotations
 
 import ast
+import contextlib
 import difflib
 import errno
 import hashlib
@@ -64,7 +65,8 @@ def _give_up(request: dict[str, Any], frame: FrameType | None, send: Callable[[b
     from grader.sandbox import wire
 
     number = {"number": request["number"]} if "number" in request else {}
-    sys.stdout.flush()
+    with contextlib.suppress(BaseException):
+        sys.stdout.flush()  # which may be what was interrupted
     send(wire.encode({"status": "timeout", "frames": student_frames(traceback.walk_stack(frame), request)[::-1]} | number))
     os._exit(0)
 
@@ -198,9 +200,9 @@ def limit_of(error: BaseException | None, depth: int = 5) -> str | None:
         return None
     number = error.errno if isinstance(error, OSError) else None
     if type(error).__name__ == "gaierror":  # of a name that cannot be looked up
-        return "forbidden"
+        return "network"
     if isinstance(number, int) and number in LIMITS:
-        return LIMITS[number]
+        return _refused(error) if LIMITS[number] == "forbidden" else LIMITS[number]
     if isinstance(error, RuntimeError):
         text = text_of(error)
         for words, limit in TOLD.items():
@@ -221,6 +223,16 @@ def student_frames(walk: Iterable[tuple[FrameType, int]], request: dict[str, Any
         for frame, line in walk
         if frame.f_code.co_filename == path
     ]
+
+
+def _refused(error: OSError) -> str:
+    """Return what of all that is forbidden an exception is about, as far as its origin tells."""
+    origin = {str(frame.f_globals.get("__name__")).partition(".")[0] for frame, _ in traceback.walk_tb(error.__traceback__)}
+    if "socket" in origin:
+        return "network"
+    if origin & {"multiprocessing", "subprocess"}:
+        return "processes"
+    return "files" if isinstance(error.filename, (str, bytes)) else "forbidden"
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -78,3 +78,24 @@ def test_nothing_is_left_in_the_temporary_folder(home: Home, tmp_path, monkeypat
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     grade(home, home.solution, select=[QUESTION])
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("list(torch.utils.data.DataLoader([1, 2], num_workers=2))", "may not start processes"),
+        ("import subprocess, sys\nsubprocess.run([sys.executable, '-c', ''])", "may not start processes"),
+        ("import os\nos.fork()", "may not start processes"),
+        ("open('/tmp/loot-debug.txt', 'w').write('x')", "may write only into the folder"),
+        ("import socket\nsocket.create_connection(('10.0.0.1', 80), timeout=1)", "may not use the network"),
+    ],
+)
+def test_what_is_refused_after_handing_in_is_refused_at_home(replaced, graded, body: str, words: str, monkeypatch) -> None:
+    """Six of six on one's own machine, and nothing after it was handed in: the worst surprise there is."""
+    path = replaced(get_returns=body + "\nreturn None")
+    for level in ("basic", "full"):
+        monkeypatch.setenv("GRADER_LEVEL", level)
+        report = graded(path, QUESTION, "get_value_net_loss")
+        by_question = {question.id: question.outcome for question in report.questions}
+        assert by_question == {QUESTION: Outcome.FAILED, "get_value_net_loss": Outcome.PASSED}, level
+        assert words in report.checks[0].message, level
