@@ -45,6 +45,11 @@ def guarded(action: Callable[[], int]) -> int:
     except ModuleNotFoundError as error:
         return _lacks(error)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that folders and processes are cleared up
+    for descriptor in range(3):  # one of these that was closed would be given to a socket, and closed again in the sandbox
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
     try:
         return action()
     except ModuleNotFoundError as error:

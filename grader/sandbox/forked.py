@@ -38,7 +38,6 @@ from grader.sandbox.scratch import remove, too_full
 
 END_SECONDS = 20.0
 PROBE_SECONDS = 20.0
-READY = b"R"  # the server's
 KIT = Path(__file__)
 LOOK_SECONDS = 0.1  # between two looks at how full the working folder is
 
@@ -275,7 +274,7 @@ class _Exchange:
 
         try:
             if not self.confined:
-                self.confined = self.connection.recv(1) == READY
+                self.confined = self.connection.recv(1) == wire.READY
                 self.ended = "" if self.confined else "closed"
                 return
             # Never more than what the header announced.
@@ -302,8 +301,8 @@ class _Exchange:
         """Return the Reply, now that every process of the call is dead with wait status `status`."""
         from grader.sandbox import wire
 
-        if not self.confined and self.ended == "closed":
-            raise SandboxFault(f"a worker could not be confined: {output.strip()[-2000:]}")
+        if not self.confined:
+            raise SandboxFault(f"a worker could not be confined ({self.ended}): {output.strip()[-2000:]}")
         with contextlib.suppress(OSError):
             if self.ended == "replied" and self.connection.recv(1):
                 self.fault = "it sent more than one answer"

@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 FOLDER, FILE = 0o005, 0o004
+HANDLES = 10  # the first descriptor to use: server and worker move theirs to the lowest numbers
 
 
 def library_path() -> list[str]:
@@ -60,7 +61,11 @@ class Libraries:
         self.readable = [*self.path, f"{prefix}/lib"]
 
     def _handle(self, path: str) -> str:
-        self.handles.append(os.open(path, os.O_PATH))
+        import fcntl  # not on Windows, where there are no handles
+
+        low = os.open(path, os.O_PATH)
+        self.handles.append(fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, HANDLES))
+        os.close(low)
         return f"/proc/self/fd/{self.handles[-1]}"
 
     def close(self) -> None:

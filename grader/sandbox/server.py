@@ -25,7 +25,6 @@ import traceback
 from pathlib import Path
 
 ROOT = str(Path(__file__).resolve().parents[2])
-READY = b"R"
 
 
 def main() -> None:
@@ -108,7 +107,7 @@ class Server:
             close_others(self.settings["handles"])
             connection = socket.socket(fileno=3)
             confined = True
-            connection.sendall(READY)
+            connection.sendall(self.wire.READY)
             text, blob = self.wire.lengths(read(connection, self.wire.HEADER.size))
             request = self.wire.decode(read(connection, text), read(connection, blob))
             self.worker.answer(request, connection.sendall)

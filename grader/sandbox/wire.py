@@ -21,6 +21,7 @@ from safetensors.numpy import save as save_blob
 
 MAGIC = b"RLG1"
 HEADER = struct.Struct("<4sII")
+READY = b"R"  # what a forked worker sends before it reads its request: from now on it is confined
 MAX_JSON = 1 << 20
 MAX_BLOB = 64 << 20
 MAX_BLOB_HEADER = 1 << 20
