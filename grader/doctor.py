@@ -8,10 +8,14 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader.sandbox import open_sandbox
 from grader.sandbox.interpreter import share, temporary_folder
 from grader.sandbox.reply import LEVELS, Isolation, Reply, SandboxFault
+
+if TYPE_CHECKING:
+    from grader.sandbox import Sandbox
 
 DRIVERS = "def run(submitted):\n    return submitted.function()\n"
 SECRET = "what only the grader may read"
@@ -100,7 +104,7 @@ def _layers(isolation: Isolation) -> Iterator[tuple[str, bool | None]]:
         yield f"open  a submission could {what}", None
 
 
-def _tried(sandbox, path: Path, attempt: Attempt, body: str, isolation: Isolation) -> tuple[str, bool | None]:
+def _tried(sandbox: Sandbox, path: Path, attempt: Attempt, body: str, isolation: Isolation) -> tuple[str, bool | None]:
     lines = "".join(f"    {line}\n" for line in body.splitlines())
     path.write_text(f"def function():\n{lines}", encoding="utf-8")
     path.chmod(0o644)

@@ -82,29 +82,30 @@ class Patience:
         self.seconds = seconds
         self.memory_mb = memory_mb
         self.code: CodeType | None = None
+        self.before: tuple[int, int] | None = None  # the limits of memory that `end` brings back
         self.works = sys.platform == "linux" and threading.current_thread() is threading.main_thread()
 
     def begin(self) -> None:
         """From now on, the check gets Unreadable when its time is over, and MemoryError when it uses too much."""
-        if self.works:
+        if self.works and self.before is None:
             import resource
 
             with open("/proc/self/statm") as statm:
                 mapped = int(statm.read().split()[0]) * resource.getpagesize()
-            hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+            soft, hard = self.before = resource.getrlimit(resource.RLIMIT_AS)
             most = mapped + (self.memory_mb << 20)
-            resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+            resource.setrlimit(resource.RLIMIT_AS, (most if soft == resource.RLIM_INFINITY else min(most, soft), hard))
             signal.signal(signal.SIGALRM, self._over)
             signal.setitimer(signal.ITIMER_REAL, self.seconds)
 
     def end(self) -> None:
         """Let nothing be raised any more."""
-        if self.works:
+        if self.before is not None:
             import resource
 
             signal.setitimer(signal.ITIMER_REAL, 0)
-            hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-            resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+            resource.setrlimit(resource.RLIMIT_AS, self.before)
+            self.before = None
 
     def _over(self, _: int, frame: FrameType | None) -> None:
         while frame is not None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from pathlib import Path
 from typing import Any
 
+from grader.sandbox.confinement import USERS
 from grader.sandbox.forked import ForkedSandbox
 
 from .catalogue import Attack, load
@@ -23,7 +25,8 @@ CALLER = "\n\ndef function():\n    return attack([1.0, 2.0], 1.0, {known})\n"
 def traces(sandbox: ForkedSandbox) -> dict[str, Any]:
     """Return what may not grow from call to call."""
     server = sandbox._server.pid
-    files = {folder: sorted(os.listdir(folder)) for folder in (*map(str, PUBLIC), str(sandbox._home)) if folder != "/"}
+    # Other runs use the public folders meanwhile: what is a worker's there belongs to a worker's user, or is named as loot.
+    left = [entry.path for folder in PUBLIC for entry in os.scandir(folder) if is_left(entry)]
     return {
         "processes": sorted(descendants()),
         "descriptors of the judge": len(os.listdir("/proc/self/fd")),
@@ -31,10 +34,15 @@ def traces(sandbox: ForkedSandbox) -> dict[str, Any]:
         "mounts of the judge": len(Path("/proc/self/mounts").read_text().splitlines()),
         "mounts of the server": len(Path(f"/proc/{server}/mounts").read_text().splitlines()),
         "segments": len(Path("/proc/sysvipc/shm").read_text().splitlines()),
-        "files": {
-            folder: [name for name in names if name.startswith(("grader-", "tmp", "loot"))] for folder, names in files.items()
-        },
+        "files": sorted([*left, *os.listdir(sandbox._home)]),
     }
+
+
+def is_left(entry: os.DirEntry[str]) -> bool:
+    """Return whether a worker has put this there."""
+    with contextlib.suppress(FileNotFoundError):
+        return entry.name.startswith("loot") or entry.stat(follow_symlinks=False).st_uid in USERS
+    return False
 
 
 def resident_kb(pid: int | str = "self") -> int:
