@@ -7,12 +7,17 @@ whatever lies above it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import tempfile
+import time
 from pathlib import Path
 
+from grader.sandbox.scratch import remove
+
 FOLDER, FILE = 0o005, 0o004
+PREFIX, WEEK = "grader-", 7 * 86_400.0
 HANDLES = 10  # the first descriptor to use: server and worker move theirs to the lowest numbers
 
 
@@ -88,10 +93,21 @@ def places() -> list[str]:
 
 
 def temporary_folder() -> Path:
-    """Return a new folder in which a worker of another user finds what it is told the name of, and can list nothing."""
-    folder = Path(tempfile.mkdtemp(prefix="grader-", dir=workplace()))
+    """Return a new folder in which a worker of another user finds what it is told the name of, and can list nothing.
+
+    Folders of runs that were killed, a week ago or earlier, are removed on this occasion.
+    """
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=workplace()))
     folder.chmod(0o711)
+    for entry in os.scandir(folder.parent):
+        with contextlib.suppress(OSError):
+            if entry.name.startswith(PREFIX) and _is_ours_and_old(entry.stat(follow_symlinks=False)):
+                remove(entry.path)
     return folder
+
+
+def _is_ours_and_old(about: os.stat_result) -> bool:
+    return about.st_mtime < time.time() - WEEK and (not hasattr(os, "geteuid") or about.st_uid == os.geteuid())
 
 
 def share(folder: Path) -> None:

@@ -18,6 +18,7 @@ from grader.judge.run import Grader, grade
 from grader.report import model
 from grader.report.model import Outcome, Report
 from grader.sandbox.forked import ForkedSandbox
+from grader.sandbox.interpreter import temporary_folder
 from grader.sandbox.reply import SandboxFault
 from tests.kit.attacks.run import descendants
 from tests.kit.attacks.soak import soak
@@ -207,3 +208,17 @@ def test_one_grader_for_many_submissions(home: Home, replaced) -> None:
     with Grader(home) as grader:
         points = [grader.grade(path, {"get_returns"}).points for path in (home.solution, hostile, home.solution)]
     assert points[0] == points[2] > points[1] == 0
+
+
+def test_folders_of_runs_that_were_killed_are_removed_in_the_end(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A judge that is killed cannot clear up; a later one does, and leaves what is younger or somebody else's."""
+    monkeypatch.setattr("grader.sandbox.interpreter.workplace", lambda: str(tmp_path))
+    for name in ("grader-old", "grader-young", "other-old"):
+        (tmp_path / name / "locked").mkdir(parents=True)
+        (tmp_path / name / "locked").chmod(0)
+    for name in ("grader-old", "other-old"):
+        os.utime(tmp_path / name, (0, 0))
+    temporary_folder().rmdir()
+    assert sorted(os.listdir(tmp_path)) == ["grader-young", "other-old"]
