@@ -33,7 +33,7 @@ SYSTEM = (
     *("/etc/ld.so.cache", "/etc/localtime", "/etc/timezone", "/etc/fonts", "/etc/mime.types", "/etc/passwd", "/etc/group"),
     *("/etc/nsswitch.conf", "/etc/ssl/openssl.cnf", "/etc/os-release"),
     *("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/version", "/sys/devices/system", "/sys/fs/cgroup"),
-    *("/dev/zero", "/dev/urandom", "/dev/random"),
+    *("/dev/zero", "/dev/urandom", "/dev/random", "/nix/store", "/gnu/store"),
 )
 
 
