@@ -59,6 +59,7 @@ YOUNG = {
     "quotactl_fd": 443,
     "memfd_secret": 447,
     "process_mrelease": 448,
+    "cachestat": 451,
     "fchmodat2": 452,
     "setxattrat": 463,
     "removexattrat": 466,

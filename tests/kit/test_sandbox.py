@@ -211,6 +211,16 @@ def test_source_that_is_not_python(sandbox: ForkedSandbox) -> None:
     assert "ok" not in deep
 
 
+def test_every_refused_call_is_known() -> None:
+    """A misspelt name, or one that this libseccomp is too old for, would leave the call allowed without a word."""
+    pyseccomp = pytest.importorskip("pyseccomp", exc_type=Exception)
+    from grader.sandbox import syscall_filter as rules
+
+    for name in (*rules.REFUSED, *rules.OF_OTHERS, *rules.OWNERSHIP, *rules.TIMES):
+        known = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name) != rules.UNKNOWN
+        assert known or name in rules.YOUNG, name
+
+
 def test_memory_of_the_server_does_not_grow(sandbox: ForkedSandbox) -> None:
     """A class of three hundred is graded by one server."""
 
