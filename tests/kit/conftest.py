@@ -11,6 +11,7 @@ import pytest
 
 from grader.assignment import Home
 from grader.judge.run import grade
+from grader.publish.build import build
 from grader.report.model import Report
 from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.interpreter import temporary_folder
@@ -24,6 +25,15 @@ SOLUTION = ROOT / "solutions" / "policy_gradient" / "submitted.py"
 def home() -> Home:
     """The assignment that the kit's tests use."""
     return Home(ROOT, "policy_gradient")
+
+
+@pytest.fixture(scope="session")
+def built_toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy assignment with everything that `build` makes; to be copied, not changed."""
+    root = tmp_path_factory.mktemp("toy") / "toy"
+    shutil.copytree(Path(__file__).with_name("toy"), root, ignore=shutil.ignore_patterns("__pycache__"))
+    build(root, "toy")
+    return root
 
 
 @pytest.fixture

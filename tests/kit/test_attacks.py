@@ -17,32 +17,21 @@ import pytest
 
 from grader.assignment import Home, UsageError
 from grader.judge.run import grade
-from grader.publish.build import build
 from grader.sandbox.interpreter import workplace
 from tests.kit.attacks.catalogue import load
 from tests.kit.attacks.situations import ROOT, SITUATIONS, USER
 from tests.kit.attacks.table import table
 
-TOY = Path(__file__).with_name("toy")
 OURS = [situation for situation in SITUATIONS if os.geteuid() == 0 or situation in ("user", "basic")]
 
 
 @pytest.fixture(scope="module")
-def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The toy assignment with everything that `build` makes."""
-    root = tmp_path_factory.mktemp("attacks") / "toy"
-    shutil.copytree(TOY, root, ignore=shutil.ignore_patterns("__pycache__"))
-    build(root, "toy")
-    return root
-
-
-@pytest.fixture(scope="module")
-def seen(toy: Path) -> dict[str, dict[str, Any]]:
+def seen(built_toy: Path) -> dict[str, dict[str, Any]]:
     """What was seen of all attacks, by situation; "everywhere" is root's, with the attack in place of every function."""
     home = Path(workplace(), f"grader-attacks-{os.getpid()}")
     home.mkdir(mode=0o755)
     home.chmod(0o755)
-    shutil.copytree(toy, home / "toy")
+    shutil.copytree(built_toy, home / "toy")
     running = {}
     try:
         for run in (*OURS, "everywhere"):
@@ -116,9 +105,9 @@ def test_the_published_table_is_what_was_seen() -> None:
 
 
 @pytest.fixture
-def toy_home(toy: Path) -> Home:
+def toy_home(built_toy: Path) -> Home:
     """The built toy."""
-    return Home(toy, "toy")
+    return Home(built_toy, "toy")
 
 
 @pytest.mark.parametrize("kind", ["a link to a file", "a link to nothing", "a pipe", "a device", "a folder", "a huge file"])

@@ -16,7 +16,6 @@ from grader.publish.build import build
 from grader.publish.mutants import mutants
 from grader.publish.verify import verify
 
-TOY = Path(__file__).with_name("toy")
 VACUOUS = '''
 
 @points(0, question="total")
@@ -26,19 +25,10 @@ def test_it_can_be_called(student):
 '''
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The toy assignment with everything that `build` makes."""
-    root = tmp_path_factory.mktemp("toy") / "toy"
-    shutil.copytree(TOY, root, ignore=shutil.ignore_patterns("__pycache__"))
-    build(root, "toy")
-    return root
-
-
 @pytest.fixture
-def toy(built: Path, tmp_path: Path) -> Path:
+def toy(built_toy: Path, tmp_path: Path) -> Path:
     """A copy of it, to be broken."""
-    return Path(shutil.copytree(built, tmp_path / "toy"))
+    return Path(shutil.copytree(built_toy, tmp_path / "toy"))
 
 
 @pytest.fixture
