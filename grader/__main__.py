@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.command import GRADED, GRADER_ERROR, ROOT, USAGE, Keeping, NotWritten, Progress, guarded, require_file
-
-LEVELS = ("basic", "process", "full")
+from grader.sandbox.reply import LEVELS
 
 if TYPE_CHECKING:
     from grader.assignment import Assignment

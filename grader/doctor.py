@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.sandbox import open_sandbox
-from grader.sandbox.interpreter import share, temporary_folder
+from grader.sandbox.places import share, temporary_folder
 from grader.sandbox.reply import LEVELS, Isolation, Reply, SandboxFault
 
 if TYPE_CHECKING:
@@ -24,11 +24,12 @@ SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attack. body: of the student's function. held: whether the reply is what a grader must get."""
+    """One attack. body: of the student's function. held: whether the reply is what a grader must get. safe: also at `basic`."""
 
     tries: str
     body: str
     held: Callable[[Reply], bool]
+    safe: bool = False
 
 
 def ended(*statuses: str) -> Callable[[Reply], bool]:
@@ -37,8 +38,8 @@ def ended(*statuses: str) -> Callable[[Reply], bool]:
 
 
 ATTEMPTS = (
-    Attempt("loop for ever", "while True: pass", ended("timeout")),
-    Attempt("use all memory", "return bytearray(10**12)", ended("memory")),
+    Attempt("loop for ever", "while True: pass", ended("timeout"), safe=True),
+    Attempt("use all memory", "return bytearray(10**12)", ended("memory"), safe=True),
     Attempt(
         "use all memory bit by bit", "x = []\nwhile True: x.append(bytearray(10**6))", ended("memory", "timeout", "crashed")
     ),
@@ -47,18 +48,11 @@ ATTEMPTS = (
         "fill the disk", "for n in range(10**6): open(str(n), 'wb').write(bytes(10**7))", ended("raised", "timeout", "disk")
     ),
     Attempt("start processes without end", "import os\nwhile True: os.fork()", ended("raised", "timeout")),
-    Attempt("end the process as if it had passed", "import os\nos._exit(0)", ended("crashed")),
-    Attempt("forge an answer", "import os\nos.write(3, b'RLG1' * 100)\nreturn 1", ended("protocol", "raised")),
-    Attempt("read a secret file", "return open({secret!r}).read()", lambda reply: reply.facts != SECRET),
-    Attempt("write into the grader's folder", "open({folder!r} + '/note', 'w')\nreturn 1", ended("raised")),
+    Attempt("end the process as if it had passed", "import os\nos._exit(0)", ended("crashed"), safe=True),
+    Attempt("forge an answer", "import os\nos.write(3, b'RLG1' * 100)\nreturn 1", ended("protocol", "raised"), safe=True),
+    Attempt("read a secret file", "return open({secret!r}).read()", lambda reply: reply.facts != SECRET, safe=True),
+    Attempt("write into the grader's folder", "open({folder!r} + '/note', 'w')\nreturn 1", ended("raised"), safe=True),
     Attempt("end the server", "import os\nos.kill(os.getppid(), 9)\nimport time; time.sleep(9)", ended("raised")),
-)
-ONLY_FORKED = (
-    "use all memory bit by bit",
-    "start processes without end",
-    "end the server",
-    "fill the disk",
-    "print without end",
 )
 
 
@@ -82,7 +76,7 @@ def examine(require: str = "basic") -> Iterator[tuple[str, bool | None]]:
             yield from _layers(isolation)
             sandbox.warm_up()
             for attempt in ATTEMPTS:
-                if isolation.level == "basic" and attempt.tries in ONLY_FORKED:
+                if isolation.level == "basic" and not attempt.safe:
                     continue
                 body = (
                     attempt.body.format(secret=str(secret), folder=str(secret.parent)) if "{" in attempt.body else attempt.body

@@ -224,6 +224,9 @@ class Judge:
             self._faulty(result, call.excinfo)
 
     def _saw(self, result: CheckResult, failure: CheckFailed | None) -> None:
+        if failure is not None:
+            # The frames of a check hold all that it was told, which may be a great deal.
+            failure.__traceback__ = failure.__context__ = None
         self.seen.setdefault(result.question, {})[result.id] = failure
 
     @staticmethod

@@ -18,7 +18,7 @@ from grader.assignment import Home, UsageError
 from grader.report.model import Outcome, Report
 from grader.report.text import clean
 from grader.sandbox import open_sandbox
-from grader.sandbox.interpreter import share, temporary_folder
+from grader.sandbox.places import share, temporary_folder
 from grader.sandbox.reply import LEVELS, Reply, SandboxFault
 from grader.submission import stage
 

@@ -16,7 +16,7 @@ from grader.publish.stub import make_stub
 from grader.publish.trials import recorded
 from grader.report.model import write
 from grader.sandbox import open_sandbox
-from grader.sandbox.interpreter import share, temporary_folder
+from grader.sandbox.places import share, temporary_folder
 from grader.sandbox.worker import fingerprints
 
 DEFAULT_SEED = 1

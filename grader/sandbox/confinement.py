@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from grader.sandbox import kernel, limits
-from grader.sandbox.interpreter import needed, reachable
 from grader.sandbox.kernel import READ, USE, Access
+from grader.sandbox.places import needed, places, reachable
+from grader.sandbox.scratch import remove
 
 # Users of containers, of systemd's and of podman's own making lie below (systemd.io/UIDS-GIDS); nobody's files are here.
 USERS = range(0x70000000, 0x7FFE0000)
@@ -87,7 +88,8 @@ class Confinement:
         for path, bits in ((self._home, 0o001), *((path, needed(path)) for path in sys.path)):
             if os.path.exists(path) and not reachable(path, bits):
                 raise OSError(f"another user cannot read {path}")
-        if lacking := [name for name, number in POWERS.items() if not kernel.capabilities() >> number & 1]:
+        powers = kernel.capabilities()
+        if lacking := [name for name, number in POWERS.items() if not powers >> number & 1]:
             raise OSError(f"root has no {', '.join(lacking)} here")
         known = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
         size = max(int(first) + int(count) for first, _, count in known)
@@ -131,13 +133,10 @@ class Confinement:
         if self._mounts:
             kernel.unmount(scratch)
         if user and not self._landlock:
-            from grader.sandbox.scratch import remove
-
-            for folder in ("/tmp", "/var/tmp", "/dev/shm"):
+            for entry in (entry for folder in places() for entry in os.scandir(folder)):
                 with contextlib.suppress(OSError):
-                    for entry in os.scandir(folder):
-                        if entry.stat(follow_symlinks=False).st_uid == user:
-                            remove(entry.path)
+                    if entry.stat(follow_symlinks=False).st_uid == user:
+                        remove(entry.path)
 
     def apply(self, scratch: str, user: int | None, memory_mb: int, cpu_seconds: int) -> None:
         """Confine this process, a worker, for good. Raises OSError when a layer fails that worked before."""

@@ -19,8 +19,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from grader.sandbox.interpreter import Libraries, places, temporary_folder
+from grader.sandbox.interpreter import Libraries
 from grader.sandbox.limits import MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES
+from grader.sandbox.places import places, temporary_folder
 from grader.sandbox.reply import (
     NOT_AN_ANSWER,
     START_SECONDS,

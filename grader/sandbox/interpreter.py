@@ -7,17 +7,12 @@ whatever lies above it.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
-import tempfile
-import time
 from pathlib import Path
 
-from grader.sandbox.scratch import remove
+from grader.sandbox.places import needed, reachable
 
-FOLDER, FILE = 0o005, 0o004
-PREFIX, WEEK = "grader-", 7 * 86_400.0
 HANDLES = 10  # the first descriptor to use: server and worker move theirs to the lowest numbers
 
 
@@ -30,17 +25,6 @@ def library_path() -> list[str]:
         for entry in sys.path
         if entry and Path(entry).resolve() != Path.cwd() and not root.is_relative_to(Path(entry).resolve())
     ]
-
-
-def reachable(path: str, needed: int = FOLDER) -> bool:
-    """Return whether a user without rights of its own can get at a folder or file. needed: of the last three mode bits."""
-    if not path.startswith("/proc/self/fd/"):
-        path = os.path.realpath(path)
-        above = path
-        while (above := os.path.dirname(above)) != os.path.dirname(above):
-            if not os.stat(above).st_mode & 0o001:
-                return False
-    return os.stat(path).st_mode & needed == needed
 
 
 class Libraries:
@@ -78,47 +62,3 @@ class Libraries:
         for handle in self.handles:
             os.close(handle)
         self.handles.clear()
-
-
-def needed(path: str) -> int:
-    """Return the mode bits that let a user read a folder with its files, or a file."""
-    return FOLDER if os.path.isdir(path) else FILE
-
-
-def places() -> list[str]:
-    """Return the folders where any user may put files, the usual one first."""
-    return [
-        folder for folder in dict.fromkeys((tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm")) if os.path.isdir(folder)
-    ]
-
-
-def temporary_folder() -> Path:
-    """Return a new folder in which a worker of another user finds what it is told the name of, and can list nothing.
-
-    Folders of runs that were killed, a week ago or earlier, are removed on this occasion.
-    """
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=workplace()))
-    folder.chmod(0o711)
-    for entry in os.scandir(folder.parent):
-        with contextlib.suppress(OSError):
-            if entry.name.startswith(PREFIX) and _is_ours_and_old(entry.stat(follow_symlinks=False)):
-                remove(entry.path)
-    return folder
-
-
-def _is_ours_and_old(about: os.stat_result) -> bool:
-    return about.st_mtime < time.time() - WEEK and (not hasattr(os, "geteuid") or about.st_uid == os.geteuid())
-
-
-def share(folder: Path) -> None:
-    """Let workers of other users read what is below a folder, whatever this process's umask has made of it."""
-    for path in folder.rglob("*"):
-        path.chmod(0o755 if path.is_dir() else 0o644)
-
-
-def workplace() -> str:
-    """Return where temporary folders are made: of root's, such that workers of other users can pass through."""
-    usual = tempfile.gettempdir()
-    if not hasattr(os, "geteuid") or os.geteuid() != 0:
-        return usual
-    return next((folder for folder in places() if reachable(folder, 0o001)), usual)

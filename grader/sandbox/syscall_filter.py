@@ -7,19 +7,20 @@ the second line behind user id and Landlock. A call that is refused fails with E
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import socket
 
 import pyseccomp
 
+from grader.sandbox.kernel import PR_SET_PDEATHSIG
+
 CLONE_THREAD = 0x00010000  # <linux/sched.h>
-AF_UNIX = 1
-SOCK_STREAM = 1
-# <fcntl.h>: F_SETOWN, F_SETSIG, F_SETOWN_EX make the kernel send signals; F_SETLEASE, F_NOTIFY watch and hold up others
-CONTROLLING = (8, 10, 15, 1024, 1026)
-POSIX_FADV_DONTNEED = 4  # <fcntl.h>
-RWF_NOWAIT = 8  # <linux/fs.h>
+F_SETOWN_EX = 15  # <fcntl.h>; Python knows the others
+# The first three make the kernel send signals, the others watch and hold up whoever uses a file.
+CONTROLLING = (fcntl.F_SETOWN, fcntl.F_SETSIG, F_SETOWN_EX, fcntl.F_SETLEASE, fcntl.F_NOTIFY)
+RWF_NOWAIT = 8  # <linux/fs.h>; a Python made for older systems has no name for it
 UNKNOWN = -1  # <seccomp.h>, __NR_SCMP_ERROR: this libseccomp is older than the call
-PR_SET_PDEATHSIG = 1
 
 REFUSED = (
     # other programs and processes
@@ -81,8 +82,8 @@ def load(own_user: bool) -> None:
     rules.add_rule(refuse, "clone", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, CLONE_THREAD, 0))
     rules.add_rule(pyseccomp.ERRNO(errno.ENOSYS), "clone3")
     # A pair of connected streams, as event loops need; a datagram socket of a pair could send to any other by its path.
-    rules.add_rule(refuse, "socketpair", pyseccomp.Arg(0, pyseccomp.NE, AF_UNIX))
-    _all_but(rules, refuse, "socketpair", 1, 0xF, SOCK_STREAM)
+    rules.add_rule(refuse, "socketpair", pyseccomp.Arg(0, pyseccomp.NE, socket.AF_UNIX))
+    _all_but(rules, refuse, "socketpair", 1, 0xF, socket.SOCK_STREAM)
     # abort() and the like signal the own process; no other.
     for name in ("kill", "tgkill"):
         rules.add_rule(refuse, name, pyseccomp.Arg(0, pyseccomp.NE, os.getpid()))
@@ -96,7 +97,7 @@ def load(own_user: bool) -> None:
     # Of a terminal's, which libraries ask whether there is one, and of descriptors; none of file systems, sockets and devices.
     _all_but(rules, refuse, "ioctl", 1, 0xFF00, ord("T") << 8)
     # Whether a page of a file is in memory is a note that every later call could read.
-    rules.add_rule(ignore, "fadvise64", _low(3, POSIX_FADV_DONTNEED))
+    rules.add_rule(ignore, "fadvise64", _low(3, os.POSIX_FADV_DONTNEED))
     rules.add_rule(refuse, "preadv2", pyseccomp.Arg(5, pyseccomp.MASKED_EQ, RWF_NOWAIT, RWF_NOWAIT))
     rules.load()
 

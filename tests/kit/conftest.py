@@ -14,7 +14,7 @@ from grader.judge.run import grade
 from grader.publish.build import build
 from grader.report.model import Report
 from grader.sandbox.forked import ForkedSandbox
-from grader.sandbox.interpreter import temporary_folder
+from grader.sandbox.places import temporary_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 collect_ignore = ["toy"]  # an assignment of its own, with checks that need a judge

@@ -17,7 +17,7 @@ import pytest
 
 from grader.assignment import Home, UsageError
 from grader.judge.run import grade
-from grader.sandbox.interpreter import workplace
+from grader.sandbox.places import workplace
 from tests.kit.attacks.catalogue import load
 from tests.kit.attacks.situations import ROOT, SITUATIONS, USER
 from tests.kit.attacks.table import table

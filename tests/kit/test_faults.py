@@ -18,7 +18,7 @@ from grader.judge.run import Grader, grade
 from grader.report import model
 from grader.report.model import Outcome, Report
 from grader.sandbox.forked import ForkedSandbox
-from grader.sandbox.interpreter import temporary_folder
+from grader.sandbox.places import temporary_folder
 from grader.sandbox.reply import SandboxFault
 from tests.kit.attacks.run import descendants
 from tests.kit.attacks.soak import soak
@@ -214,7 +214,7 @@ def test_folders_of_runs_that_were_killed_are_removed_in_the_end(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A judge that is killed cannot clear up; a later one does, and leaves what is younger or somebody else's."""
-    monkeypatch.setattr("grader.sandbox.interpreter.workplace", lambda: str(tmp_path))
+    monkeypatch.setattr("grader.sandbox.places.workplace", lambda: str(tmp_path))
     for name in ("grader-old", "grader-young", "other-old"):
         (tmp_path / name / "locked").mkdir(parents=True)
         (tmp_path / name / "locked").chmod(0)
