@@ -123,6 +123,7 @@ class Home:
         self.stub = self.folder / self.assignment.submission
         self.drivers = root / "tests" / "drivers" / f"{name}.py"
         self.solution = root / "solutions" / name
+        self.notebook = self.folder / "notebook.ipynb"
         self.mistakes = {suite: root / "tests" / suite / "mistakes.json" for suite in SUITES}
         self.answers = {"visible": root / "solution.json", "hidden": root / "tests" / "hidden" / "solution.json"}
         self.checks = {suite: root / "tests" / suite / f"test_{name}.py" for suite in SUITES}

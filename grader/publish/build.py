@@ -1,4 +1,4 @@
-"""Regenerating what is made from solutions/: the stub, the cases with their answers, and what mistakes show."""
+"""Regenerating what is made from solutions/: stub and notebook, the cases with their answers, and what mistakes show."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from grader.answers import UNPREDICTABLE, Answers, Case, Mistake, Recipe
 from grader.assignment import SUITES, Home, UsageError
 from grader.judge.compare import difference
 from grader.publish.catalogue import load
+from grader.publish.notebook import make_notebook
 from grader.publish.stub import make_stub
 from grader.publish.trials import recorded
 from grader.report.model import write
@@ -23,7 +24,7 @@ DEFAULT_SEED = 1
 
 
 def build(root: Path, name: str, check: bool = False, seed: int | None = None, mistakes: bool = True) -> list[Path]:
-    """Bring the stub, both answer files and both files of mistakes of an assignment up to date; return those that were not.
+    """Bring stub, notebook, answers and the record of mistakes of an assignment up to date; return the files that were not.
 
     check: write nothing. seed: make the hidden cases from a new seed; otherwise the one in the file is kept. mistakes: False
     leaves out the files of mistakes, which take longest. Numbers count as up to date when they agree within the checks'
@@ -40,6 +41,11 @@ def build(root: Path, name: str, check: bool = False, seed: int | None = None, m
         if not check:
             _keep_work(home, stub)
             write(home.stub, stub)
+    notebook = _notebook(home)
+    if notebook is not None and (not home.notebook.is_file() or home.notebook.read_text(encoding="utf-8") != notebook):
+        stale.append(home.notebook)
+        if not check:
+            write(home.notebook, notebook)
     recipes = load_recipes(home)
     for suite in SUITES:
         path = home.answers[suite]
@@ -104,6 +110,12 @@ def solve(home: Home, cases: dict[str, Case]) -> dict[str, Case]:
     finally:
         shutil.rmtree(support, ignore_errors=True)
     return solved
+
+
+def _notebook(home: Home) -> str | None:
+    """Return the text of the notebook, if the assignment has one."""
+    source = home.solution / "notebook.py"
+    return make_notebook(source.read_text(encoding="utf-8")) if source.is_file() else None
 
 
 def _keep_work(home: Home, stub: str) -> None:

@@ -17,10 +17,10 @@ from pathlib import Path
 from grader import answers
 from grader.assignment import Home, UsageError
 from grader.publish.release import files as student_files
-from grader.publish.release import mistakes, pack, written
+from grader.publish.release import mistakes, pack, requirements, written
 from grader.publish.stub import make_stub
 
-STUDENTS_ONLY = ("README.md", "grade.py")
+STUDENTS_ONLY = ("README.md", "grade.py", "notebook.ipynb", "grader/desk/")
 SCRIPTS = ("setup.sh", "run_autograder")
 
 SETUP = """\
@@ -106,11 +106,12 @@ def gradescope(root: Path, name: str, folder: Path, wheels: Path | None = None, 
 def files(home: Home, level: str = "basic") -> dict[str, bytes]:
     """Return the content of the zip by name: the student's folder and the hidden checks; no solution."""
     name = home.assignment.name
-    content = {key: value for key, value in student_files(home).items() if key not in STUDENTS_ONLY}
+    content = {key: value for key, value in student_files(home).items() if not key.startswith(STUDENTS_ONLY)}
     content |= {
         "setup.sh": SETUP.encode(),
         "run_autograder": RUN.encode(),
         "autograde.py": AUTOGRADE.format(level=level).encode(),
+        "requirements.txt": requirements(home.root, desk=False).encode(),
         "constraints.txt": (home.root / "constraints.txt").read_bytes(),
         f"tests/hidden/test_{name}.py": home.checks["hidden"].read_bytes(),
         "tests/hidden/solution.json": answers.only(home.answers["hidden"], name).encode(),

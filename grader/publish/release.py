@@ -73,12 +73,14 @@ def files(home: Home) -> dict[str, bytes]:
         "assignment.toml": (home.folder / "assignment.toml").read_bytes(),
         "grade.py": (root / "grade.py").read_bytes(),
         "solution.json": answers.only(home.answers["visible"], assignment.name).encode(),
-        "requirements.txt": requirements(root).encode(),
+        "requirements.txt": requirements(root, desk=True).encode(),
         "README.md": _readme(home).encode(),
         f"tests/drivers/{assignment.name}.py": home.drivers.read_bytes(),
         f"tests/visible/test_{assignment.name}.py": home.checks["visible"].read_bytes(),
     }
     content |= {path.name: path.read_bytes() for path in home.support()}
+    if home.notebook.is_file():
+        content["notebook.ipynb"] = home.notebook.read_bytes()
     if assignment.hints.visible:
         content |= mistakes(home, "visible")
     for part in GRADER_PARTS:
@@ -96,10 +98,10 @@ def mistakes(home: Home, suite: str) -> dict[str, bytes]:
     return {f"tests/{suite}/mistakes.json": answers.only(path, name).encode()}
 
 
-def requirements(root: Path) -> str:
-    """Return requirements.txt: what pyproject.toml says the kit depends on."""
+def requirements(root: Path, desk: bool) -> str:
+    """Return requirements.txt: what pyproject.toml says that grading depends on, and with `desk` a student's desk."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return "\n".join(project["dependencies"]) + "\n"
+    return "\n".join([*project["dependencies"], *(project["optional-dependencies"]["desk"] if desk else [])]) + "\n"
 
 
 def pack(content: dict[str, bytes], executable: Sequence[str] = ()) -> bytes:

@@ -150,7 +150,7 @@ def test_endless_loop_at_import(replaced, graded) -> None:
     report = graded(replaced(prelude="import time\nprint('hello')\ntime.sleep(1000)\n"))
     assert outcomes(report) == {Outcome.TIMEOUT}
     assert "hello" in report.checks[0].printed
-    assert report.seconds < 20
+    assert report.seconds < 60
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def trains_a_network(values, scale, known):
     return float((max(values) - min(values)) * scale)
 
 
-@honest("makes a gymnasium environment and plays in it", safe=True, seconds=20.0)
+@honest("makes a gymnasium environment and plays in it", safe=True)
 def plays(values, scale, known):
     import gymnasium
 

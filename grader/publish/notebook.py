@@ -1,0 +1,69 @@
+"""The notebook: `solutions/NAME/notebook.py`, a script in the percent format, as `assignments/NAME/notebook.ipynb`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from grader.assignment import UsageError
+
+CELL = re.compile(r"^# %%(?P<title>[^\[]*)(?P<markdown>\[markdown\])?\s*$")
+MAGIC = re.compile(r"^# (?P<magic>%\w.*)$")  # a magic would not be Python; as a comment, the source is
+
+
+def make_notebook(source: str) -> str:
+    """Return the text of a notebook without outputs, the same for the same source.
+
+    source: cells that begin with `# %%` (code) or `# %% [markdown]` (text, each line behind `# `), either with a name in
+    between, which becomes the cell's id; a cell without a name is numbered. In code, a line `# %magic` becomes the magic. What
+    stands before the first cell is for maintainers. Raises UsageError that names the line at fault.
+    """
+    import nbformat
+    from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+    cells, seen = [], set()
+    for number, (line, title, markdown, lines) in enumerate(_cells(source), 1):
+        key = re.sub(r"[^a-zA-Z0-9-]+", "-", title).strip("-")[:64] or f"cell-{number}"
+        if key in seen:
+            raise UsageError(f"notebook.py, line {line}: a second cell has the name {key!r}")
+        seen.add(key)
+        if markdown:
+            cells.append(new_markdown_cell(_text(lines, line), id=key))
+        else:
+            cells.append(new_code_cell("\n".join(_shown(entry) for entry in lines).strip("\n"), id=key))
+    metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    notebook = new_notebook(cells=cells, metadata=metadata)
+    nbformat.validate(notebook)
+    return nbformat.writes(notebook) + "\n"
+
+
+def _cells(source: str) -> Iterator[tuple[int, str, bool, list[str]]]:
+    """Yield of each cell the line at which its content begins, its name, whether it is text, and its lines."""
+    begun: tuple[int, str, bool, list[str]] | None = None
+    for number, line in enumerate(source.splitlines(), 1):
+        if head := CELL.match(line):
+            if begun is not None:
+                yield begun
+            begun = number + 1, head["title"].strip(), bool(head["markdown"]), []
+        elif begun is not None:
+            begun[3].append(line)
+    if begun is None:
+        raise UsageError("notebook.py has no cell: each begins with a line `# %%`, or `# %% [markdown]`")
+    yield begun
+
+
+def _text(lines: list[str], first: int) -> str:
+    text = []
+    for number, line in enumerate(lines, first):
+        if line and not line.startswith("#"):
+            raise UsageError(f"notebook.py, line {number}: in a cell of text, every line begins with `# `; found {line!r}")
+        text.append(line[2:] if line.startswith("# ") else line[1:])
+    return "\n".join(text).strip("\n")
+
+
+def _shown(line: str) -> str:
+    magic = MAGIC.match(line)
+    return magic["magic"] if magic else line
