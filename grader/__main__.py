@@ -39,7 +39,13 @@ def main() -> int:
 
     grade = commands.add_parser("grade", help="grade submissions")
     grade.add_argument("name", metavar="NAME", help="the assignment")
-    grade.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a submitted file, or the folder it lies in")
+    grade.add_argument(
+        "paths",
+        nargs="+",
+        type=Path,
+        metavar="PATH",
+        help="a submission (file, notebook, zip, folder), or a class's export",
+    )
     grade.add_argument("--suite", default="visible,hidden", help="visible, hidden or both (default: visible,hidden)")
     grade.add_argument("--format", default="text", choices=sorted(ENDINGS), help="of what is printed or written")
     grade.add_argument("-o", dest="output", type=Path, metavar="FILE", help="write here; for several paths, a folder")
@@ -108,26 +114,27 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _grade(options: argparse.Namespace) -> int:
+    from grader import submission
     from grader.assignment import SUITES, Home, UsageError
     from grader.judge.run import grade
     from grader.report import terminal
     from grader.report.text import clean
-    from grader.submission import find
 
     suites = list(dict.fromkeys(options.suite.split(",")))
     if unknown := [suite for suite in suites if suite not in SUITES]:
         raise UsageError(f"there is no suite {unknown[0]!r}; there are: {', '.join(SUITES)}")
     home = Home(ROOT, options.name)
-    several = len(options.paths) > 1
+    paths = [one for path in options.paths for one in submission.expanded(path, home.assignment.submission)]
+    several = len(paths) > 1
     code, refused = GRADED, []
-    for path in options.paths:
+    for path in paths:
         if several:
             print(f"== {clean(str(path))}", file=sys.stdout if options.format == "text" else sys.stderr)
         output = options.output
         if output is not None and several:
             output = output / f"{'_'.join(part for part in path.parts if part not in '/..')}.{ENDINGS[options.format]}"
         try:
-            find(path, home.assignment.submission)
+            submission.read(path, home.assignment.submission)
             require_file(output)
         except UsageError as error:
             # In a batch, one bad path must not cost the others their grade.
@@ -156,7 +163,7 @@ def _grade(options: argparse.Namespace) -> int:
             print(rendered(report), end="")
         code = code if report.final else GRADER_ERROR
     if refused:
-        print(f"graded {len(options.paths) - len(refused)} of {len(options.paths)}; not: {', '.join(refused)}")
+        print(f"graded {len(paths) - len(refused)} of {len(paths)}; not: {', '.join(refused)}")
     return USAGE if refused and code == GRADED else code
 
 

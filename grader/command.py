@@ -29,7 +29,12 @@ def student(arguments: Sequence[str] | None = None) -> int:
     words = "QUESTION" if flat else "NAME, QUESTION"
     about = "only these questions, and what they need" + ("" if flat else "; first the assignment, if there are several")
     parser.add_argument("words", nargs="*", metavar=words, help=about)
-    parser.add_argument("--submission", type=Path, metavar="PATH", help="the file to grade (default: where the stub lies)")
+    parser.add_argument(
+        "--submission",
+        type=Path,
+        metavar="PATH",
+        help="file, notebook, zip or folder (default: where the stub lies)",
+    )
     parser.add_argument(
         "-k", dest="keyword", default="", metavar="PATTERN", help="only checks whose name, as shown in the report, fits"
     )

@@ -1,51 +1,153 @@
-"""What a student handed in, copied into a clean folder of allow-listed regular files."""
+"""What a student handed in: a file of Python or a notebook, by itself, in a folder or in a zip; nothing else is copied."""
 
 from __future__ import annotations
 
 import difflib
 import os
 import stat
-from pathlib import Path
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from grader.assignment import UsageError
 
-MAX_BYTES = 1 << 20
+MAX_BYTES = {".py": 1 << 20, ".ipynb": 64 << 20, ".zip": 256 << 20}  # a notebook may carry outputs
+MAX_DEPTH = 4
+MAX_FILES = 10_000
+NOTEBOOK = ".ipynb"
+# What editors, systems and Python leave beside a submission.
+NOT_HANDED_IN = ("__MACOSX", "__pycache__", "node_modules", "site-packages", "venv")
 
 
-def stage(path: Path, name: str, folder: Path) -> Path:
-    """Return a copy of the submission at `folder / name`; nothing else of what was handed in is copied.
+@dataclass(frozen=True)
+class Handed:
+    """One file that was handed in. name: where it lies, in words; content: its bytes; notebook: whether it is one."""
 
-    path: the file, or a folder that contains the file `name`. Raises UsageError when there is no such regular file, or it is
-    larger than 1 MB. The bytes are copied as they are: whether they are Python is the sandbox's business.
+    name: str
+    content: bytes
+    notebook: bool
+
+
+def read(path: Path, name: str) -> list[Handed]:
+    """Return what to grade: one file; or two, a file called `name` and the notebook beside it, if the first is only the stub.
+
+    path: a file of Python or a notebook, whatever its name; a folder or a zip that holds `name` or a notebook, at most four
+    folders deep, as downloads of Gradescope do. Raises UsageError when there is none, several could be meant, or it is no
+    ordinary file, or too large.
     """
-    found = find(path, name)
-    content = read_regular(found)
-    folder.mkdir(parents=True, exist_ok=True)
-    target = folder / name
-    target.write_bytes(content)
-    folder.chmod(0o755)  # for workers of other users, whatever the umask
-    target.chmod(0o644)
-    return target
+    if path.is_dir():
+        return _choose(_in_folder(path), path, name)
+    if not path.exists() and not path.is_symlink():
+        near = difflib.get_close_matches(path.name, _names(path.parent), n=1) if path.parent.is_dir() else []
+        hint = f" (did you mean {path.parent / near[0]}?)" if near else ""
+        raise UsageError(f"there is no {path}{hint}; pass the path of your {name}, of a notebook, or of the folder it lies in")
+    if path.suffix.lower() == ".zip":
+        with _open(path) as file:
+            try:
+                with zipfile.ZipFile(file) as archive:
+                    return _choose(_in_zip(archive, path), path, name)
+            except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
+                raise UsageError(f"{path} cannot be read as a zip: {error}") from error
+    return [_read(str(path), lambda: _open(path), path.suffix.lower())]
 
 
-def find(path: Path, name: str) -> Path:
-    """Return the path of the submitted file, given the file itself or the folder it lies in."""
-    if not path.is_dir():
-        if path.exists():
-            return path
-        raise UsageError(f"there is no {path}; pass the path of your {name}, or of the folder it lies in")
-    if (path / name).exists():
-        return path / name
-    files = sorted(entry.name for entry in path.iterdir() if entry.is_file())
-    close = difflib.get_close_matches(name, files, n=1, cutoff=0.75)
-    folders = sum(entry.is_dir() for entry in path.iterdir())
-    among = f"{folders} folder{'s' if folders > 1 else ''} (name them one by one, or {path}/*)" if folders else "nothing"
-    hint = f"; did you mean {close[0]}? Rename it to {name}" if close else ""
-    raise UsageError(f"expected {name} in {path}, found {', '.join(files[:10]) or among}{hint}")
+def expanded(path: Path, name: str) -> list[Path]:
+    """Return the submissions that a path stands for: itself, or each of a class's that Gradescope exported into one folder."""
+    if not path.is_dir() or (path / name).exists():
+        return [path]
+    folders = sorted(folder for folder in path.glob("submission_*") if folder.is_dir())
+    return folders or [path]
 
 
-def read_regular(path: Path) -> bytes:
-    """Return the content of a regular file, not followed through a link, at most 1 MB."""
+def stage(content: bytes, path: Path) -> Path:
+    """Write what workers shall see of a submission, readable for all users whatever the umask, and return its path."""
+    path.write_bytes(content)
+    path.parent.chmod(0o755)
+    path.chmod(0o644)
+    return path
+
+
+Opener = Callable[[], BinaryIO]
+
+
+def _choose(files: dict[PurePosixPath, Opener], path: Path, name: str) -> list[Handed]:
+    """Return what to grade of all that a folder or a zip holds; see `read`."""
+    python = _outermost([entry for entry in files if entry.name == name])
+    notebooks = _outermost([entry for entry in files if entry.suffix.lower() == NOTEBOOK])
+    notebooks = [entry for entry in notebooks if entry.stem == PurePosixPath(name).stem] or notebooks
+    several = python if len(python) > 1 else notebooks if not python and len(notebooks) > 1 else []
+    if several:
+        found = ", ".join(map(str, several[:10]))
+        raise UsageError(f"{path} holds {len(several)} files that could be meant ({found}); name the one to grade")
+    if not python and not notebooks:
+        names = [str(entry) for entry in sorted(files, key=lambda entry: (len(entry.parts), entry))]
+        close = difflib.get_close_matches(name, [entry.name for entry in files], n=1, cutoff=0.75)
+        hint = f"; did you mean {close[0]}? Rename it to {name}" if close else ""
+        raise UsageError(f"expected {name} or a notebook in {path}, found {', '.join(names[:10]) or 'nothing'}{hint}")
+    chosen = [*python, *(notebooks if len(notebooks) == 1 else [])]
+    return [_read(f"{entry} in {path.name or path}", files[entry], entry.suffix.lower()) for entry in chosen]
+
+
+def _outermost(entries: list[PurePosixPath]) -> list[PurePosixPath]:
+    """Return those in the fewest folders: deeper ones are copies, or somebody's back-up."""
+    least = min((len(entry.parts) for entry in entries), default=0)
+    return sorted(entry for entry in entries if len(entry.parts) == least)
+
+
+def _in_folder(folder: Path) -> dict[PurePosixPath, Opener]:
+    """Return whatever is no folder below this one. Links to folders are not followed."""
+
+    def below(inside: Path, depth: int) -> Iterator[Path]:
+        for entry in sorted(inside.iterdir()):
+            if _left_by_tools(entry.name):
+                continue
+            if not entry.is_dir() or entry.is_symlink():
+                yield entry
+            elif depth < MAX_DEPTH:
+                yield from below(entry, depth + 1)
+
+    found: dict[PurePosixPath, Opener] = {}
+    for entry in below(folder, 0):
+        found[PurePosixPath(entry.relative_to(folder).as_posix())] = lambda path=entry: _open(path)
+        if len(found) == MAX_FILES:
+            raise UsageError(f"{folder} holds more than {MAX_FILES:,} files; name the one to grade")
+    return found
+
+
+def _in_zip(archive: zipfile.ZipFile, path: Path) -> dict[PurePosixPath, Opener]:
+    entries = archive.infolist()
+    if len(entries) > MAX_FILES:
+        raise UsageError(f"{path} holds more than {MAX_FILES:,} files; hand in what you wrote alone")
+    found: dict[PurePosixPath, Opener] = {}
+    for entry in entries:
+        name = PurePosixPath(entry.filename.replace("\\", "/"))
+        if not entry.is_dir() and not any(map(_left_by_tools, name.parts)) and len(name.parts) <= MAX_DEPTH + 1:
+            found[name] = lambda entry=entry: archive.open(entry)
+    return found
+
+
+def _left_by_tools(name: str) -> bool:
+    return name in NOT_HANDED_IN or name.startswith(".")
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir() if entry.is_file())
+
+
+def _read(name: str, opener: Opener, suffix: str) -> Handed:
+    most = MAX_BYTES.get(suffix, MAX_BYTES[".py"])
+    with opener() as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        hint = "clear its outputs" if suffix == NOTEBOOK else "hand in source code only"
+        raise UsageError(f"{name} is larger than {most >> 20} MB; {hint}")
+    return Handed(name, content, suffix == NOTEBOOK)
+
+
+def _open(path: Path) -> BinaryIO:
+    """Open a regular file, not followed through a link."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
@@ -54,8 +156,4 @@ def read_regular(path: Path) -> bytes:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise UsageError(f"{path} is not an ordinary file")
-    with open(descriptor, "rb") as file:
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise UsageError(f"{path} is larger than {MAX_BYTES >> 20} MB; hand in source code only")
-    return content
+    return open(descriptor, "rb")

@@ -13,6 +13,7 @@ import pytest
 from grader.assignment import Assignment, Question
 from grader.judge.compare import show
 from grader.judge.diagnosis import fitting, hint_of
+from grader.judge.origin import Origin
 from grader.judge.student import CheckFailed, Clock, OutOfBudget, Patience, Student
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import clean
@@ -30,10 +31,10 @@ class SuiteError(Exception):
 class Judge:
     """Runs the collected checks against one submission and keeps the report.
 
-    material: what the checks need. unwritten: functions that are still the stub's. broken: how the submission failed to load,
-    if it did; every check then ends like that. select: question ids to run, None for all. changed: called with the report
-    before the first check and after each. seed: of all that chance decides. thorough: False stops at the first check that is
-    not passed.
+    origin: where the lines of a notebook's definitions stand. material: what the checks need. unwritten: functions that are
+    still the stub's. broken: how the submission failed to load, if it did; every check then ends like that. select: question
+    ids to run, None for all. changed: called with the report before the first check and after each. seed: of all that chance
+    decides. thorough: False stops at the first check that is not passed.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Judge:
         report: Report,
         sandbox: Sandbox,
         submission: Path,
+        origin: Origin | None,
         material: Material,
         unwritten: set[str],
         broken: CheckFailed | None,
@@ -54,6 +56,7 @@ class Judge:
         self.report = report
         self.sandbox = sandbox
         self.submission = submission
+        self.origin = origin
         self.material = material
         self.unwritten = unwritten
         self.broken = broken
@@ -271,4 +274,4 @@ class Judge:
         question = self.assignment.question(result.question)
         self.patience.code = request.node.function.__code__
         cases = self.material.cases[result.suite]
-        return Student(self.sandbox, submission, question, cases, self.clock, self.seed, self.patience)
+        return Student(self.sandbox, submission, question, cases, self.clock, self.seed, self.patience, self.origin)

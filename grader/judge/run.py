@@ -13,19 +13,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from grader import answers
+from grader import submission as intake
 from grader.answers import Case, Mistake
 from grader.assignment import Home, UsageError
+from grader.judge.origin import Origin
 from grader.report.model import Outcome, Report
 from grader.report.text import clean
 from grader.sandbox import open_sandbox
 from grader.sandbox.places import share, temporary_folder
 from grader.sandbox.reply import LEVELS, Reply, SandboxFault
-from grader.submission import stage
 
 if TYPE_CHECKING:
     from grader.judge.plugin import Judge
     from grader.judge.student import CheckFailed
     from grader.sandbox import Sandbox
+    from grader.submission import Handed
 
 
 def grade(
@@ -39,10 +41,10 @@ def grade(
 ) -> Report:
     """Return the report of one submission.
 
-    submission: the file or its folder. suites: "visible", "hidden" or both. select: question ids, or the part before a dot;
-    what they need is run as well. keyword: as pytest's -k. changed: called with the report before the first check and after
-    each one. require: the isolation below which nothing is graded. Raises UsageError when there is nothing to grade, or it may
-    not be; a fault of the grader is told by a report that is not final.
+    submission: see `grader.submission.read`. suites: "visible", "hidden" or both. select: question ids, or the part before a
+    dot; what they need is run as well. keyword: as pytest's -k. changed: called with the report before the first check and
+    after each one. require: the isolation below which nothing is graded. Raises UsageError when there is nothing to grade, or
+    it may not be; a fault of the grader is told by a report that is not final.
     """
     chosen = selected(home, select)
     with Grader(home, suites, require) as grader:
@@ -62,6 +64,18 @@ class Material:
     cases: dict[str, dict[str, Case]]
     stub: dict[str, str]
     mistakes: list[Mistake]
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A submission as the sandbox sees it.
+
+    path: the file. looked: what it holds, or why it cannot be graded. origin: of what comes from a notebook, where it was.
+    """
+
+    path: Path
+    looked: Reply
+    origin: Origin | None = None
 
 
 class Grader:
@@ -87,13 +101,14 @@ class Grader:
         self._material: Material | None = None
         self._folder = temporary_folder()
         try:
-            support = self._folder / "support"
+            support, student = self._folder / "support", self._folder / "student"
             support.mkdir()
+            student.mkdir()  # a sandbox shows its workers only folders that are there when it starts
             for path in home.support():
                 shutil.copyfile(path, support / path.name)
             drivers = shutil.copyfile(home.drivers, self._folder / "drivers.py")
             share(self._folder)
-            folders = [self._folder / "student", support]
+            folders = [student, support]
             self._sandbox: Sandbox = open_sandbox(drivers, folders, home.assignment.limits.memory_mb, home.secrets())
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -132,7 +147,7 @@ class Grader:
             isolation_layers=(),
         )
         self.seen = {}
-        staged = stage(submission, assignment.submission, self._folder / "student")
+        handed = intake.read(submission, assignment.submission)
         try:
             self._sandbox.start()
             self._material = self._material or self._read()
@@ -141,9 +156,8 @@ class Grader:
             report.isolation_open = isolation.open
             if LEVELS.index(isolation.level) < LEVELS.index(self.require):
                 raise UsageError(f"isolation is {isolation.level}, {self.require} is required: {isolation.lacks()}")
-            # The server reads the file before it imports torch: an untouched stub and a syntax error need no torch at all.
-            looked = self._sandbox.inspect(staged)
-            judge = self._judge(report, staged, looked, select, changed, seed, thorough)
+            staged = self._stage(handed, report)
+            judge = self._judge(report, staged, select, changed, seed, thorough)
         except UsageError:
             raise
         except SandboxFault as error:
@@ -173,19 +187,17 @@ class Grader:
     def _judge(
         self,
         report: Report,
-        staged: Path,
-        looked: Reply,
+        staged: Staged,
         select: set[str] | None,
         changed: Callable[[Report], None],
         seed: int,
         thorough: bool,
     ) -> Judge:
         """Return the judge of this submission; raises SandboxFault."""
-        assignment = self.home.assignment
-        now = looked.details.get("fingerprints") or {}
-        unwritten = {name for name, fingerprint in self._material.stub.items() if now.get(name) == fingerprint}
+        assignment, looked = self.home.assignment, staged.looked
+        unwritten = self._unwritten(looked)
         needed = {question.function for question in assignment.questions} - unwritten
-        if needed and looked.status != "syntax":
+        if needed and looked.status == "ok":
             self._sandbox.warm_up(wait=False)
 
         # Imported here, while the server imports torch.
@@ -194,13 +206,67 @@ class Grader:
 
         broken = None
         if needed:
-            reply = looked if looked.status == "syntax" else self._sandbox.load(staged, assignment.limits.seconds)
+            reply = self._sandbox.load(staged.path, assignment.limits.seconds) if looked.status == "ok" else looked
             if reply.status != "ok":
                 first, allowed = assignment.questions[0], assignment.limits
-                broken = failure(reply, first, allowed.seconds, allowed.memory_mb, reply.output)
+                broken = failure(reply, first, allowed.seconds, allowed.memory_mb, reply.output, staged.origin)
         return Judge(
-            assignment, report, self._sandbox, staged, self._material, unwritten, broken, select, changed, seed, thorough
+            assignment=assignment,
+            report=report,
+            sandbox=self._sandbox,
+            submission=staged.path,
+            origin=staged.origin,
+            material=self._material,
+            unwritten=unwritten,
+            broken=broken,
+            select=select,
+            changed=changed,
+            seed=seed,
+            thorough=thorough,
         )
+
+    def _stage(self, handed: list[Handed], report: Report) -> Staged:
+        """Bring what is to be graded where the sandbox can read it, and tell the report what that is."""
+        first, beside = handed[0], handed[1:]
+        report.submission = clean(first.name)
+        if first.notebook:
+            return self._stage_notebook(first, report)
+        path = intake.stage(first.content, self._folder / "student" / self.home.assignment.submission)
+        # The server reads the file before it imports torch: an untouched stub and a syntax error need no torch at all.
+        looked = self._sandbox.inspect(path)
+        if beside and looked.status == "ok" and self._unwritten(looked) == set(self._material.stub):
+            staged = self._stage_notebook(beside[0], report)
+            if report.cells:
+                report.submission = clean(beside[0].name)
+                report.remarks = (f"Graded: {report.submission}; {clean(first.name)} is still the stub.", *report.remarks)
+                return staged
+            report.remarks = ()
+            intake.stage(first.content, path)
+        return Staged(path, looked)
+
+    def _stage_notebook(self, handed: Handed, report: Report) -> Staged:
+        """Make a file of what a notebook defines; where that cannot be done, `looked` of what is returned says why."""
+        folder, name = self._folder / "student", self.home.assignment.submission
+        names = dict.fromkeys([question.function for question in self.home.assignment.questions] + list(self._material.stub))
+        notebook = intake.stage(handed.content, folder / "notebook")
+        reply = self._sandbox.extract(notebook, list(names), Path(name).stem)
+        notebook.unlink()
+        if reply.status != "ok":
+            return Staged(intake.stage(b"", folder / name), reply)
+        facts = reply.facts
+        report.cells = {key: clean(words) for key, words in facts["cells"].items()}
+        report.remarks = tuple(map(clean, facts["left out"]))
+        path = intake.stage(facts["source"].tobytes(), folder / name)
+        if not report.cells:
+            defined = ", ".join(facts["defined"]) or "no function"
+            text = f"your notebook defines none of {', '.join(names)}; it defines {defined}"
+            return Staged(path, Reply("unreadable", details={"message": "\n".join([text, *report.remarks])}))
+        return Staged(path, self._sandbox.inspect(path), Origin([tuple(entry) for entry in facts["lines"].tolist()]))
+
+    def _unwritten(self, looked: Reply) -> set[str]:
+        """Return the functions that are still the stub's."""
+        now = looked.details.get("fingerprints") or {}
+        return {name for name, fingerprint in self._material.stub.items() if now.get(name) == fingerprint}
 
     def _run_checks(self, judge: Judge, keyword: str) -> None:
         """Run pytest over the checks. A fault of theirs ends in the report's note."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from grader.answers import Case
 from grader.assignment import Assignment, Question
 from grader.judge.compare import SHOWN_INPUTS, Likeness, difference, show, thinned
+from grader.judge.origin import Origin
 from grader.report.model import Outcome
 from grader.sandbox.limits import MAX_FILE_BYTES, MAX_OPEN_FILES, MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES, MAX_THREADS
 from grader.sandbox.reply import Reply
@@ -142,8 +143,8 @@ class Student:
 
     Every call runs in a process of its own and returns plain data; a call that does not end well fails the check.
 
-    facts: what calls of the submission have returned so far. patience: of the judge with them; it begins when a call has
-    returned, and whoever runs the check ends it.
+    origin: where the lines of a notebook's definitions stand. facts: what calls of the submission have returned so far.
+    patience: of the judge with them; it begins when a call has returned, and whoever runs the check ends it.
     """
 
     def __init__(
@@ -155,9 +156,11 @@ class Student:
         clock: Clock,
         seed: int,
         patience: Patience,
+        origin: Origin | None,
     ) -> None:
         self._sandbox = sandbox
         self._submission = submission
+        self._origin = origin
         self._question = question
         self._cases = cases
         self._clock = clock
@@ -185,7 +188,7 @@ class Student:
             return reply.facts
         if reply.status == "timeout":
             self._clock.slow.add(self._question.id)
-        raise failure(reply, self._question, seconds, self._clock.limits.memory_mb, self.printed)
+        raise failure(reply, self._question, seconds, self._clock.limits.memory_mb, self.printed, self._origin)
 
     def seeds(self, count: int) -> range:
         """Return seeds for something that chance decides: always the same, unless the suite itself is being measured."""
@@ -249,9 +252,12 @@ class Student:
         raise CheckFailed(Outcome.FAILED, f"{text}\n{called}\n{inputs}", self.printed, shown=shown, alike=same)
 
 
-def failure(reply: Reply, question: Question, seconds: float, memory_mb: int, printed: str) -> CheckFailed:
-    """Return the exception for a call that did not end well, in words that say what to do."""
+def failure(
+    reply: Reply, question: Question, seconds: float, memory_mb: int, printed: str, origin: Origin | None = None
+) -> CheckFailed:
+    """Return the exception for a call that did not end well, in words that say what to do. origin: of a notebook's lines."""
     try:
+        reply = origin.placed(reply) if origin else reply
         return _failure(reply, question, seconds, memory_mb, printed)
     except Exception:
         # The worker's own account comes from a process that runs student code: it may have any form, with any consequence.
@@ -280,6 +286,8 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
         case "protocol":
             outcome = Outcome.CRASHED
             text = f"the process did not keep to the protocol: {details.get('message', '')}"
+        case "unreadable":
+            text = str(details.get("message", ""))
         case "syntax":
             text = f"your file is not valid Python: {details.get('message', '')}{trace(details)}"
         case "import":
@@ -296,7 +304,7 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
             unwritten = _is_blank(details, question)
             text = error_line(details) + trace(details) + limit_told(details)
             if unwritten:
-                where = f"line {details['frames'][-1]['line']}" if details.get("frames") else "your code"
+                where = place(details["frames"][-1]) if details.get("frames") else "your code"
                 text = f"{where} still raises the stub's NotImplementedError; delete it when your code is there"
                 text += f" ({details['message']})"
     shown = {"status": reply.status} | {key: str(details[key]) for key in ("type", "message", "name") if key in details}
@@ -321,11 +329,17 @@ def limit_told(details: dict[str, Any]) -> str:
     return f"\n{told}" if told else ""
 
 
+def place(frame: dict[str, Any]) -> str:
+    """Return where a frame is, in words."""
+    line = f"line {frame.get('line')}"
+    return f"cell {frame['cell']}, {line}" if "cell" in frame else line
+
+
 def trace(details: dict[str, Any]) -> str:
     """Return the student's own frames, outermost first, or nothing."""
     lines = []
     for frame in details.get("frames") or []:
-        place = f"line {frame.get('line')}" + (f", in {frame['function']}" if frame.get("function") else "")
-        lines.append(f"\n  {place}\n    {frame.get('text', '')}")
+        inside = f", in {frame['function']}" if frame.get("function") else ""
+        lines.append(f"\n  {place(frame)}{inside}\n    {frame.get('text', '')}")
     # A function that calls itself would tell the same again and again.
     return "".join(line for line, before in zip(lines, ["", *lines], strict=False) if line != before)

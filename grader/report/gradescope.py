@@ -46,7 +46,7 @@ def results(report: Report, assignment: Assignment, metadata: dict[str, str] | N
         tests.append(_test(check, assignment, f"{numbers[check.question]}.{counts[check.question]}"))
     return {
         "execution_time": shown.seconds,
-        "output": _capped("\n".join([*_summary(shown), *totals(_visible_part(shown))])),
+        "output": _capped("\n".join([*shown.remarks, *_summary(shown), *totals(_visible_part(shown))])),
         "output_format": "text",
         "test_output_format": "text",
         "test_name_format": "text",

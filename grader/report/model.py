@@ -57,7 +57,7 @@ class CheckResult(BaseModel):
 
 
 class QuestionResult(BaseModel):
-    """What became of one question: the checks of the report that belong to it, taken together."""
+    """What became of one question: its checks taken together. cell: of a notebook, where its function is, in words."""
 
     id: str
     title: str
@@ -66,16 +66,24 @@ class QuestionResult(BaseModel):
     points: float
     max_points: float
     seconds: float
+    cell: str = ""
 
 
 class Report(BaseModel):
-    """All outcomes of one submission. final: every check has been decided, and no fault of the grader is left open."""
+    """All outcomes of one submission.
+
+    submission: what was graded, in words. remarks: what a student should know of how it was read. cells: of a notebook, where
+    each function is, in words. final: every check has been decided, and no fault of the grader is left open.
+    """
 
     schema_version: int = 1
     assignment: str
     title: str
     suite_version: str
     suites: tuple[str, ...]
+    submission: str = ""
+    remarks: tuple[str, ...] = ()
+    cells: dict[str, str] = {}
     isolation: str
     isolation_layers: tuple[str, ...]
     isolation_open: tuple[str, ...] = Field(default=(), description="what a submission could do that it must not, as tried out")
@@ -107,6 +115,7 @@ class Report(BaseModel):
                         points=sum(check.points for check in checks),
                         max_points=sum(check.max_points for check in checks),
                         seconds=sum(check.seconds for check in checks),
+                        cell=self.cells.get(question.function, ""),
                     )
                 )
 

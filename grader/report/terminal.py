@@ -32,11 +32,13 @@ def render(report: Report, stream: TextIO | None = None) -> None:
 
 def plain(report: Report) -> str:
     """Return the report as plain text."""
-    lines = [f"{report.title} ({report.assignment} {report.suite_version})", ""]
+    lines = [f"{report.title} ({report.assignment} {report.suite_version})", *report.remarks, ""]
     width = max((len(question.id) for question in report.questions), default=0)
     for question in report.questions:
         mark = MARKS.get(question.outcome, "✗")
-        lines.append(f"{mark} {question.id:<{width}} {_score(question):>7} {question.seconds:6.2f} s  {question.outcome.value}")
+        cell = f"  {question.cell}" if question.cell else ""
+        score = f"{_score(question):>7} {question.seconds:6.2f} s"
+        lines.append(f"{mark} {question.id:<{width}} {score}  {question.outcome.value}{cell}")
     for question in report.questions:
         if body := explain(report, question):
             lines += ["", _heading(question), *body]
@@ -55,11 +57,16 @@ def _render_rich(report: Report, stream: TextIO) -> None:
     table.add_column("points", justify="right")
     table.add_column("time", justify="right")
     table.add_column("outcome")
+    if report.cells:
+        table.add_column("from")
     for question in report.questions:
         style = STYLES.get(question.outcome, "red")
         outcome = Text(f"{MARKS.get(question.outcome, '✗')} {question.outcome.value}", style)
-        table.add_row(Text(question.id), _score(question), f"{question.seconds:.2f} s", outcome)
+        row = [Text(question.id), _score(question), f"{question.seconds:.2f} s", outcome]
+        table.add_row(*row, *([question.cell] if report.cells else []))
     console.print(table)
+    for remark in report.remarks:
+        console.print(Text(remark))
     for question in report.questions:
         if body := explain(report, question):
             style = STYLES.get(question.outcome, "red")
@@ -103,7 +110,8 @@ def to_write(report: Report) -> list[str]:
 
 
 def _heading(question: QuestionResult) -> str:
-    return f"{question.id}: {question.title} ({question.outcome.value}, {_score(question)})"
+    cell = f", {question.cell}" if question.cell else ""
+    return f"{question.id}: {question.title} ({question.outcome.value}, {_score(question)}{cell})"
 
 
 def _headline(check: CheckResult) -> str:

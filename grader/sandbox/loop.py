@@ -41,14 +41,14 @@ def main() -> None:
         except EOFError:
             return
         prepare(request, environment, worker)
-        if request["do"] != "inspect" and "torch" not in sys.modules:
+        if request["do"] not in worker.READING and "torch" not in sys.modules:
             importlib.import_module("torch")
         if request["do"] in ("load", "call"):
             renew(settings, worker)
         if request["do"] == "warm":
             send(wire.encode({"status": "ok", "number": request["number"]}))
         else:
-            refuse(request["do"] != "inspect")
+            refuse(request["do"] not in worker.READING)
             worker.answer(request, send)
 
 

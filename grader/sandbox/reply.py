@@ -19,7 +19,7 @@ from grader.sandbox.scratch import remove
 
 MAX_OUTPUT = 16 << 10  # bytes kept of what a call prints, from its beginning and again from its end
 START_SECONDS = 120.0
-STATUSES = frozenset(("ok", "raised", "syntax", "import", "missing", "refused", "memory", "timeout"))
+STATUSES = frozenset(("ok", "raised", "syntax", "import", "missing", "refused", "memory", "timeout", "unreadable"))
 NOT_AN_ANSWER = "it sent something that is not an answer"
 
 
@@ -68,8 +68,8 @@ class Isolation:
 class Reply:
     """What came of one call.
 
-    status: "ok" · "raised" "syntax" "import" "missing" "refused" "memory": the worker's own account, in `details` · "timeout"
-        "disk" "crashed" "protocol": what the judge saw.
+    status: "ok" · "raised" "syntax" "import" "missing" "refused" "memory" "unreadable": the worker's own account, in `details`
+        · "timeout" "disk" "crashed" "protocol": what the judge saw.
     facts: what the driver returned, when "ok". output: what was printed, shortened. seconds: wall-clock time.
     """
 
@@ -89,6 +89,11 @@ class SandboxCalls:
         """Return fingerprints of the functions in the file, or its syntax error. Runs and imports nothing of it."""
         self.start()
         return self._run({"do": "inspect", "path": str(path)}, seconds)
+
+    def extract(self, path: Path, names: Sequence[str], own: str, seconds: float = 10.0) -> Reply:
+        """Return what the notebook defines of `names`, as a file that stands for the module `own`. Runs nothing of it."""
+        self.start()
+        return self._run({"do": "extract", "path": str(path), "names": list(names), "own": own}, seconds)
 
     def load(self, path: Path, seconds: float = 10.0) -> Reply:
         """Return how importing the submission goes, without calling anything in it."""

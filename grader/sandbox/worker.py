@@ -24,10 +24,11 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from grader.sandbox import probes
+from grader.sandbox import cells, probes
 
 MAX_MESSAGE = 4_000
 MAX_FRAMES = 8
+MAX_NAMES = 100
 LIMITS = {
     errno.EPERM: "forbidden",
     errno.EACCES: "forbidden",
@@ -46,8 +47,12 @@ TOLD = {  # of torch, which does not raise OSError
 }
 
 
+# Names that a notebook gives no value, because the statement that should have done so failed.
+LOST: dict[str, BaseException] = {}
+
+
 def answer(request: dict[str, Any], send: Callable[[bytes], None]) -> None:
-    """Answer `request`: `probe`, `inspect` (fingerprints of functions), `load` or `call` (a driver's facts), with one frame.
+    """Answer `request` with one frame: one of ACTIONS, of which only `load` and `call` run anything of the submission.
 
     Shortly before the limit, a call that is still running says where it is, which only the process itself can know. It may
     be deaf to the alarm; the judge does not rely on it.
@@ -98,6 +103,26 @@ def inspect(request: dict[str, Any]) -> dict[str, Any]:
         return account("syntax", error, {"submission": request["path"]})
 
 
+def extract(request: dict[str, Any]) -> dict[str, Any]:
+    """Return `{"status": "ok", "facts": ...}` with what a notebook defines, or why it cannot be read; see cells.py."""
+    import numpy as np
+
+    try:
+        found = cells.extract(Path(request["path"]).read_bytes(), request["names"], request["own"])
+    except cells.NotANotebook as error:
+        return {"status": "unreadable", "message": f"your notebook cannot be read: {error}"}
+    return {
+        "status": "ok",
+        "facts": {
+            "source": np.frombuffer(found.source.encode(), np.uint8),
+            "lines": np.array(found.lines, np.int64).reshape(-1, 3),
+            "cells": found.cells,
+            "defined": found.defined[:MAX_NAMES],
+            "left out": found.left_out[:MAX_NAMES],
+        },
+    }
+
+
 def probe(request: dict[str, Any]) -> dict[str, Any]:
     """Return what this worker can do that it must not; see probes.py."""
     return {"status": "ok", "facts": probes.run(request["judge"], request["secrets"], request["outside"])}
@@ -123,6 +148,7 @@ def call(request: dict[str, Any]) -> dict[str, Any]:
     seed = request.get("seed", 0)
     if request["submission"] is not None:
         seed_everything(seed)
+        LOST.clear()
         try:
             submitted = load("submitted", Path(request["submission"]))
         except SyntaxError as error:
@@ -137,7 +163,7 @@ def call(request: dict[str, Any]) -> dict[str, Any]:
         return {"status": "ok", "facts": driver(submitted, **request["inputs"])}
     except AttributeError as error:
         if submitted is not None and error.obj is submitted:
-            return missing(submitted, error.name)
+            return account("import", LOST[error.name], request) if error.name in LOST else missing(submitted, error.name)
         raise
 
 
@@ -146,7 +172,11 @@ def load(name: str, path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    source = path.read_bytes()
+    if source.startswith(cells.HEADER.encode()):
+        LOST.update(cells.run(source.decode(), str(path), vars(module)))
+    else:
+        spec.loader.exec_module(module)
     return module
 
 
@@ -189,6 +219,9 @@ def failure(status: str, error: BaseException, request: dict[str, Any]) -> dict[
         reply["frames"] = [{"line": line, "function": "", "text": str(error.text or "").strip()[:200]}]
         return reply
     reply["frames"] = student_frames(traceback.walk_tb(error.__traceback__), request)[-MAX_FRAMES:]
+    if isinstance(error, NameError) and error.name in LOST:
+        why = LOST[error.name]
+        reply["message"] += f" ({error.name} has no value because of {type(why).__name__}: {text_of(why)})"[:MAX_MESSAGE]
     if (limit := limit_of(error)) is not None:
         reply["limit"] = limit
     return reply
@@ -247,4 +280,5 @@ def text_of(error: BaseException) -> str:
         return "(its message cannot be shown)"
 
 
-ACTIONS = {"probe": probe, "inspect": inspect, "load": call, "call": call}
+READING = ("inspect", "extract")  # without torch
+ACTIONS = {"probe": probe, "inspect": inspect, "extract": extract, "load": call, "call": call}

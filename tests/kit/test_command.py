@@ -71,7 +71,7 @@ def test_works_from_another_folder(tmp_path: Path) -> None:
         (["grade.py", "no_such"], "there is no question 'no_such'; there are: get_returns"),
         (["grade.py", "policy_gradient", "no_such"], "there is no question 'no_such'; there are: get_returns"),
         (["grade.py", "policy_gradient", "--submission", "nowhere.py"], "there is no nowhere.py"),
-        (["grade.py", "policy_gradient", "--submission", "grader"], "expected submitted.py in grader, found"),
+        (["grade.py", "policy_gradient", "--submission", "grader"], "expected submitted.py or a notebook in grader, found"),
         (["-m", "grader", "grade", "policy_gradient", SOLUTION, "--suite", "secret"], "there is no suite 'secret'"),
         (["-m", "grader", "build", "no_such"], "there is no assignment 'no_such'"),
         (["grade.py", "policy_gradient", "-k", "no_check_has_this_name"], "no check fits"),

@@ -1,0 +1,29 @@
+"""Where the statements of a file stand in the notebook that it was made from."""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass, replace
+
+from grader.sandbox.reply import Reply
+
+
+@dataclass(frozen=True)
+class Origin:
+    """lines: of each statement its first line in the file, its cell, and its first line there, in the file's order."""
+
+    lines: list[tuple[int, int, int]]
+
+    def placed(self, reply: Reply) -> Reply:
+        """Return the reply with the lines of its frames as those of cells."""
+        frames = reply.details.get("frames")
+        if not isinstance(frames, list):
+            return reply
+        return replace(reply, details=reply.details | {"frames": [self._frame(frame) for frame in frames]})
+
+    def _frame(self, frame: dict) -> dict:
+        index = bisect.bisect_right(self.lines, frame["line"], key=lambda entry: entry[0]) - 1
+        if index < 0:
+            return frame
+        first, cell, line = self.lines[index]
+        return frame | {"cell": cell, "line": line + frame["line"] - first}
