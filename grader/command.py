@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from grader.assignment import Home
     from grader.report.model import Report
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,6 +40,7 @@ def student(arguments: Sequence[str] | None = None) -> int:
         "-k", dest="keyword", default="", metavar="PATTERN", help="only checks whose name, as shown in the report, fits"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the report here, from the first moment on")
+    parser.add_argument("--watch", action="store_true", help="grade now and after every save, and say what to do next")
     options = parser.parse_args(arguments)
     return guarded(lambda: _grade_student(options))
 
@@ -111,15 +113,32 @@ def _grade_student(options: argparse.Namespace) -> int:
     if known and questions and (questions[0] in known or len(known) > 1):
         name = questions.pop(0)
     home = Home(ROOT, name)
+    submission = options.submission or home.stub
+    if options.watch and sys.stdin.isatty() and sys.stdout.isatty():
+        return _watch(home, submission, questions, options)
+    if options.watch:
+        print("--watch needs a terminal, for keys and to show what changes; graded once instead", file=sys.stderr)
     with Progress() as progress:
         kept = Keeping(options.json, _for_student, progress.show)
-        submission = options.submission or home.stub
         report = grade(home, submission, select=questions, keyword=options.keyword, changed=kept)
     terminal.render(report.for_student())
     kept.check()
     if options.json:
         print(f"wrote {options.json}")
     return GRADED if report.final else GRADER_ERROR
+
+
+def _watch(home: Home, submission: Path, questions: Sequence[str], options: argparse.Namespace) -> int:
+    from grader.assignment import UsageError
+    from grader.desk.watch import watch
+    from grader.judge.run import selected
+
+    if options.keyword:
+        raise UsageError("--watch grades questions, not single checks; leave -k out, or name questions")
+    kept = Keeping(options.json, _for_student, lambda _: None)
+    watch(home, submission, selected(home, questions), finished=kept)
+    kept.check()
+    return GRADED
 
 
 def _for_student(report: Report) -> str:

@@ -148,6 +148,9 @@ class Judge:
         if not self.thorough and result.outcome is not Outcome.PASSED:
             self.stopped = True
             item.session.shouldstop = "one failure is enough"
+        if self.sandbox.interrupted.is_set():
+            self.stopped = True
+            item.session.shouldstop = "interrupted"
         result.points = result.max_points if result.outcome is Outcome.PASSED else 0.0
         result.seconds = round(time.monotonic() - began, 4)
         self._publish()

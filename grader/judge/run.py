@@ -6,9 +6,10 @@ import contextlib
 import os
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -70,12 +71,21 @@ class Material:
 class Staged:
     """A submission as the sandbox sees it.
 
-    path: the file. looked: what it holds, or why it cannot be graded. origin: of what comes from a notebook, where it was.
+    name: what it is, in words. path: the file. looked: what it holds, or why it cannot be graded. For a notebook, origin: where
+    its lines were, cells: where its functions were, in words, remarks: what of it counts for nothing.
     """
 
+    name: str
     path: Path
     looked: Reply
     origin: Origin | None = None
+    cells: dict[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def reach(self) -> dict[str, str]:
+        """Of each function asked for that is there, a hash of it and of everything in the file that it uses."""
+        return self.looked.details.get("reach") or {}
 
 
 class Grader:
@@ -121,9 +131,75 @@ class Grader:
         self._sandbox.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
+    def warm_up(self) -> None:
+        """Let the sandbox import what calls need, and return while it does; an untouched stub would not ask for it."""
+        self._sandbox.warm_up(wait=False)
+
+    def take(self, submission: Path) -> Staged:
+        """Bring a submission where the sandbox can read it, and look at it without running it.
+
+        submission: see `grader.submission.read`. Raises UsageError when there is nothing to grade, or it may not be, and
+        SandboxFault.
+        """
+        handed = intake.read(submission, self.home.assignment.submission)
+        self._sandbox.start()
+        self._material = self._material or self._read()
+        isolation = self._sandbox.isolation
+        if LEVELS.index(isolation.level) < LEVELS.index(self.require):
+            raise UsageError(f"isolation is {isolation.level}, {self.require} is required: {isolation.lacks()}")
+        first, beside = handed[0], handed[1:]
+        staged = self._notebook(first) if first.notebook else self._file(first)
+        if beside and staged.looked.status == "ok" and self._unwritten(staged.looked) == set(self._material.stub):
+            instead = self._notebook(beside[0])
+            if instead.cells:
+                remark = f"Graded: {instead.name}; {staged.name} is still the stub."
+                return replace(instead, remarks=(remark, *instead.remarks))
+            staged = self._file(first)
+        return staged
+
+    def _file(self, handed: Handed) -> Staged:
+        path = intake.stage(handed.content, self._folder / "student" / self.home.assignment.submission)
+        # The server reads the file before it imports torch: an untouched stub and a syntax error need no torch at all.
+        return Staged(clean(handed.name), path, self._sandbox.inspect(path, self._functions()))
+
+    def _notebook(self, handed: Handed) -> Staged:
+        """Make a file of what a notebook defines; where that cannot be done, `looked` of what is returned says why."""
+        folder, own = self._folder / "student", self.home.assignment.submission
+        names = self._functions()
+        notebook = intake.stage(handed.content, folder / "notebook")
+        reply = self._sandbox.extract(notebook, names, Path(own).stem)
+        notebook.unlink()
+        staged = Staged(clean(handed.name), intake.stage(b"", folder / own), reply)
+        if reply.status != "ok":
+            return staged
+        facts = reply.facts
+        remarks = tuple(map(clean, facts["left out"]))
+        if not facts["cells"]:
+            defined = ", ".join(facts["defined"]) or "no function"
+            text = f"your notebook defines none of {', '.join(names)}; it defines {defined}"
+            return replace(staged, looked=Reply("unreadable", details={"message": "\n".join([text, *remarks])}))
+        intake.stage(facts["source"].tobytes(), staged.path)
+        return replace(
+            staged,
+            looked=self._sandbox.inspect(staged.path, names),
+            origin=Origin([tuple(entry) for entry in facts["lines"].tolist()]),
+            cells={key: clean(words) for key, words in facts["cells"].items()},
+            remarks=remarks,
+        )
+
+    def _functions(self) -> list[str]:
+        """Return the names that a submission must define."""
+        asked = [question.function for question in self.home.assignment.questions]
+        return list(dict.fromkeys([*asked, *self._material.stub]))
+
+    @property
+    def interrupted(self) -> threading.Event:
+        """While it is set, no call goes on and no check begins; whatever the report says then is worth nothing."""
+        return self._sandbox.interrupted
+
     def grade(
         self,
-        submission: Path,
+        submission: Path | Staged,
         select: set[str] | None = None,
         keyword: str = "",
         changed: Callable[[Report], None] = lambda _: None,
@@ -147,16 +223,12 @@ class Grader:
             isolation_layers=(),
         )
         self.seen = {}
-        handed = intake.read(submission, assignment.submission)
         try:
-            self._sandbox.start()
-            self._material = self._material or self._read()
+            staged = submission if isinstance(submission, Staged) else self.take(submission)
+            report.submission, report.remarks, report.cells = staged.name, staged.remarks, staged.cells
             isolation = self._sandbox.isolation
             report.isolation, report.isolation_layers = isolation.level, isolation.layers
             report.isolation_open = isolation.open
-            if LEVELS.index(isolation.level) < LEVELS.index(self.require):
-                raise UsageError(f"isolation is {isolation.level}, {self.require} is required: {isolation.lacks()}")
-            staged = self._stage(handed, report)
             judge = self._judge(report, staged, select, changed, seed, thorough)
         except UsageError:
             raise
@@ -225,44 +297,6 @@ class Grader:
             thorough=thorough,
         )
 
-    def _stage(self, handed: list[Handed], report: Report) -> Staged:
-        """Bring what is to be graded where the sandbox can read it, and tell the report what that is."""
-        first, beside = handed[0], handed[1:]
-        report.submission = clean(first.name)
-        if first.notebook:
-            return self._stage_notebook(first, report)
-        path = intake.stage(first.content, self._folder / "student" / self.home.assignment.submission)
-        # The server reads the file before it imports torch: an untouched stub and a syntax error need no torch at all.
-        looked = self._sandbox.inspect(path)
-        if beside and looked.status == "ok" and self._unwritten(looked) == set(self._material.stub):
-            staged = self._stage_notebook(beside[0], report)
-            if report.cells:
-                report.submission = clean(beside[0].name)
-                report.remarks = (f"Graded: {report.submission}; {clean(first.name)} is still the stub.", *report.remarks)
-                return staged
-            report.remarks = ()
-            intake.stage(first.content, path)
-        return Staged(path, looked)
-
-    def _stage_notebook(self, handed: Handed, report: Report) -> Staged:
-        """Make a file of what a notebook defines; where that cannot be done, `looked` of what is returned says why."""
-        folder, name = self._folder / "student", self.home.assignment.submission
-        names = dict.fromkeys([question.function for question in self.home.assignment.questions] + list(self._material.stub))
-        notebook = intake.stage(handed.content, folder / "notebook")
-        reply = self._sandbox.extract(notebook, list(names), Path(name).stem)
-        notebook.unlink()
-        if reply.status != "ok":
-            return Staged(intake.stage(b"", folder / name), reply)
-        facts = reply.facts
-        report.cells = {key: clean(words) for key, words in facts["cells"].items()}
-        report.remarks = tuple(map(clean, facts["left out"]))
-        path = intake.stage(facts["source"].tobytes(), folder / name)
-        if not report.cells:
-            defined = ", ".join(facts["defined"]) or "no function"
-            text = f"your notebook defines none of {', '.join(names)}; it defines {defined}"
-            return Staged(path, Reply("unreadable", details={"message": "\n".join([text, *report.remarks])}))
-        return Staged(path, self._sandbox.inspect(path), Origin([tuple(entry) for entry in facts["lines"].tolist()]))
-
     def _unwritten(self, looked: Reply) -> set[str]:
         """Return the functions that are still the stub's."""
         now = looked.details.get("fingerprints") or {}
@@ -273,7 +307,8 @@ class Grader:
         import pytest
 
         files = [str(self.home.checks[suite]) for suite in self.suites]
-        arguments = ["--assert=plain", "--import-mode=importlib"]
+        # Nothing is captured: a check prints nothing, and watch mode draws meanwhile.
+        arguments = ["--assert=plain", "--import-mode=importlib", "--capture=no"]
         # Of pytest's plugins these cost time and bring nothing here.
         for plugin in (
             "cacheprovider",

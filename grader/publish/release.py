@@ -16,7 +16,7 @@ from pathlib import Path
 from grader import answers
 from grader.assignment import Home, UsageError, tomllib
 
-GRADER_PARTS = ("", "judge", "report", "sandbox")  # what a student's grader consists of; no publish
+GRADER_PARTS = ("", "desk", "judge", "report", "sandbox")  # what a student's grader consists of; no publish
 INSTRUCTORS_ONLY = ("__main__.py", "doctor.py")
 STAMP = (2020, 1, 1, 0, 0, 0)  # fixed, so that the same content makes the same zip
 

@@ -10,6 +10,7 @@ import __future__
 
 import ast
 import difflib
+import hashlib
 import json
 import re
 import symtable
@@ -108,6 +109,13 @@ def extract(content: bytes, names: list[str], own: str) -> Extract:
         at += parts[-1].count("\n")
     cells = {name: words[statements[found.last(name)].cell] for name in names if name in found.binders}
     return Extract("".join(parts), lines, cells, defined, left_out)
+
+
+def reach(source: str, names: list[str]) -> dict[str, str]:
+    """Return of each name that a file defines a hash of its definition and of every other one that it uses."""
+    found = _Resolver(_statements(source, 1, own=""))
+    texts = {name: "\n".join(entry.text for entry in found.needed([name])) for name in names if name in found.binders}
+    return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in texts.items()}
 
 
 def run(source: str, path: str, namespace: dict[str, Any]) -> dict[str, BaseException]:

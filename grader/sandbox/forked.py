@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -74,6 +75,7 @@ class ForkedSandbox(SandboxCalls):
         self._server: subprocess.Popen | None = None
         self._control: socket.socket | None = None
         self._warm: bool | None = False  # None: asked for, not yet answered
+        self.interrupted = threading.Event()
         not_dumpable()
         self._home = temporary_folder()
 
@@ -189,7 +191,8 @@ class ForkedSandbox(SandboxCalls):
                 with theirs:
                     self._tell(order, theirs.fileno(), printed.fileno())
                     self._hear(END_SECONDS)
-                exchange = _Exchange(ours, frame, seconds, scratch)
+                interrupted = self.interrupted if request["do"] in ("load", "call") else None
+                exchange = _Exchange(ours, frame, seconds, scratch, interrupted)
                 exchange.run()
                 self._tell({"op": "end"})
                 status = self._hear(END_SECONDS)["status"]
@@ -232,9 +235,12 @@ class ForkedSandbox(SandboxCalls):
 class _Exchange:
     """One request and one reply over the wire, until one deadline; meanwhile the working folder must not fill up."""
 
-    def __init__(self, connection: socket.socket, frame: bytes, seconds: float, scratch: Path) -> None:
+    def __init__(
+        self, connection: socket.socket, frame: bytes, seconds: float, scratch: Path, interrupted: threading.Event | None
+    ) -> None:
         self.connection = connection
         self.scratch = scratch
+        self.interrupted = interrupted
         self.confined = False  # the worker has said so; before that, nothing of a student's runs in it
         self.outgoing = memoryview(frame)
         self.incoming = bytearray()
@@ -252,7 +258,7 @@ class _Exchange:
             selector.register(self.connection, selectors.EVENT_READ | selectors.EVENT_WRITE)
             while not self.ended:
                 remaining = self.deadline - time.monotonic()
-                if remaining <= 0:
+                if remaining <= 0 or (self.interrupted is not None and self.interrupted.is_set()):
                     self.ended = "timeout"
                     break
                 ready = selector.select(min(remaining, LOOK_SECONDS))

@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,11 +85,15 @@ class SandboxCalls:
     """What a sandbox can be asked. How it runs a request (`_run`, with torch at hand `_ask`) is its own business."""
 
     _home: Path
+    interrupted: threading.Event  # while it is set, a call that runs student code ends as if its time were over
 
-    def inspect(self, path: Path, seconds: float = 10.0) -> Reply:
-        """Return fingerprints of the functions in the file, or its syntax error. Runs and imports nothing of it."""
+    def inspect(self, path: Path, names: Sequence[str] = (), seconds: float = 10.0) -> Reply:
+        """Return fingerprints of the functions in the file, or its syntax error. Runs and imports nothing of it.
+
+        names: functions of which it shall tell as well what they reach.
+        """
         self.start()
-        return self._run({"do": "inspect", "path": str(path)}, seconds)
+        return self._run({"do": "inspect", "path": str(path), "names": list(names)}, seconds)
 
     def extract(self, path: Path, names: Sequence[str], own: str, seconds: float = 10.0) -> Reply:
         """Return what the notebook defines of `names`, as a file that stands for the module `own`. Runs nothing of it."""

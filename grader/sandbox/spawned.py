@@ -31,6 +31,7 @@ from grader.sandbox.reply import (
 )
 from grader.sandbox.scratch import remove
 
+LOOK_SECONDS = 0.1  # between two looks at whether the call is interrupted
 ISOLATION = Isolation("basic", ("separate process", "clean environment"), {"fork": "one process is reused from call to call"})
 
 
@@ -43,6 +44,7 @@ class SpawnedSandbox(SandboxCalls):
         self.drivers = drivers
         self.folders = folders
         self.memory_mb = memory_mb  # cannot be enforced here; kept for the message of a failed allocation
+        self.interrupted = threading.Event()
         self._worker: subprocess.Popen | None = None
         self._number = 0
         self._home = Path(tempfile.mkdtemp(prefix="grader-sandbox-"))
@@ -104,7 +106,9 @@ class SpawnedSandbox(SandboxCalls):
         frames: list[tuple[bytes, bytes]] = []
         reader = threading.Thread(target=self._exchange, args=(self._worker, frame, frames), daemon=True)
         reader.start()
-        reader.join(seconds)
+        stopped = self.interrupted if request["do"] in ("load", "call") else threading.Event()
+        while reader.is_alive() and time.monotonic() - began < seconds and not stopped.is_set():
+            reader.join(min(LOOK_SECONDS, max(began + seconds - time.monotonic(), 0)))
         common = {"seconds": time.monotonic() - began}
         late = reader.is_alive()
         if late or not frames:

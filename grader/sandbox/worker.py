@@ -95,10 +95,15 @@ def _answer(request: dict[str, Any]) -> bytes:
 
 
 def inspect(request: dict[str, Any]) -> dict[str, Any]:
-    """Return `{"status": "ok", "fingerprints": {function: hash}}`, or the syntax error, without running anything."""
+    """Return hashes of functions, or the syntax error, without running anything.
+
+    `{"status": "ok", "fingerprints": {function: hash of its text}, "reach": {name: hash of all that it uses in the file}}`
+    """
     try:
         source = Path(request["path"]).read_bytes()
-        return {"status": "ok", "fingerprints": fingerprints(source)}
+        found = fingerprints(source)
+        reach = cells.reach(importlib.util.decode_source(source), request["names"]) if request["names"] else {}
+        return {"status": "ok", "fingerprints": found, "reach": reach}
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return account("syntax", error, {"submission": request["path"]})
 

@@ -1,0 +1,1 @@
+"""The student's desk: grading at every save."""

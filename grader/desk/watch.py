@@ -1,0 +1,446 @@
+"""Watch mode: grades at every save, what changed first, and always shows what to do next.
+
+Three threads: this file's loop draws and reads keys, one waits for saves, one grades. A save interrupts a grading that is
+going on, so that a loop that never ends is left behind by the next save.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.assignment import Home, UsageError
+from grader.judge.run import Grader, Staged
+from grader.report import terminal
+from grader.report.model import Outcome, QuestionResult, Report
+from grader.report.text import clean
+from grader.submission import NOTEBOOK
+
+KEYS = "h hint · d debug · a all · q quit"
+SETTLED_MS = 20  # of silence after the last write of a save, which an editor may make in several
+LOOK_SECONDS = 0.05  # between two looks at the keyboard
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What the grading thread has found out. changed: the questions that a save was about; whole: everything is graded."""
+
+    report: Report
+    changed: frozenset[str]
+    whole: bool
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """Why nothing could be graded."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far a grading is: so many checks of so many, and the question that is being graded."""
+
+    done: int
+    count: int
+    question: str
+
+
+Event = Graded | Stopped | Step
+
+
+def watch(home: Home, submission: Path, select: set[str] | None, finished: Callable[[Report], None]) -> None:
+    """Grade now and after every save, until `q` is pressed.
+
+    submission: see `grader.submission.read`. select: ids of the questions to grade, None for all. finished: called with each
+    report of everything.
+    """
+    with Grader(home) as grader, _Keyboard() as keyboard:
+        events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        grading = _Grading(grader, submission, select, events)
+        saves = _Saves(submission, home.assignment.submission, grading.begin)
+        screen = _Screen(home, submission)
+        try:
+            grading.begin()
+            while True:
+                with contextlib.suppress(queue.Empty):
+                    event = events.get(timeout=LOOK_SECONDS)
+                    if isinstance(event, Graded) and event.whole:
+                        finished(event.report)
+                    screen.tell(event)
+                match keyboard.pressed():
+                    case "q" | "\x04":
+                        return
+                    case "h":
+                        screen.hint()
+                    case "a":
+                        screen.everything()
+                        grading.begin()
+                    case "d":
+                        if question := screen.first():
+                            with keyboard.released():
+                                _debug(home, submission, question)
+                            screen.forget()
+                            grading.begin()
+        finally:
+            saves.end()
+            grading.end()
+            screen.end()
+
+
+def _debug(home: Home, submission: Path, question: QuestionResult) -> None:
+    """Step through a question in a process of its own: torch and student code stay out of this one."""
+    name = [] if (home.root / "assignment.toml").is_file() else [home.assignment.name]
+    script = str(home.root / "grade.py")
+    print(flush=True)
+    subprocess.run([sys.executable, script, *name, "--debug", question.id, "--submission", str(submission)], check=False)
+
+
+class _Saves:
+    """Calls `saved` whenever the submission, or what may be it in its folder, is written."""
+
+    def __init__(self, submission: Path, name: str, saved: Callable[[], None]) -> None:
+        self._submission = submission
+        self._name = name
+        self._saved = saved
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        import watchfiles
+
+        # The folder, because an editor may save by putting a new file in the old one's place.
+        folder = self._submission if self._submission.is_dir() else self._submission.parent
+        changes = watchfiles.watch(
+            folder,
+            watch_filter=lambda _, path: self._is_about(Path(path)),
+            debounce=10 * SETTLED_MS,
+            step=SETTLED_MS,
+            stop_event=self._ended,
+            rust_timeout=500,
+            recursive=False,
+            raise_interrupt=False,
+        )
+        for _ in changes:
+            self._saved()
+
+    def _is_about(self, path: Path) -> bool:
+        if self._submission.is_dir():
+            return path.name == self._name or path.suffix == NOTEBOOK
+        return path.name == self._submission.name
+
+
+class _Grading:
+    """Grades in a thread of its own: after `begin`, first the questions that have changed since the last time, then all."""
+
+    def __init__(self, grader: Grader, submission: Path, select: set[str] | None, events: queue.SimpleQueue[Event]) -> None:
+        self._grader = grader
+        self._submission = submission
+        self._select = select
+        self._events = events
+        self._orders: queue.SimpleQueue[float | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()  # an interruption belongs to the order that comes with it
+        self._last: Report | None = None
+        self._reach: dict[str, str] = {}
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def begin(self) -> None:
+        """Grade what is there now; leave what is being graded."""
+        self._order(time.monotonic())
+
+    def end(self) -> None:
+        """Stop, and wait until nothing of the submission runs any more."""
+        self._order(None)
+        self._thread.join()
+
+    def _order(self, order: float | None) -> None:
+        with self._lock:
+            self._grader.interrupted.set()
+            self._orders.put(order)
+
+    def _run(self) -> None:
+        while True:
+            order = self._orders.get()
+            with self._lock:
+                while not self._orders.empty():
+                    order = self._orders.get()
+                self._grader.interrupted.clear()
+            if order is None:
+                return
+            try:
+                self._grade(order)
+            except UsageError as error:
+                self._events.put(Stopped(clean(str(error))))
+            except Exception as error:  # the next save may go better
+                self._events.put(Stopped(clean(f"The grader failed, not you: {type(error).__name__}: {error}")))
+
+    def _grade(self, began: float) -> None:
+        staged = self._grader.take(self._submission)
+        changed = self._changed(staged)
+        if changed and self._last is not None:
+            report = self._grader.grade(staged, set(changed))
+            if self._grader.interrupted.is_set():
+                return
+            self._reach |= {name: staged.reach[name] for name in {self._function(question) for question in changed}}
+            self._last = self._together(self._last, report, changed)
+            self._events.put(Graded(self._last, changed, False, time.monotonic() - began))
+        report = self._grader.grade(staged, self._select, changed=self._step)
+        if self._grader.interrupted.is_set():
+            return
+        report = report.for_student()
+        # What is known of each question outlives a file that cannot be loaded for a while.
+        if not terminal.for_one_reason(report):
+            self._reach, self._last = staged.reach, report
+        self._grader.warm_up()
+        self._events.put(Graded(report, changed, True, time.monotonic() - began))
+
+    def _step(self, report: Report) -> None:
+        done = sum(check.seconds > 0 for check in report.checks)
+        following = next((check.question for check in report.checks if not check.seconds), "")
+        self._events.put(Step(done, len(report.checks), following))
+
+    def _changed(self, staged: Staged) -> frozenset[str]:
+        """Return the questions whose function, or something that it uses, is not what was graded last."""
+        now = staged.reach
+        return frozenset(
+            question.id
+            for question in self._grader.home.assignment.questions
+            if now.get(question.function, "") != self._reach.get(question.function, "")
+            and question.function in now
+            and not question.needs
+            and (self._select is None or question.id in self._select)
+        )
+
+    def _function(self, question: str) -> str:
+        return self._grader.home.assignment.question(question).function
+
+    def _together(self, old: Report, new: Report, changed: frozenset[str]) -> Report:
+        """Return the new report, with what the old one says of questions that were not graded again."""
+        report = new.for_student()
+        fresh = {check.id: check for check in report.checks}
+        kept = (check for check in old.checks if check.id in fresh or check.question not in changed)
+        report.checks = [fresh.get(check.id, check) for check in kept]
+        report.summarise(self._grader.home.assignment)
+        return report
+
+
+class _Screen:
+    """What is on the terminal: a bar of the questions done, each one's mark, what to do next, and the keys."""
+
+    def __init__(self, home: Home, submission: Path) -> None:
+        from rich.console import Console
+
+        self._console = Console(highlight=False)
+        self._submission = submission
+        self._command = "python grade.py" + ("" if (home.root / "assignment.toml").is_file() else f" {home.assignment.name}")
+        self._report: Report | None = None
+        self._changed: frozenset[str] = frozenset()
+        self._status("starting")
+
+    def tell(self, event: Event) -> None:
+        """Show what has happened."""
+        if isinstance(event, Stopped):
+            self._begin_line()
+            self._console.print(event.message, markup=False)
+            self._status("waiting for the next save")
+        elif isinstance(event, Step):
+            self._status(f"{event.done} of {event.count} checks  {event.question}")
+        else:
+            again = self._report
+            self._report, self._changed = event.report, event.changed or self._changed
+            if again is None or not event.whole or _said(again) != _said(event.report):
+                self._draw(event)
+            self._status("waiting for the next save" if event.whole else "checking the rest")
+
+    def first(self) -> QuestionResult | None:
+        """Return the question to work on: of those just changed the first that fails, else the first that fails at all."""
+        questions = self._report.questions if self._report else []
+        tried = [question for question in questions if question.outcome in TRIED]
+        return next((question for question in tried if question.id in self._changed), tried[0] if tried else None)
+
+    def hint(self) -> None:
+        """Show the hint for the question to work on."""
+        if self._report is None:
+            return
+        question = self.first() or _not_started(self._report)
+        self._begin_line()
+        if question is None:
+            self._console.print("Nothing is left that a hint could help with.")
+        else:
+            checks = [check for check in self._report.checks if check.question == question.id]
+            hint = next((check.advice() for check in checks if check.hint), "")
+            self._console.print(f"{question.id}: {hint or f'to write: {question.task}'}", markup=False, style="cyan")
+            if not hint and question.outcome in TRIED:
+                text = f"It looks like no known mistake. Compare: {self._command} --show {question.id}"
+                self._console.print(text, markup=False)
+        self._status("waiting for the next save")
+
+    def everything(self) -> None:
+        """Show the whole report."""
+        if self._report is not None:
+            self._clear()
+            terminal.render(self._report)
+
+    def end(self) -> None:
+        """Leave the cursor at the beginning of a line."""
+        self._begin_line()
+
+    def forget(self) -> None:
+        """Draw again whatever comes next: something else has been on the terminal."""
+        self._report = None
+
+    def _draw(self, event: Graded) -> None:
+        report = without_hints(event.report)
+        self._clear()
+        for line in self._lines(report, event):
+            self._console.print(line)
+
+    def _lines(self, report: Report, event: Graded) -> Iterator[object]:
+        from rich.columns import Columns
+        from rich.text import Text
+
+        passed = sum(question.outcome is Outcome.PASSED for question in report.questions)
+        yield Text(f"{report.title} · {self._submission.name}", "bold")
+        yield _bar(passed, len(report.questions), f"{report.points:g}/{report.max_points:g} points")
+        yield Columns([_mark(question, self._changed) for question in report.questions], padding=(0, 2))
+        for remark in report.remarks:
+            yield Text(remark)
+        reason = terminal.for_one_reason(report)
+        question = self.first()
+        yield Text("")
+        for done in (entry for entry in report.questions if entry.id in event.changed and entry.outcome is Outcome.PASSED):
+            yield Text(f"✓ {done.id}: passed", "green")
+        if reason:
+            yield Text("\n".join(reason).strip("\n"))
+        elif question is not None:
+            body = terminal.explain(report, question)
+            style = terminal.STYLES.get(question.outcome, "red")
+            yield Text(f"{question.id}: {question.title} ({question.outcome.value})", style)
+            yield Text("\n".join(body))
+            if hinted(event.report, question):
+                yield Text("There is a hint: press h", "cyan")
+        else:
+            for line in terminal.totals(report):
+                yield Text(line)
+            following = _not_started(report)
+            if following is not None:
+                yield Text(f"{following.id}: {following.task}")
+        if not event.whole:
+            yield Text(f"{event.seconds:.2f} s after the save", "dim")
+
+    def _clear(self) -> None:
+        self._begin_line()
+        self._console.clear()
+
+    def _begin_line(self) -> None:
+        from rich.control import Control
+        from rich.segment import ControlType
+
+        self._console.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
+
+    def _status(self, text: str) -> None:
+        if not self._console.is_dumb_terminal:  # which cannot take a line back
+            self._begin_line()
+            line = f"{KEYS}    {text}"
+            self._console.print(line[: self._console.width - 1], end="", markup=False, style="dim")
+
+
+TRIED = (Outcome.FAILED, Outcome.PARTIAL, Outcome.TIMEOUT, Outcome.MEMORY, Outcome.CRASHED)
+
+
+def _not_started(report: Report) -> QuestionResult | None:
+    return next((question for question in report.questions if question.outcome is Outcome.NOT_STARTED), None)
+
+
+def _said(report: Report) -> list[tuple[str, ...]]:
+    """Return all that a report says but how long it took."""
+    return [(check.id, check.outcome.value, check.message, check.hint) for check in report.checks]
+
+
+def without_hints(report: Report) -> Report:
+    """Return a copy that keeps its hints to itself: first one thinks."""
+    copy = report.model_copy(deep=True)
+    for check in copy.checks:
+        check.hint, check.mistakes = "", ()
+    return copy
+
+
+def hinted(report: Report, question: QuestionResult) -> bool:
+    """Return whether there is a hint for this question."""
+    return any(check.hint for check in report.checks if check.question == question.id)
+
+
+def _bar(done: int, count: int, words: str) -> object:
+    from rich.text import Text
+
+    width = 40
+    full = width * done // max(count, 1)
+    return Text.assemble(("━" * full, "green"), ("━" * (width - full), "dim"), f" {done} of {count} questions · {words}")
+
+
+def _mark(question: QuestionResult, changed: frozenset[str]) -> object:
+    from rich.text import Text
+
+    mark = terminal.MARKS.get(question.outcome, "✗")
+    style = terminal.STYLES.get(question.outcome, "red") + (" bold" if question.id in changed else "")
+    return Text(f"{mark} {question.id}", style)
+
+
+class _Keyboard:
+    """Keys as they are pressed, without Enter; the terminal is put back in the end, whatever happens."""
+
+    def __enter__(self) -> _Keyboard:
+        self._take()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._give_back()
+
+    def pressed(self) -> str:
+        """Return a key that was pressed, or nothing."""
+        if sys.platform == "win32":
+            import msvcrt
+
+            return msvcrt.getwch() if msvcrt.kbhit() else ""
+        import os
+        import select
+
+        ready, _, _ = select.select([sys.stdin], [], [], 0)
+        return os.read(sys.stdin.fileno(), 1).decode("latin-1") or "\x04" if ready else ""
+
+    @contextlib.contextmanager
+    def released(self) -> Iterator[None]:
+        """Give the terminal back for a while."""
+        self._give_back()
+        try:
+            yield
+        finally:
+            self._take()
+
+    def _take(self) -> None:
+        if sys.platform != "win32":
+            import termios
+            import tty
+
+            self._before = termios.tcgetattr(sys.stdin)
+            tty.setcbreak(sys.stdin)
+
+    def _give_back(self) -> None:
+        if sys.platform != "win32":
+            import termios
+
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._before)
