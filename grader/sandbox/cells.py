@@ -230,7 +230,8 @@ def _statement(node: ast.stmt, text: str, cell: int, line: int, own: str) -> Sta
     for symbol in table.get_symbols():
         if symbol.is_assigned() or symbol.is_imported():
             entry.binds.add(symbol.get_name())
-        if symbol.is_referenced():
+        # `x += 1` reads x as well, of which the symbol table says nothing.
+        if symbol.is_referenced() or isinstance(node, ast.AugAssign):
             entry.eager.add(symbol.get_name())
     for child in table.get_children():
         _collect(child, entry, lazy=False)

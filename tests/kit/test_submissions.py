@@ -1,0 +1,447 @@
+"""What is handed in, in every shape: notebooks of many habits, folders, zips, exports; and clear words when it is none."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.assignment import Home, UsageError
+from grader.judge.run import Grader, grade
+from grader.publish.stub import BEGIN, END
+from grader.report import gradescope, terminal
+from grader.report.model import Report
+from grader.submission import MAX_BYTES, read
+
+ROOT = Path(__file__).resolve().parents[2]
+QUESTIONS = {"get_returns", "get_vanilla_policy_gradient_loss", "get_value_net_loss", "get_PPO_policy_gradient_loss"}
+
+
+@pytest.fixture(scope="session")
+def parts(home: Home) -> dict[str, str]:
+    """The solution in pieces: "imports", and each function by its name."""
+    source = (home.solution / "submitted.py").read_text(encoding="utf-8")
+    source = "\n".join(line for line in source.splitlines() if not BEGIN.match(line) and not END.match(line))
+    head, *functions = re.split(r"\n(?=def )", source)
+    return {"imports": head.partition('"""\n\n')[2].strip()} | {text[4:].partition("(")[0]: text.strip() for text in functions}
+
+
+@pytest.fixture(scope="module")
+def grader(home: Home) -> Grader:
+    """A warm grader of the visible checks."""
+    with Grader(home) as grader:
+        yield grader
+
+
+@pytest.fixture
+def graded_cells(grader: Grader, tmp_path: Path) -> Callable[..., Report]:
+    """Grade a notebook with these cells: text is code, `("markdown", text)` is not."""
+
+    def run(*cells: str | tuple[str, str], **changes: object) -> Report:
+        path = tmp_path / "homework.ipynb"
+        path.write_bytes(notebook(*cells, **changes))
+        return grader.grade(path, QUESTIONS)
+
+    return run
+
+
+def notebook(*cells: str | tuple[str, str], **changes: object) -> bytes:
+    content = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 4} | changes
+    for count, cell in enumerate(cells, 1):
+        kind, text = ("code", cell) if isinstance(cell, str) else cell
+        more = {"execution_count": count, "outputs": []} if kind == "code" else {}
+        content["cells"].append({"cell_type": kind, "metadata": {}, "source": text.splitlines(keepends=True)} | more)
+    return json.dumps(content).encode()
+
+
+def points(report: Report) -> dict[str, float]:
+    return {question.id: question.points for question in report.questions}
+
+
+def four(parts: dict[str, str], **instead: str) -> list[str]:
+    """The four questions that these tests grade, a cell each."""
+    return [instead.get(name, parts[name]) for name in sorted(QUESTIONS)]
+
+
+FULL = {"get_returns": 6, "get_vanilla_policy_gradient_loss": 6, "get_value_net_loss": 5, "get_PPO_policy_gradient_loss": 6}
+
+
+# Ten habits, each of which must grade rightly.
+
+
+def test_definitions_out_of_order(graded_cells, parts) -> None:
+    """A helper, a constant, a base class below what uses them: a kernel that ran the cells in another order knew them."""
+    returns = (
+        "def get_returns(rollout_buffer, discount_factor=GAMMA):\n    return Backwards().over(rollout_buffer, discount_factor)"
+    )
+    body = parts["get_returns"].replace("def get_returns(rollout_buffer: utils.RolloutBuffer,", "def backwards(rollout_buffer,")
+    after = [
+        "class Backwards(Base):\n    pass",
+        "class Base:\n    def over(self, *of):\n        return backwards(*of)",
+        "GAMMA = 0.95",
+    ]
+    report = graded_cells(*four(parts, get_returns=returns), *after, body, parts["imports"])
+    assert points(report) == FULL
+
+
+def test_classes_across_cells(graded_cells, parts) -> None:
+    """A class that a later cell extends under its own name, patches, or gives a method from outside."""
+    cells = [
+        "class Loss:\n    def __call__(self, net, seen, returns):\n        return self.of(net(seen) - returns)",
+        "class Loss(Loss):\n    scale = 2.0",
+        "def of(self, difference):\n    return self.scale * (difference**2).mean()",
+        "Loss.of = of",
+        "Loss.scale = 1.0",
+    ]
+    loss = (
+        "def get_value_net_loss(value_net, observation, returns, **kwargs):\n    return Loss()(value_net, observation, returns)"
+    )
+    assert points(graded_cells(parts["imports"], *cells, *four(parts, get_value_net_loss=loss))) == FULL
+
+
+def test_shell_lines_and_magics(graded_cells, parts) -> None:
+    """Lines for the kernel or the shell, alone, inside a block, over several lines, and what only looks like one."""
+    cells = [
+        "!pip install torch \\\n    numpy\n%matplotlib inline\n%load_ext autoreload\n%autoreload 2\n" + parts["imports"],
+        "if True:\n    !ls\n    files = !ls -l\nelse:\n    %cd somewhere\nutils.RolloutBuffer?\n?print\n%time x = 3",
+        "%%time\n" + parts["get_returns"],
+        "%%bash\necho 'def get_returns(): pass'\n",
+        '%%html\n<script>alert("hello")</script>',
+        "%%capture output\n" + parts["get_value_net_loss"].replace('"""Return', '"""\n%not a magic\nreally?\n!\nReturn', 1),
+        "%%writefile submitted.py\n" + parts["get_vanilla_policy_gradient_loss"],
+        "%%writefile other.py\ndef get_returns(): pass",
+        parts["get_PPO_policy_gradient_loss"],
+    ]
+    assert points(graded_cells(*cells)) == FULL
+
+
+def test_colab_preamble(graded_cells, parts) -> None:
+    """Modules that exist nowhere else, forms, secrets, mounted drives: none of it is needed."""
+    preamble = (
+        "#@title Setup { display-mode: 'form' }\nfrom google.colab import drive, files\ndrive.mount('/content/drive')\n"
+        "import wandb\nwandb.login()\n%cd /content/drive/MyDrive\nuploaded = files.upload()\n"
+    )
+    cells = [preamble, "try:\n    import google.colab\n    IN_COLAB = True\nexcept ImportError:\n    IN_COLAB = False"]
+    device = "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')"
+    loss = parts["get_value_net_loss"].replace("value_net(observation)", "value_net(observation.to(device))")
+    assert points(graded_cells(*cells, parts["imports"], device, *four(parts, get_value_net_loss=loss))) == FULL
+
+
+def test_globals_inside_functions(graded_cells, parts) -> None:
+    """Constants, settings that later cells change, and objects that functions find around them; and names that only look so."""
+    cells = [
+        "config = {'clip': 0.9, 'scale': 3}",
+        "config['clip'] = 0.2",
+        "LOW, HIGH = 1 - config['clip'], 1 + config['clip']\nscale: float = 2.0\nscale /= 2",
+        "loss_function = nn.MSELoss()\nreturns = train_for_hours()",
+        "if torch.cuda.is_available():\n    factor = 1\nelse:\n    factor = 1.0",
+    ]
+    loss = (
+        "def get_value_net_loss(value_net, observation, returns, **kwargs):\n"
+        "    assert (LOW, HIGH) == (0.8, 1.2)\n"
+        "    return scale * factor * loss_function(value_net(observation), returns)"
+    )
+    assert points(graded_cells(parts["imports"], *cells, *four(parts, get_value_net_loss=loss))) == FULL
+
+
+def test_redefinitions(graded_cells, parts) -> None:
+    """The last definition counts, right or wrong, and so does the constant that it finds."""
+    wrong = parts["get_returns"].replace("reward + discount_factor", "discount_factor * reward + discount_factor")
+    cells = [parts["imports"], "clip = 5", *four(parts, get_returns=wrong), "clip = 0.2", parts["get_returns"]]
+    assert points(graded_cells(*cells)) == FULL
+    report = graded_cells(parts["imports"], *four(parts), wrong)
+    assert points(report) == FULL | {"get_returns": 0}
+    assert next(question.cell for question in report.questions if question.id == "get_returns") == "cell 6 (In [6])"
+
+
+def test_failing_demonstrations_cost_nothing(graded_cells, parts) -> None:
+    """Cells that show, train, break, never end, or are only half written."""
+    cells = [
+        "1 / 0",
+        "get_returns(None)",
+        "while True:\n    pass",
+        "env = make_env('nothing')\nagent = Agent(env)\nlosses, rewards = train(agent)",
+        "for epoch in range(10**9):\n    losses.append(train())",
+        "plt.plot(losses)\nplt.show()",
+        "def plot(x):\n    import seaborn\n    ...",
+        "class Demo(NotThere):\n    pass",
+        "def half_written(x:",
+        "assert False",
+        "exit()",
+        "import submitted\nfrom submitted import get_returns\nimportlib.reload(submitted)",
+        "del everything",
+        "await something()",
+        "return 3",
+    ]
+    report = graded_cells(parts["imports"], *cells, *four(parts), *cells)
+    assert points(report) == FULL
+    assert report.remarks[0].startswith("cell 10 (In [10]), line 1 is not valid Python")
+    assert "half_written would be in it" in report.remarks[0]
+
+
+def test_thirty_megabytes_of_outputs(grader: Grader, tmp_path: Path, parts) -> None:
+    """Pictures and logs that a notebook carries along are no reason to refuse it."""
+    content = json.loads(notebook(parts["imports"], *four(parts)))
+    content["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": ["x" * 1000] * 30_000}]
+    path = tmp_path / "homework.ipynb"
+    path.write_text(json.dumps(content))
+    assert path.stat().st_size > 30_000_000
+    assert points(grader.grade(path, QUESTIONS)) == FULL
+
+
+def test_what_schemas_refuse(graded_cells, parts) -> None:
+    """Twice the same cell id, none, wrong counts, a byte order mark, cells that are none: editors make such notebooks."""
+    odd = [None, 3, {}, {"cell_type": "code"}, {"cell_type": "code", "source": 3}, {"cell_type": "raw", "source": "x"}]
+    cells = json.loads(notebook(parts["imports"], *four(parts)))["cells"]
+    for cell in cells:
+        cell |= {"id": "same", "execution_count": "many", "outputs": None}
+    assert points(graded_cells(cells=odd + cells)) == FULL
+
+
+def test_format_3(graded_cells, parts) -> None:
+    """Notebooks from before 2015 keep their code elsewhere."""
+    cells = [{"cell_type": "code", "input": text, "prompt_number": 1} for text in (parts["imports"], *four(parts))]
+    assert points(graded_cells(cells=None, worksheets=[{"cells": cells}], nbformat=3)) == FULL
+
+
+# What cannot be graded says why.
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"{ broken", "it is not valid JSON"),
+        (b"", "it is not valid JSON"),
+        (b"[]", "it is JSON, but has no cells"),
+        (b'{"cells": 3}', "it is JSON, but has no cells"),
+        (b"PK\x03\x04\xff\xfe", "it is not UTF-8 text"),
+        (b"[" * 100_000, "it is nested too deeply"),
+        (notebook(("markdown", "def get_returns(): pass")), "your notebook defines none of get_returns"),
+        (notebook("x = 1", "def other(): pass"), "it defines other"),
+        (notebook("x = '" + "a" * (1 << 20) + "'"), "more than 1 MB of code"),
+        (notebook("x = " + "(" * 10_000 + ")" * 10_000, "y = " + "-" * 300_000 + "1"), "your notebook defines none of"),
+        (notebook("import submitted\nsubmitted.get_returns(buffer)"), "your notebook defines none of"),
+    ],
+    ids=[
+        "broken",
+        "empty",
+        "list",
+        "no cells",
+        "bytes",
+        "deep",
+        "markdown only",
+        "others",
+        "large",
+        "deep code",
+        "uses a module",
+    ],
+)
+def test_notebooks_that_are_none(grader: Grader, tmp_path: Path, content: bytes, words: str) -> None:
+    """One reason, told once, and no fault of the grader."""
+    path = tmp_path / "homework.ipynb"
+    path.write_bytes(content)
+    report = grader.grade(path)
+    assert (report.points, report.final) == (0, True)
+    text = terminal.plain(report)
+    assert words in text
+    assert text.count(words) == 1
+
+
+def test_broken_cell_of_a_question(graded_cells, parts) -> None:
+    """A question whose cell cannot be read is missing, and the report says where it would be."""
+    report = graded_cells(
+        parts["imports"], *four(parts, get_returns="def get_returns(rollout_buffer, discount_factor=0.95)\n    x")
+    )
+    assert points(report) == FULL | {"get_returns": 0}
+    assert "cell 3 (In [3]), line 1 is not valid Python" in report.remarks[0]
+    assert "get_returns would be in it" in report.remarks[0]
+
+
+def test_misnamed_function_in_a_notebook(graded_cells, parts) -> None:
+    """The closest name is told, as for a file."""
+    report = graded_cells(parts["imports"], *four(parts, get_returns=parts["get_returns"].replace("get_returns", "get_retuns")))
+    assert points(report) == FULL | {"get_returns": 0}
+    assert "Did you mean to rename 'get_retuns'?" in terminal.plain(report)
+
+
+def test_what_a_question_needs_fails(graded_cells, parts) -> None:
+    """The error of a statement that gives a name its value is told where the name is missed, with its cell."""
+    loss = "def get_value_net_loss(value_net, observation, returns, **kwargs):\n    return factor"
+    report = graded_cells(parts["imports"], "factor = open('nowhere.txt').read()", *four(parts, get_value_net_loss=loss))
+    assert points(report) == FULL | {"get_value_net_loss": 0}
+    assert "factor has no value because of FileNotFoundError" in terminal.plain(report)
+    report = graded_cells(parts["imports"], *four(parts, get_value_net_loss="@nothing\n" + loss))
+    assert "NameError: name 'nothing' is not defined\n        cell 4, line 1" in terminal.plain(report)
+
+
+def test_errors_name_cell_and_line(graded_cells, parts) -> None:
+    """Lines of a file that the student has never seen would help nobody."""
+    loss = "# a comment\n\ndef helper(x):\n    return x.no_such_thing\n\n\n" + parts["get_value_net_loss"].replace(
+        "nn.functional", "helper(observation); nn.functional"
+    )
+    report = graded_cells(("markdown", "# Hello"), parts["imports"], *four(parts, get_value_net_loss=loss))
+    assert "cell 5, line 4, in helper\n          return x.no_such_thing" in terminal.plain(report)
+
+
+def test_stub_in_a_notebook_is_not_started(graded_cells, home: Home, parts) -> None:
+    """The stub's own functions in cells are as untouched there as in the file."""
+    stub = home.stub.read_text(encoding="utf-8")
+    blank = next(text.strip() for text in re.split(r"\n(?=def )", stub) if text.startswith("def get_returns"))
+    report = graded_cells(parts["imports"], *four(parts, get_returns=blank))
+    outcomes = {question.id: question.outcome.value for question in report.questions}
+    assert outcomes["get_returns"] == "not started"
+    assert outcomes["get_value_net_loss"] == "passed"
+
+
+def test_report_and_gradescope_name_the_cells(graded_cells, home: Home, parts) -> None:
+    """Whoever reads the report finds the code that it is about."""
+    report = graded_cells(parts["imports"], *four(parts), "x = (")
+    assert re.search(r"get_returns .* passed  cell 3 \(In \[3\]\)", terminal.plain(report))
+    output = json.loads(gradescope.render(report, home.assignment))["output"]
+    assert "cell 6 (In [6]), line 1 is not valid Python" in output
+
+
+# Folders, zips, exports.
+
+
+@pytest.fixture
+def solution(home: Home) -> bytes:
+    return (home.solution / "submitted.py").read_bytes()
+
+
+def zipped(path: Path, **files: bytes | str) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_zip_and_nested_folders(tmp_path: Path, solution: bytes) -> None:
+    """As systems make them: the folder inside, their own files beside."""
+    files = {"hw/submitted.py": solution, "__MACOSX/hw/._submitted.py": b"?", "hw/.ipynb_checkpoints/a.ipynb": b"?"}
+    (handed,) = read(zipped(tmp_path / "work.zip", **files, **{"hw/old/submitted.py": b"?"}), "submitted.py")
+    assert (handed.content, handed.name, handed.notebook) == (solution, "hw/submitted.py in work.zip", False)
+    folder = tmp_path / "assignment_7_export" / "submission_12345"
+    folder.mkdir(parents=True)
+    (folder / "submitted.py").write_bytes(solution)
+    (folder.parent / "submission_metadata.yml").write_text("submission_12345: {}\n")
+    (handed,) = read(folder.parent, "submitted.py")
+    assert handed.name == "submission_12345/submitted.py in assignment_7_export"
+
+
+def test_stub_beside_a_notebook(home: Home, tmp_path: Path, parts) -> None:
+    """Who worked in the notebook, and handed in the untouched file as well, gets the points of the notebook."""
+    files = {"submitted.py": home.stub.read_bytes(), "hw.ipynb": notebook(parts["imports"], *four(parts))}
+    report = grade(home, zipped(tmp_path / "work.zip", **files), select=["get_returns"])
+    assert report.points == 6
+    assert report.remarks == ("Graded: hw.ipynb in work.zip; submitted.py in work.zip is still the stub.",)
+    report = grade(home, zipped(tmp_path / "both.zip", **(files | {"hw.ipynb": notebook("x = 1")})), select=["get_returns"])
+    assert (report.points, report.remarks, report.submission) == (0, (), "submitted.py in both.zip")
+
+
+def test_several_could_be_meant(tmp_path: Path, solution: bytes) -> None:
+    """A class's export for one student's: which one must be said, not guessed."""
+    for number in (1, 2):
+        folder = tmp_path / f"submission_{number}"
+        folder.mkdir()
+        (folder / "submitted.py").write_bytes(solution)
+    with pytest.raises(UsageError, match=r"holds 2 files that could be meant \(submission_1/submitted.py, submission_2"):
+        read(tmp_path, "submitted.py")
+    with pytest.raises(UsageError, match="2 files that could be meant"):
+        read(zipped(tmp_path / "two.zip", **{"a.ipynb": b"{}", "b.ipynb": b"{}"}), "submitted.py")
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        (
+            {"submited.py": b""},
+            r"expected submitted.py or a notebook in .*, found submited.py; did you mean submited.py\? Rename",
+        ),
+        ({"notes.txt": b"", "deep/a.png": b""}, "found notes.txt, deep/a.png"),
+        ({}, "found nothing"),
+    ],
+)
+def test_nothing_to_grade(tmp_path: Path, files: dict[str, bytes], words: str) -> None:
+    """Expected, found, and the closest name, of folders and zips alike."""
+    with pytest.raises(UsageError, match=words):
+        read(zipped(tmp_path / "work.zip", **files), "submitted.py")
+    folder = tmp_path / "folder"
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    folder.mkdir(exist_ok=True)
+    with pytest.raises(UsageError, match=words):
+        read(folder, "submitted.py")
+
+
+def test_hostile_zips(tmp_path: Path) -> None:
+    """A bomb, a zip that is none, one with a password, names that lead out of the folder: refused, or harmless."""
+    with pytest.raises(UsageError, match="larger than 1 MB"):
+        read(zipped(tmp_path / "bomb.zip", **{"submitted.py": b"#" * (200 << 20)}), "submitted.py")
+    (tmp_path / "none.zip").write_bytes(b"not a zip")
+    with pytest.raises(UsageError, match=r"none\.zip cannot be read as a zip"):
+        read(tmp_path / "none.zip", "submitted.py")
+    data = bytearray(zipped(tmp_path / "locked.zip", **{"submitted.py": b"x = 1"}).read_bytes())
+    for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(mark) + offset] |= 1
+    (tmp_path / "locked.zip").write_bytes(data)
+    with pytest.raises(UsageError, match=r"locked\.zip cannot be read as a zip"):
+        read(tmp_path / "locked.zip", "submitted.py")
+    with pytest.raises(UsageError, match=r"out\.zip, found nothing"):
+        read(zipped(tmp_path / "out.zip", **{"../../submitted.py": b"x = 1"}), "submitted.py")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bomb.zip", "locked.zip", "none.zip", "out.zip"]
+    many = io.BytesIO()
+    with zipfile.ZipFile(many, "w") as archive:
+        for number in range(10_001):
+            archive.writestr(str(number), b"")
+    (tmp_path / "many.zip").write_bytes(many.getvalue())
+    with pytest.raises(UsageError, match="more than 10,000 files"):
+        read(tmp_path / "many.zip", "submitted.py")
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="no links here")
+def test_links_are_not_followed(tmp_path: Path, solution: bytes) -> None:
+    """A folder or notebook that is a link could lead anywhere."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "submitted.py").write_bytes(solution)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "link").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UsageError, match=r"expected submitted\.py or a notebook"):
+        read(folder, "submitted.py")
+    (folder / "hw.ipynb").symlink_to(tmp_path / "elsewhere" / "submitted.py")
+    with pytest.raises(UsageError, match="it is a link; hand in the file itself"):
+        read(folder, "submitted.py")
+
+
+def test_too_large_a_notebook(tmp_path: Path) -> None:
+    """What cannot be read in bounded memory is refused, and how to make it smaller is told."""
+    path = tmp_path / "hw.ipynb"
+    with open(path, "wb") as file:
+        file.truncate(MAX_BYTES[".ipynb"] + 1)
+    with pytest.raises(UsageError, match="larger than 64 MB; clear its outputs"):
+        read(path, "submitted.py")
+
+
+def test_export_of_a_class(tmp_path: Path, solution: bytes) -> None:
+    """Gradescope's "export all": every submission is graded by one command, and a bad one stops nothing."""
+    for number in range(3):
+        folder = tmp_path / "export" / f"submission_{number}"
+        folder.mkdir(parents=True)
+        if number:
+            (folder / "submitted.py").write_bytes(solution)
+    (tmp_path / "export" / "submission_metadata.yml").write_text("submission_0: {}\n")
+    command = [sys.executable, "-m", "grader", "grade", "policy_gradient", str(tmp_path / "export"), "--suite", "visible"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.stdout.count("50/50 points") == 2
+    assert "graded 2 of 3; not:" in done.stdout
+    assert "submission_0" in done.stderr
