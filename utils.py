@@ -475,8 +475,9 @@ def plot_learning_curves(
     curves: Mapping[str, Sequence[Sequence[float]]],
     ylabel: str,
     rollouts_per_value: int = 1,
-    points: int = 40,
+    points: int = 30,
     axes: Axes | None = None,
+    colours: Sequence[str] = CURVE_COLOURS,
 ) -> Axes:
     """Draw the mean over seeds of each setting as a line, and from the lowest to the highest seed as a band.
 
@@ -485,7 +486,10 @@ def plot_learning_curves(
     ylabel: what the values are.
     rollouts_per_value: how many rollouts lie between two values: the x-axis counts rollouts.
     points: each curve is averaged down to at most this many points; a short curve keeps all its values.
-    axes: where to draw; without it, into a new figure. Returns the axes; `pyplot.show()` is left to the caller.
+    axes: where to draw; without it, into a new figure.
+    colours: of the settings, in their order; they repeat if there are not enough.
+
+    Returns the axes; `pyplot.show()` is left to the caller.
     """
     from matplotlib import pyplot
 
@@ -497,7 +501,7 @@ def plot_learning_curves(
         ends = np.linspace(0, len(seeds[0]), min(points, len(seeds[0])) + 1).astype(int)
         means = np.array([np.add.reduceat(np.array(values, dtype=float), ends[:-1]) / np.diff(ends) for values in seeds])
         rollouts = ends[1:] * rollouts_per_value
-        colour = CURVE_COLOURS[number % len(CURVE_COLOURS)]
+        colour = colours[number % len(colours)]
         axes.fill_between(rollouts, means.min(axis=0), means.max(axis=0), color=colour, alpha=0.15, linewidth=0)
         label = f"{name} ({len(seeds)} seed{'s' if len(seeds) > 1 else ''})"
         axes.plot(rollouts, means.mean(axis=0), color=colour, linewidth=2, label=label)
