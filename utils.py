@@ -493,11 +493,13 @@ def plot_learning_curves(
     """
     from matplotlib import pyplot
 
+    for name, seeds in curves.items():
+        lengths = [len(values) for values in seeds]
+        if len(set(lengths)) != 1 or lengths[0] == 0:
+            raise ValueError(f"{name!r} needs one list per seed, none empty, all of the same length; found lengths {lengths}")
     if axes is None:
         _, axes = pyplot.subplots(figsize=(8, 4), layout="constrained")
     for number, (name, seeds) in enumerate(curves.items()):
-        if len({len(values) for values in seeds}) != 1 or len(seeds[0]) == 0:
-            raise ValueError(f"{name!r} needs one list per seed, all of the same length; found {[len(v) for v in seeds]}")
         ends = np.linspace(0, len(seeds[0]), min(points, len(seeds[0])) + 1).astype(int)
         means = np.array([np.add.reduceat(np.array(values, dtype=float), ends[:-1]) / np.diff(ends) for values in seeds])
         rollouts = ends[1:] * rollouts_per_value

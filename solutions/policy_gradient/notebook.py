@@ -56,15 +56,13 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # ## The idea
 #
 # A **policy** $\pi_\theta(a \mid s)$ is a network with weights $\theta$: it takes an observation $s$ and gives a probability
-# to
-# every action $a$. One episode played with it is a trajectory $\tau = (s_0, a_0, r_0, s_1, a_1, r_1, \dots)$, here also
+# to every action $a$. One episode played with it is a trajectory $\tau = (s_0, a_0, r_0, s_1, a_1, r_1, \dots)$, here also
 # called a **rollout**. We want weights with which the total reward $R(\tau) = \sum_t r_t$ is large on average:
 #
 # $$J(\theta) = E_{\tau \sim \pi_\theta}\left[R(\tau)\right] = \int P(\tau \mid \theta)\, R(\tau)\, d\tau$$
 #
 # If we knew $\nabla_\theta J$, we could take small steps uphill. But $\theta$ stands in the distribution that we sample from,
-# and we cannot differentiate through a game. The way out is the derivative of a logarithm,
-# $\nabla P = P\, \nabla \log P$:
+# and we cannot differentiate through a game. The way out is the derivative of a logarithm, $\nabla P = P\, \nabla \log P$:
 #
 # $$\nabla_\theta J = \int \nabla_\theta P(\tau \mid \theta)\, R(\tau)\, d\tau
 #   = \int P(\tau \mid \theta)\, \nabla_\theta \log P(\tau \mid \theta)\, R(\tau)\, d\tau
@@ -115,19 +113,23 @@ print("expected ", [1.5, 1.0, 2.0, 3.5, 1.0, 5.0, 2.0], "with shape", [7, 1])
 #
 # $$L = -\frac{1}{B} \sum_{t} \log \pi_\theta(a_t \mid s_t)\, R_t$$
 #
-# (The mean over rows instead of rollouts changes only the scale, and keeps the learning rate independent of how long
-# episodes are.)
+# (The mean over rows instead of rollouts changes only the scale, and keeps the learning rate independent of how long episodes
+# are.)
 #
 # `policy(observation)` gives **log-probabilities**, float32 `[B, A]`: a row per observation, a column per action. You need of
-# every row the one column of the action that was taken; `action` is int64 `[B, 1]`. `return_or_advantage` is float32 `[B,
-# 1]`; for now it holds returns. Watch the shapes: `[B]` times `[B, 1]` becomes `[B, B]` without any warning.
+# every row the one column of the action that was taken; `action` is int64 `[B, 1]`. `return_or_advantage` is float32 `[B, 1]`;
+# for now it holds returns. Watch the shapes: `[B]` times `[B, 1]` becomes `[B, B]` without any warning.
 #
-# **Write `get_vanilla_policy_gradient_loss(policy, observation, action, return_or_advantage)`**: a scalar. Use torch
-# functions only; a detour through numpy or `.item()` loses the gradient.
+# **Write `get_vanilla_policy_gradient_loss(policy, observation, action, return_or_advantage)`**: a scalar. Use torch functions
+# only; a detour through numpy or `.item()` loses the gradient.
 #
-# Below, the policy gives one action the probabilities 0.5 and 0.2. By hand,
-# $-\frac{1}{2}\left(2 \log 0.5 - 1 \log 0.2\right) = -0.1116$. The action of row 0 went well (return 2). So its
-# log-probability should get a *negative* gradient, which downhill means: more likely.
+# Below, the policy gave the two actions that were taken the probabilities 0.5 and 0.2, and their returns are 2 and -1. By
+# hand:
+#
+# $$L = -\tfrac{1}{2} \left(2 \log 0.5 - \log 0.2\right) = -0.1116$$
+#
+# The action of row 0 went well. So its log-probability must get a *negative* gradient: a step downhill then makes it more
+# likely. All actions that were not taken get a gradient of 0 here.
 
 # %% vanilla
 log_probs = torch.tensor([[0.5, 0.5], [0.8, 0.2]]).log().requires_grad_()
@@ -152,9 +154,9 @@ print("gradient  found", log_probs.grad.tolist(), "expected", [[-1.0, 0.0], [0.0
 # An environment has two functions. `env.reset()` begins an episode and returns its first observation. `env.step(action)`
 # returns `(next observation, terminated, reward)`, in this order.
 #
-# **Write the blank of `collect_rollouts`**: play one episode to its end. Ask the policy for its log-probabilities, sample
-# with `action = utils.distribution_sample(logits, seed=seed)` (the grader relies on this function), and add one row per step.
-# A row holds what belongs together: the observation that the policy *saw* when it chose, not the one that came after.
+# **Write the blank of `collect_rollouts`**: play one episode to its end. Ask the policy for its log-probabilities, sample with
+# `action = utils.distribution_sample(logits, seed=seed)` (the grader relies on this function), and add one row per step. A row
+# holds what belongs together: the observation that the policy *saw* when it chose, not the one that came after.
 #
 # The cell lets a policy play that always goes right, from 2 with the target at 5. Expect the positions 2, 3, 4, 5, 6, the
 # rewards -0.2, -0.1, 0, -0.1, -0.2, one `True` at the end, and the last reward -0.2.
@@ -172,7 +174,7 @@ buffer, last_reward = submitted.collect_rollouts(line, always_right, num_rollout
 print("\nposition seen | action | reward | terminated")
 for row in range(buffer.final_size):
     position = (buffer.observations[row, 1].item() + 1) * 5
-    action, reward, end = buffer.actions[row].item(), buffer.rewards[row].item(), buffer.terminateds[row].item()
+    action, reward, end = buffer.actions[row].item(), buffer.rewards[row].item() + 0.0, buffer.terminateds[row].item()
     print(f"{position:13.0f} | {action:6} | {reward:6.1f} | {end}")
 print(f"last reward {last_reward:.1f}")
 
@@ -223,8 +225,8 @@ print(f"weight tensors that changed: found {changed}, expected {len(before)}")
 # ## Before any long training: probes
 #
 # When an agent does not learn, the curve does not tell why. So first we climb a ladder of tiny worlds, in each of which one
-# thing can go wrong, and whose right answer is known. Each is trained for about a second. The lowest rung that is not fine
-# says where to look. (The idea is Andy Jones's, *Debugging RL, Without the Agonizing Pain*.)
+# thing can go wrong, and whose right answer is known. Each is trained for about a second. The first rung that is not fine says
+# where to look. (The idea is Andy Jones's, *Debugging RL, Without the Agonizing Pain*.)
 #
 # | rung | what happens | a right agent ends with |
 # | --- | --- | --- |
@@ -234,13 +236,14 @@ print(f"weight tensors that changed: found {changed}, expected {len(before)}")
 # | two steps | the second one pays 1 | $V = 0.95$, a step later $V_2 = 1$ |
 # | combined | the second one pays 1 if the first action fits the sign, else -1 | $\pi(1 \mid -) = 0$, $\pi(1 \mid +) = 1$ |
 #
-# If a rung is the lowest that is not fine, suspect
+# If the first rung that is not fine is
 #
-# - **constant**: the value loss, or the critic is not updated. Much more than 1: returns run into the next episode.
-# - **observation**: values see other rows than returns, or `[B]` meets `[B, 1]`.
-# - **action**: a sign in the policy loss or in the advantages, or the policy is not updated.
-# - **two steps**: the discount in `get_returns`, or rewards where returns should be.
-# - **combined**: actions, advantages and observations of different rows, or the order in which rows are stored.
+# - **constant**: the value loss may be wrong, or the critic is not updated. If $V$ is much more than 1, returns run into the
+#   next episode; if it is between, look at which observation each row holds.
+# - **observation**: do values see other rows than returns, or does `[B]` meet `[B, 1]`?
+# - **action**: a sign may be wrong in the policy loss or in the advantages, or the policy is not updated.
+# - **two steps**: look at the discount in `get_returns`. Are there rewards where returns should be?
+# - **combined**: actions, advantages and observations may come from different rows, or the agent does not explore.
 #
 # You have no value network yet, so for the moment only two rungs count. We come back to all of them.
 
@@ -269,7 +272,7 @@ class Probe(utils.EnvInterface):
 
     def step(self, action):
         self.actions.append(int(action))
-        terminated = len(self.actions) == self.steps
+        terminated = len(self.actions) >= self.steps
         return self.observe(), terminated, self.pay(self.sign, self.actions[0]) if terminated else 0.0
 
     def observe(self):
@@ -344,13 +347,13 @@ climb("vanilla with returns", submitted.get_vanilla_policy_gradient_loss, with_c
 # %% line-text [markdown]
 # ## 5 · Training on the line
 #
-# Now the real thing: 4 rollouts per collection, 8 epochs of minibatches of 64, a policy with 16 units per layer, the
-# optimizer Adam with learning rate $10^{-3}$. One run tells little, because luck plays a large part in reinforcement
-# learning. So every setting is trained with several random seeds.
+# Now the real thing: 4 rollouts per collection, 8 epochs of minibatches of 64, a policy with 16 units per layer, the optimizer
+# Adam with learning rate $10^{-3}$. One run tells little, because luck plays a large part in reinforcement learning. So every
+# setting is trained with several random seeds.
 #
 # The next cell only defines what the experiments share. `train` is one run. `experiment` is one run per seed; it draws the
-# mean over seeds as a line and the range from the worst to the best seed as a band, then tests every policy in 100 rollouts.
-# A rollout is a success if it ends on the target. The last picture shows the rollouts of the seed in the middle.
+# mean over seeds as a line and the range from the worst to the best seed as a band, then tests every policy in 100 rollouts. A
+# rollout is a success if it ends on the target. The last picture shows the rollouts of the seed in the middle.
 
 # %% experiment
 curves, success = {}, {}  # by setting: one list of final rewards per seed; one success rate per seed
@@ -400,6 +403,8 @@ def experiment(name, loss, learning_rate, with_critic):
     _, all_axes = plt.subplots(1, len(panels), figsize=(5 * len(panels), 3.4), layout="constrained")
     for axes, (ylabel, values) in zip(all_axes, panels.items(), strict=True):
         utils.plot_learning_curves({name: values}, ylabel, ROLLOUTS / len(values[0]), axes=axes, colours=[colour])
+    for axes in all_axes[1:]:
+        axes.get_legend().remove()
     all_axes[0].axhline(0, color="black", linewidth=0.8, linestyle=":")
     plt.show()
 
@@ -412,8 +417,7 @@ def experiment(name, loss, learning_rate, with_critic):
 # %% vanilla-line-text [markdown]
 # ### Vanilla, with returns
 #
-# This takes about 15 seconds. The curve shows the last reward of a rollout, averaged over those of a collection; 0 is the
-# best
+# This takes about 15 seconds. The curve shows the last reward of a rollout, averaged over those of a collection; 0 is the best
 # possible. The policy loss need not fall, and that is no mistake: it is measured on the rollouts of the moment, and these
 # change with the policy.
 
@@ -421,23 +425,23 @@ def experiment(name, loss, learning_rate, with_critic):
 experiment("vanilla, returns", submitted.get_vanilla_policy_gradient_loss, learning_rate=1e-3, with_critic=False)
 
 # %% vanilla-line-seen [markdown]
-# The reward rises, and then often falls again: what was learned is lost, which is called *catastrophic forgetting*. In the
-# last picture, lines should run into the middle and stay; most do not.
+# The reward rises, but it ends clearly below 0. In the last picture, lines should run into the middle and stay there. Most
+# policies find the way, and then step to and fro around the target: they have unlearned to stay.
 #
-# How poor is it? We trained the reference solution with 20 seeds and 2,000 rollouts. Half of the seeds ended with a success
-# below
-# 26 %. Seven never reached a target at the end, and three of 20 came to 95 % or more. The mean reward was best after about
-# 600 rollouts and got worse from then on. So if one seed works well here, it is luck.
+# How poor is it? We trained the reference solution with 20 seeds and 2,000 rollouts. The median success was 26%; seven seeds
+# ended with 0%, three with 95% or more. The mean reward was best after about 600 rollouts and got *worse* from then on. What
+# was learned is lost again; this is called **catastrophic forgetting**. You may see it in single seeds here, or with `LONG =
+# True`.
 #
-# Why? All rewards are negative, so all returns are. *Every* action that is tried is pushed down, the good ones merely less
-# than the bad ones. And a rollout that begins far from its target has low returns whatever the agent does. The difference
-# between actions, the only thing that tells where to go, drowns in all of this.
+# Why? No reward is positive, so no return is. *Every* action that is tried is pushed down, the good ones merely less than the
+# bad ones. And a rollout that begins far from its target has low returns whatever the agent does. The difference between
+# actions, the only thing that tells where to go, drowns in all of this.
 
 # %% critic-text [markdown]
 # ## 6 · A value network, and advantages
 #
-# So let us compare each return with what is usual *in that situation*. The **value** $V(s)$ is the return that the policy
-# gets on average from $s$ on, and the **advantage** says how much better than usual it went:
+# So let us compare each return with what is usual *in that situation*. The **value** $V(s)$ is the return that the policy gets
+# on average from $s$ on, and the **advantage** says how much better than usual it went:
 #
 # $$A_t = R_t - V(s_t)$$
 #
@@ -450,12 +454,15 @@ experiment("vanilla, returns", submitted.get_vanilla_policy_gradient_loss, learn
 # **Write `get_value_net_loss(value_net, observation, returns)`**: $\frac{1}{B} \sum_t (V(s_t) - R_t)^2$, a scalar. (Of
 # returns, not of single rewards.)
 #
-# **Write `get_advantages(value_net, observations, returns)`**: float32 `[T, 1]`. Standardise them over all $T$ rows, with
-# $(A - \text{mean}) / (\text{std} + 10^{-10})$, so that the learning rate need not fit the size of the rewards. For the
-# policy's loss, advantages are plain data: they carry no gradient.
+# **Write `get_advantages(value_net, observations, returns)`**: float32 `[T, 1]`, standardised over all $T$ rows,
 #
-# In the cell, $V(s) = s$. The errors of the value loss are 1, 0 and 2, so it is $5 / 3 = 1.667$. The advantages are 1, 0, 2,
-# 1 before they are standardised.
+# $$\hat A_t = \frac{A_t - \text{mean}(A)}{\text{std}(A) + 10^{-10}}$$
+#
+# so that the learning rate need not fit the size of the rewards. For the policy's loss, advantages are plain data: they carry
+# no gradient.
+#
+# In the cell, $V(s) = s$. The errors of the value loss are 1, 0 and 2, so it is $5 / 3 = 1.667$. The advantages are 1, 0, 2, 1
+# before they are standardised.
 
 # %% critic
 value_net = nn.Linear(1, 1)
@@ -485,43 +492,43 @@ print("carry a gradient:", advantages.requires_grad, "(expected False)")
 # - minimise $L_\text{policy} + c\, L_\text{value}$, where $c$ is `critic_loss_multiplier`. One optimizer holds the weights of
 #   both networks.
 #
-# Then climb the whole ladder, with all five rungs. It takes about four seconds.
+# Then climb the whole ladder, with all five rungs. It takes about three seconds.
 
 # %% critic-probes
 climb("vanilla with advantages", submitted.get_vanilla_policy_gradient_loss, with_critic=True)
 
 # %% advantages-line-text [markdown]
-# If a rung says NO, mend that one first, from the top; the table of part 4 says where to look. Otherwise: the same world,
-# the same learning rate, now with advantages. This takes about 20 seconds.
+# If a rung says NO, mend the first one that does; the list under the table of probes says where to look.
+#
+# Then train in the same world, with the same learning rate, now on advantages. This takes about 20 seconds.
 
 # %% advantages-line
 experiment("vanilla, advantages", submitted.get_vanilla_policy_gradient_loss, learning_rate=1e-3, with_critic=True)
 
 # %% advantages-line-seen [markdown]
-# Much better: nearly all lines run into the middle. Over 20 seeds of 2,000 rollouts, the median success is 100 %, and 18 of
-# 20 seeds reach 95 %. The two others stopped at 88 % and at 20 %. So a single bad seed need not be your mistake, but two in
+# Much better: nearly all lines run into the middle and stay. Over 20 seeds of 2,000 rollouts, the median success is 100%, and
+# 18 of 20 seeds reach 95%. The two others stopped at 88% and at 20%. So a single bad seed need not be your mistake, but two in
 # four are suspicious.
 #
-# The value loss falls first and levels out above zero: what the random policy will do cannot be foreseen.
+# The value loss begins high, because $V$ is near 0 and returns are not, and falls as the critic learns. The policy loss just
+# fluctuates around a number near 0.
 
 # %% fragile-text [markdown]
 # ## 7 · Why that is not enough
 #
-# The learning rate of $10^{-3}$ was well chosen. With a rate four times as large one would hope to be done in a fourth of
-# the time. About 20 seconds.
+# The learning rate of $10^{-3}$ was well chosen. With a rate four times as large one would hope to be done in a fourth of the
+# time. About 20 seconds.
 
 # %% fragile
 experiment("vanilla, lr 4e-3", submitted.get_vanilla_policy_gradient_loss, learning_rate=4e-3, with_critic=True)
 
 # %% fragile-seen [markdown]
-# It begins fast and then breaks down. Over 20 seeds of 2,000 rollouts the median success is 12 %, and no seed gets beyond 52
-# %.
+# It begins fast and then breaks down. Over 20 seeds of 2,000 rollouts the median success is 12%, and no seed gets beyond 52%.
 #
-# The reason is that we use each collection many times: 8 epochs. The formula of the gradient holds for actions sampled from
-# the *present* policy. After the first update, the rollouts are those of an older one. If a step is large, the new policy
-# acts differently from what the data say, and nothing in the loss notices: it goes on pushing $\log \pi$ in the same
-# direction, by any amount. A policy that has become certain of one action collects only rollouts with this action, and learns
-# nothing more.
+# The reason is that each collection is used 8 times. The formula of the gradient holds for actions sampled from the *present*
+# policy; after the first update, the rollouts are those of an older one. When steps are large, the new policy soon acts
+# differently from what the data say. Nothing in the loss notices: it goes on pushing $\log \pi$ in the same direction, by any
+# amount. And a policy that has become certain does not try other actions any more, so it cannot find out that they are better.
 
 # %% ppo-text [markdown]
 # ## 8 · Proximal policy optimization
@@ -530,8 +537,8 @@ experiment("vanilla, lr 4e-3", submitted.get_vanilla_policy_gradient_loss, learn
 #
 # $$\rho_t = \frac{\pi_\theta(a_t \mid s_t)}{\pi_\text{old}(a_t \mid s_t)}$$
 #
-# It is 1 as long as the policy has not moved. Above 1, the action that was taken has become more likely; below 1, less
-# likely. What is to grow is
+# It is 1 as long as the policy has not moved. Above 1, the action that was taken has become more likely; below 1, less likely.
+# What is to grow is
 #
 # $$\min\left(\rho_t A_t,\ \text{clip}(\rho_t,\, 1 - \varepsilon,\, 1 + \varepsilon)\, A_t\right)$$
 #
@@ -544,8 +551,8 @@ experiment("vanilla, lr 4e-3", submitted.get_vanilla_policy_gradient_loss, learn
 # - **Good action** ($A_t > 0$). It should become more likely, up to a ratio of $1 + \varepsilon$. From there on the objective
 #   is flat: no gradient, no more push.
 # - **Bad action** ($A_t < 0$). It should become less likely, down to $1 - \varepsilon$. Then it is flat as well.
-# - **Moved the wrong way.** If a good action has become *less* likely, or a bad one more likely, nothing is clipped. There
-#   the full push is wanted, back to where it should be. The minimum sees to that: it clips only what looks too good.
+# - **Moved the wrong way.** If a good action has become *less* likely, or a bad one more likely, nothing is clipped. There the
+#   full push is wanted, back to where it should be. The minimum sees to that: it clips only what looks too good.
 #
 # **Write `get_PPO_policy_gradient_loss(policy, observation, old_logits, action, return_or_advantage, ppo_clip)`**: a scalar.
 # `old_logits` are the log-probabilities of the rollout, float32 `[B, A]`; $\varepsilon$ is `ppo_clip`. Both policies give
@@ -586,8 +593,10 @@ for axes, (advantage, (bend_x, bend_y)), colour in zip(both, corners.items(), co
 plt.show()
 
 # %% ppo-probes-text [markdown]
-# A policy that never learns anything has a ratio of 1 for ever, and one with the wrong sign a line that goes down on the left
-# picture. Both would show in the ladder as well. Climb it with the new loss:
+# A wrong line says what is wrong. Mirrored up and down: the sign. No bend: nothing is clipped. Flat on the side where the
+# other one should be: the larger of the two products instead of the smaller. Curved: a ratio that is not one.
+#
+# Climb the ladder with the new loss:
 
 # %% ppo-probes
 climb("PPO", submitted.get_PPO_policy_gradient_loss, with_critic=True)
@@ -599,10 +608,9 @@ climb("PPO", submitted.get_PPO_policy_gradient_loss, with_critic=True)
 experiment("PPO, lr 4e-3", submitted.get_PPO_policy_gradient_loss, learning_rate=4e-3, with_critic=True)
 
 # %% ppo-line-seen [markdown]
-# Over 20 seeds of 2,000 rollouts: a median success of 100 %, and 18 of 20 seeds with 95 % or more (the others: 58 % and 85
-# %). It is no better than the vanilla loss at its best learning rate. But it is nearly there after 400 rollouts, and it
-# forgives a rate at which the vanilla loss fails on every seed. With real problems, where nobody knows the right rate, that
-# decides.
+# Over 20 seeds of 2,000 rollouts: a median success of 100%, and 18 of 20 seeds with 95% or more (the others: 58% and 85%). It
+# is no better than the vanilla loss at its best learning rate. But it is nearly there after 400 rollouts, and it forgives a
+# rate at which the vanilla loss fails on every seed. With real problems, where nobody knows the right rate, that decides.
 
 # %% compare-text [markdown]
 # ## 9 · Side by side
@@ -610,18 +618,18 @@ experiment("PPO, lr 4e-3", submitted.get_PPO_policy_gradient_loss, learning_rate
 # All four experiments in one picture. The table sets your figures beside those of the reference solution.
 
 # %% compare
-REFERENCE = {  # 20 seeds, 2,000 rollouts: the median success, and how many seeds reached 95 %
-    "vanilla, returns": ("26 %", "3 of 20"),
-    "vanilla, advantages": ("100 %", "18 of 20"),
-    "vanilla, lr 4e-3": ("12 %", "0 of 20"),
-    "PPO, lr 4e-3": ("100 %", "18 of 20"),
+REFERENCE = {  # 20 seeds, 2,000 rollouts: the median success, and how many seeds reached 95%
+    "vanilla, returns": ("26%", "3 of 20"),
+    "vanilla, advantages": ("100%", "18 of 20"),
+    "vanilla, lr 4e-3": ("12%", "0 of 20"),
+    "PPO, lr 4e-3": ("100%", "18 of 20"),
 }
 axes = utils.plot_learning_curves({name: curves[name] for name in REFERENCE}, "last reward of a rollout", rollouts_per_value=4)
 axes.axhline(0, color="black", linewidth=0.8, linestyle=":")
 axes.set_title("mean over seeds; band: from the worst to the best seed")
 plt.show()
 
-print(f"{'':22}{'yours: median':>16}{'at least 95 %':>16}{'reference: median':>20}{'at least 95 %':>16}")
+print(f"{'':22}{'yours: median':>16}{'at least 95%':>16}{'reference: median':>20}{'at least 95%':>16}")
 for name, (median, solved) in REFERENCE.items():
     rates = np.array(success[name])
     mine = f"{(rates >= 0.95).sum()} of {len(rates)}"
@@ -631,13 +639,12 @@ for name, (median, solved) in REFERENCE.items():
 # ## 10 · Something harder: CartPole
 #
 # A pole stands on a cart, and the agent pushes the cart to the left or to the right, 50 times a second. The observation has
-# four
-# numbers: position, velocity, angle, angular velocity. Each step with the pole still up gives reward 1, and an episode lasts
-# at most 500 steps. So the *last* reward is always 1, and says nothing. We look at the return of an episode instead, the sum
-# of its rewards, which is the number of steps that the pole stayed up.
+# four numbers: position, velocity, angle, angular velocity. Each step with the pole still up gives reward 1, and an episode
+# lasts at most 500 steps. So the *last* reward is always 1, and says nothing. We look at the return of an episode instead, the
+# sum of its rewards, which is the number of steps that the pole stayed up.
 #
-# Your functions need no change. Only the networks are larger, and the discount factor is 0.99, because falling takes more
-# than twenty steps to prepare. Episodes get longer as the agent gets better, so the bar slows down. About 20 seconds.
+# Your functions need no change. Only the networks are larger, and the discount factor is 0.99, because falling takes more than
+# twenty steps to prepare. Episodes get longer as the agent gets better, so the bar slows down. About 20 seconds.
 
 # %% cartpole
 curves["CartPole"] = []
