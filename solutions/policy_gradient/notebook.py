@@ -243,7 +243,8 @@ print(f"weight tensors that changed: found {changed}, expected {len(before)}")
 # - **observation**: do values see other rows than returns, or does `[B]` meet `[B, 1]`?
 # - **action**: a sign may be wrong in the policy loss or in the advantages, or the policy is not updated.
 # - **two steps**: look at the discount in `get_returns`. Are there rewards where returns should be?
-# - **combined**: actions, advantages and observations may come from different rows, or the agent does not explore.
+# - **combined**: actions, advantages and observations may come from different rows, or the agent does not explore. Without a
+#   value network, it may also be trained on rewards instead of returns.
 #
 # You have no value network yet, so for the moment only two rungs count. We come back to all of them.
 
@@ -643,8 +644,8 @@ for name, (median, solved) in REFERENCE.items():
 # lasts at most 500 steps. So the *last* reward is always 1, and says nothing. We look at the return of an episode instead, the
 # sum of its rewards, which is the number of steps that the pole stayed up.
 #
-# Your functions need no change. Only the networks are larger, and the discount factor is 0.99, because falling takes more than
-# twenty steps to prepare. Episodes get longer as the agent gets better, so the bar slows down. About 20 seconds.
+# Your functions need no change. Only the networks are larger, and the discount factor is 0.99, so that the agent looks about
+# 100 steps ahead instead of 20. Episodes get longer as the agent gets better, so the bar slows down. About 20 seconds.
 
 # %% cartpole
 curves["CartPole"] = []
