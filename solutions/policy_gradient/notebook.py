@@ -225,8 +225,9 @@ print(f"weight tensors that changed: found {changed}, expected {len(before)}")
 # ## Before any long training: probes
 #
 # When an agent does not learn, the curve does not tell why. So first we climb a ladder of tiny worlds, in each of which one
-# thing can go wrong, and whose right answer is known. Each is trained for about a second. The first rung that is not fine says
-# where to look. (The idea is Andy Jones's, *Debugging RL, Without the Agonizing Pain*.)
+# thing can go wrong, and whose right answer is known. Each is trained for about half a second, and once more with another seed
+# if it is not fine: a right agent, too, may have bad luck. The first rung that is not fine says where to look. (The idea is
+# Andy Jones's, *Debugging RL, Without the Agonizing Pain*.)
 #
 # | rung | what happens | a right agent ends with |
 # | --- | --- | --- |
@@ -262,7 +263,7 @@ class Probe(utils.EnvInterface):
 
     def __init__(self, pay, steps=1):
         self.pay, self.steps = pay, steps
-        self.generator = np.random.default_rng(0)
+        self.generator = np.random.default_rng()
 
     def reset(self, seed=None):
         if seed is not None:
@@ -293,15 +294,18 @@ probes = {}
 
 def climb(name, loss, with_critic):
     """Train on every rung, print what was expected and found, and keep under `name` which rungs are fine."""
-    rungs = [rung for rung in RUNGS if with_critic or rung[1] not in ("the value loss", "does V see it?", "the discount")]
+    rungs = [rung for rung in RUNGS if with_critic or "π(1|-)" in rung[4]]  # without a critic, only those about the policy
     lines = [f"{'probe':13}{'what it isolates':25}{'expected':27}{'found':27}fine?"]
     probes[name] = dict.fromkeys([rung[0] for rung in rungs], False)
     try:
         with utils.ProgressBar(rollouts=PROBE_ROLLOUTS * len(rungs), title="probes") as bar:
             for title, isolates, pay, steps, expected, tolerance in rungs:
-                policy, value_net = train_probe(bar.watch(Probe(pay, steps)), loss, with_critic)
-                found = look_at(policy, value_net)
-                fine = all(abs(found[key] - value) <= tolerance for key, value in expected.items())
+                for seed in (0, 1):  # a right agent may have bad luck once
+                    policy, value_net = train_probe(bar.watch(Probe(pay, steps)), loss, with_critic, seed)
+                    found = look_at(policy, value_net)
+                    fine = all(abs(found[key] - value) <= tolerance for key, value in expected.items())
+                    if fine:
+                        break
                 texts = [" ".join(f"{key}={numbers[key]:.2f}" for key in expected) for numbers in (expected, found)]
                 lines.append(f"{title:13}{isolates:25}{texts[0]:27}{texts[1]:27}{'yes' if fine else 'NO'}")
                 probes[name][title] = fine
@@ -319,10 +323,11 @@ def look_at(policy, value_net):
     return found | {"π(1|-)": right[0], "π(1|+)": right[1]}
 
 
-def train_probe(env, loss, with_critic):
+def train_probe(env, loss, with_critic, seed):
     """Return (policy, value network) after training in a probe."""
+    env.reset(seed)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+        torch.manual_seed(seed)
         policy = utils.SimpleReLuNetwork(2, 2, hidden_dims=[16], out_logsoftmax=True)
         value_net = utils.SimpleReLuNetwork(2, 1, hidden_dims=[16])
         submitted.train_policy_gradient(
