@@ -423,7 +423,7 @@ def experiment(name, loss, learning_rate, with_critic):
 # %% vanilla-line-text [markdown]
 # ### Vanilla, with returns
 #
-# This takes about 15 seconds. The curve shows the last reward of a rollout, averaged over those of a collection; 0 is the best
+# This takes 15 to 20 seconds. The curve shows the last reward of a rollout, averaged over those of a collection; 0 is the best
 # possible. The policy loss need not fall, and that is no mistake: it is measured on the rollouts of the moment, and these
 # change with the policy.
 
@@ -506,7 +506,7 @@ climb("vanilla with advantages", submitted.get_vanilla_policy_gradient_loss, wit
 # %% advantages-line-text [markdown]
 # If a rung says NO, mend the first one that does; the list under the table of probes says where to look.
 #
-# Then train in the same world, with the same learning rate, now on advantages. This takes about 20 seconds.
+# Then train in the same world, with the same learning rate, now on advantages. This takes 20 to 30 seconds.
 
 # %% advantages-line
 experiment("vanilla, advantages", submitted.get_vanilla_policy_gradient_loss, learning_rate=1e-3, with_critic=True)
@@ -523,7 +523,7 @@ experiment("vanilla, advantages", submitted.get_vanilla_policy_gradient_loss, le
 # ## 7 · Why that is not enough
 #
 # The learning rate of $10^{-3}$ was well chosen. With a rate four times as large one would hope to be done in a fourth of the
-# time. About 20 seconds.
+# time. This takes 20 to 30 seconds.
 
 # %% fragile
 experiment("vanilla, lr 4e-3", submitted.get_vanilla_policy_gradient_loss, learning_rate=4e-3, with_critic=True)
@@ -608,7 +608,7 @@ plt.show()
 climb("PPO", submitted.get_PPO_policy_gradient_loss, with_critic=True)
 
 # %% ppo-line-text [markdown]
-# And now the learning rate at which the vanilla loss broke down. About 20 seconds.
+# And now the learning rate at which the vanilla loss broke down. This takes 20 to 30 seconds.
 
 # %% ppo-line
 experiment("PPO, lr 4e-3", submitted.get_PPO_policy_gradient_loss, learning_rate=4e-3, with_critic=True)
@@ -650,7 +650,8 @@ for name, (median, solved) in REFERENCE.items():
 # sum of its rewards, which is the number of steps that the pole stayed up.
 #
 # Your functions need no change. Only the networks are larger, and the discount factor is 0.99, so that the agent looks about
-# 100 steps ahead instead of 20. Episodes get longer as the agent gets better, so the bar slows down. About 20 seconds.
+# 100 steps ahead instead of 20. Episodes get longer as the agent gets better, so the bar slows down. This takes 20 to 30
+# seconds.
 
 # %% cartpole
 curves["CartPole"] = []
