@@ -599,8 +599,8 @@ for axes, (advantage, (bend_x, bend_y)), colour in zip(both, corners.items(), co
 plt.show()
 
 # %% ppo-probes-text [markdown]
-# A wrong line says what is wrong. Mirrored up and down: the sign. No bend: nothing is clipped. Flat on the side where the
-# other one should be: the larger of the two products instead of the smaller. Curved: a ratio that is not one.
+# A wrong line says what is wrong. Mirrored up and down: the sign. No bend: nothing is clipped. Flat on the other side: the
+# larger of the two products instead of the smaller. Curved: something else in place of the ratio.
 #
 # Climb the ladder with the new loss:
 
