@@ -155,8 +155,8 @@ print("gradient  found", log_probs.grad.tolist(), "expected", [[-1.0, 0.0], [0.0
 # returns `(next observation, terminated, reward)`, in this order.
 #
 # **Write the blank of `collect_rollouts`**: play one episode to its end. Ask the policy for its log-probabilities, sample with
-# `action = utils.distribution_sample(logits, seed=seed)` (the grader relies on this function), and add one row per step. A row
-# holds what belongs together: the observation that the policy *saw* when it chose, not the one that came after.
+# `utils.distribution_sample(logits, seed=seed)` (the grader relies on this function), and add one row per step. A row holds
+# what belongs together: the observation that the policy *saw* when it chose, not the one that came after.
 #
 # The cell lets a policy play that always goes right, from 2 with the target at 5. Expect the positions 2, 3, 4, 5, 6, the
 # rewards -0.2, -0.1, 0, -0.1, -0.2, one `True` at the end, and the last reward -0.2.
