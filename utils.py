@@ -1,17 +1,24 @@
 """Environments, networks, rollout buffer and plots, shared by all assignments. Read it as you like; do not change it.
 
 Randomness is never hidden: an environment owns its generator, and a function that draws says from which generator it does.
-matplotlib and gymnasium are imported only by what needs them, because importing them costs as much as many rollouts.
+matplotlib, gymnasium and tqdm are imported only by what needs them, because importing them costs as much as many rollouts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import sys
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CURVE_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7f7f7f", "#e69f00")  # colour-blind readers can tell them apart
 
 
 class EnvInterface:
@@ -364,3 +371,145 @@ def show_lineworld_rollouts(env: GridWorldPointTargetEnv, buffer: RolloutBuffer)
     axes.set(xlabel="step", ylabel="state - target", title=f"{rate:.0%} of {len(ends)} episodes end on the target")
     pyplot.show()
     return rate
+
+
+class ProgressBar:
+    """A bar that counts finished episodes and shows their mean return; what a training cell of a notebook runs in.
+
+    rollouts: how many episodes there will be, over all environments that are watched. More than that are counted as well.
+    title: what stands before the bar.
+    window: over how many of the latest episodes the return is averaged.
+
+        with utils.ProgressBar(rollouts=2 * 500, title="vanilla") as bar:
+            for seed in range(2):
+                env = bar.watch(utils.GridWorldPointTargetEnv(dimensions=1))
+                ...  # trains with env, 500 rollouts
+
+    A return here is the undiscounted sum of an episode's rewards. Inside the context, the lines "Running rollout ..." that
+    `collect_rollouts` prints are left out, because two progress displays would fight. Everything else that is printed is
+    shown, and exceptions pass through. The bar is drawn on stderr. (Needs tqdm.)
+    """
+
+    def __init__(self, rollouts: int, title: str = "", window: int = 50) -> None:
+        if rollouts < 1 or window < 1:
+            raise ValueError(f"rollouts and window must be at least 1, not {rollouts} and {window}")
+        self._rollouts, self._title = rollouts, title
+        self._latest: deque[float] = deque(maxlen=window)
+        self._bar: Any = None
+
+    def watch(self, env: EnvInterface) -> WatchedEnv:
+        """Return the environment, watched: each episode that ends in it moves the bar. Watching begins with a new window."""
+        self._latest.clear()
+        return WatchedEnv(env, self._count)
+
+    def __enter__(self) -> ProgressBar:
+        from tqdm import tqdm  # not tqdm.auto: without ipywidgets, it warns
+
+        self._bar = tqdm(total=self._rollouts, desc=self._title, unit=" rollouts", mininterval=0.25)
+        self._stdout = sys.stdout
+        sys.stdout = _WithoutProgressLines(self._stdout)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        sys.stdout = self._stdout
+        self._bar.close()
+
+    def _count(self, episode_return: float) -> None:
+        if self._bar is None:
+            raise RuntimeError("this bar is not shown: use it as `with utils.ProgressBar(...) as bar:`")
+        self._latest.append(episode_return)
+        self._bar.total = max(self._bar.total, self._bar.n + 1)
+        self._bar.set_postfix_str(f"mean return {sum(self._latest) / len(self._latest):.2f}", refresh=False)
+        self._bar.update()
+
+
+class WatchedEnv(EnvInterface):
+    """An environment that behaves like the one it wraps, and keeps the return of every finished episode.
+
+    env: any environment; its other attributes (`num_actions`, `dimensions`, ...) can be read here too.
+    on_episode: called with the return of each episode that ends; None for nothing.
+    returns: the undiscounted returns of the finished episodes so far, in their order.
+    """
+
+    def __init__(self, env: EnvInterface, on_episode: Any = None) -> None:
+        self.env = env
+        self.returns: list[float] = []
+        self._on_episode = on_episode
+        self._sum = 0.0
+
+    def reset(self, seed: int | None = None) -> Tensor:
+        self._sum = 0.0
+        return self.env.reset(seed)
+
+    def step(self, action: Tensor | int) -> tuple[Tensor, bool, float]:
+        observation, terminated, reward = self.env.step(action)
+        self._sum += float(reward)
+        if terminated:
+            self.returns.append(self._sum)
+            if self._on_episode is not None:
+                self._on_episode(self._sum)
+        return observation, terminated, reward
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "env":  # not set yet, as while this object is copied
+            raise AttributeError(name)
+        return getattr(self.env, name)
+
+
+class _WithoutProgressLines:
+    """A text stream that passes on everything but the lines "Running rollout ..." of `collect_rollouts`."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        if not text.startswith("\rRunning rollout"):
+            self._stream.write(text)
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def plot_learning_curves(
+    curves: Mapping[str, Sequence[Sequence[float]]],
+    ylabel: str,
+    rollouts_per_value: int = 1,
+    points: int = 30,
+    axes: Axes | None = None,
+    colours: Sequence[str] = CURVE_COLOURS,
+) -> Axes:
+    """Draw the mean over seeds of each setting as a line, and from the lowest to the highest seed as a band.
+
+    curves: by name of the setting, one list per seed of values in the order of training; the seeds of one setting need equally
+        many values, at least one, otherwise ValueError.
+    ylabel: what the values are.
+    rollouts_per_value: how many rollouts lie between two values: the x-axis counts rollouts.
+    points: each curve is averaged down to at most this many points; a short curve keeps all its values.
+    axes: where to draw; without it, into a new figure.
+    colours: of the settings, in their order; they repeat if there are not enough.
+
+    Returns the axes; `pyplot.show()` is left to the caller.
+    """
+    from matplotlib import pyplot
+
+    for name, seeds in curves.items():
+        lengths = [len(values) for values in seeds]
+        if len(set(lengths)) != 1 or lengths[0] == 0:
+            raise ValueError(f"{name!r} needs one list per seed, none empty, all of the same length; found lengths {lengths}")
+    if axes is None:
+        _, axes = pyplot.subplots(figsize=(8, 4), layout="constrained")
+    for number, (name, seeds) in enumerate(curves.items()):
+        ends = np.linspace(0, len(seeds[0]), min(points, len(seeds[0])) + 1).astype(int)
+        means = np.array([np.add.reduceat(np.array(values, dtype=float), ends[:-1]) / np.diff(ends) for values in seeds])
+        rollouts = ends[1:] * rollouts_per_value
+        colour = colours[number % len(colours)]
+        axes.fill_between(rollouts, means.min(axis=0), means.max(axis=0), color=colour, alpha=0.15, linewidth=0)
+        label = f"{name} ({len(seeds)} seed{'s' if len(seeds) > 1 else ''})"
+        axes.plot(rollouts, means.mean(axis=0), color=colour, linewidth=2, label=label)
+    axes.set(xlabel="rollouts", ylabel=ylabel)
+    axes.set_xlim(left=0)
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    return axes

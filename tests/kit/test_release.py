@@ -27,7 +27,8 @@ def test_zip_is_tried_out_and_flat(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "policy_gradient.zip") as archive:
         names = set(archive.namelist())
         assert archive.testzip() is None
-    flat = {"submitted.py", "utils.py", "grade.py", "solution.json", "requirements.txt", "README.md", "assignment.toml"}
+    written = {"submitted.py", "notebook.ipynb", "utils.py", "README.md"}
+    flat = written | {"grade.py", "solution.json", "requirements.txt", "assignment.toml"}
     assert flat <= names
     assert all(name.startswith(("grader/", "tests/drivers/", "tests/visible/")) for name in names - flat)
     assert list(tmp_path.iterdir()) == [tmp_path / "policy_gradient.zip"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 import subprocess
@@ -736,6 +737,153 @@ class TestPlot:
         buffer.finalize()
         with pytest.raises(ValueError, match="one-dimensional"):
             utils.show_lineworld_rollouts(utils.GridWorldPointTargetEnv(dimensions=2), buffer)
+
+
+class CountingEnv(utils.EnvInterface):
+    """Episodes of `length` steps; the reward of every step is its number. It remembers the seeds of its resets."""
+
+    num_actions = 2
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        self.seeds: list[int | None] = []
+
+    def reset(self, seed: int | None = None) -> Tensor:
+        self.seeds.append(seed)
+        self.steps = 0
+        return torch.zeros(1, 1)
+
+    def step(self, action: Tensor | int) -> tuple[Tensor, bool, float]:
+        self.steps += 1
+        return torch.full((1, 1), float(self.steps)), self.steps == self.length, float(self.steps)
+
+
+def play(env: utils.EnvInterface, episodes: int, steps: int) -> None:
+    for _ in range(episodes):
+        env.reset()
+        for _ in range(steps):
+            env.step(0)
+
+
+class TestWatchedEnv:
+    def test_passes_everything_through(self) -> None:
+        """Catches: a wrapper that swaps what `step` returns, or hides the environment's attributes."""
+        inner, plain = (utils.GridWorldPointTargetEnv(dimensions=1, episode_length=3) for _ in range(2))
+        watched = utils.WatchedEnv(inner)
+        assert isinstance(watched, utils.EnvInterface)
+        assert torch.equal(watched.reset(seed=5), plain.reset(seed=5))
+        for move in (0, 2, 2):
+            (seen, ended, reward), (expected, end, right) = watched.step(action(move)), plain.step(action(move))
+            assert torch.equal(seen, expected)
+            assert (ended, reward) == (end, right)
+        assert (watched.num_actions, watched.dimensions, watched.grid_size) == (3, 1, 10)
+        with pytest.raises(AttributeError):
+            _ = watched.no_such_thing
+
+    def test_keeps_the_return_of_each_finished_episode(self) -> None:
+        """Catches: rewards of an abandoned episode counted in the next one, a last reward instead of the sum."""
+        inner, told = CountingEnv(3), []
+        env = utils.WatchedEnv(inner, told.append)
+        play(env, episodes=2, steps=3)
+        play(env, episodes=1, steps=2)  # abandoned
+        play(env, episodes=1, steps=3)
+        assert env.returns == told == [6.0, 6.0, 6.0]
+        env.reset(seed=7)
+        assert inner.seeds == [None] * 4 + [7]
+
+    def test_can_be_copied(self) -> None:
+        """Catches: a `__getattr__` that asks itself for ever."""
+        env = copy.deepcopy(utils.WatchedEnv(CountingEnv(1)))
+        play(env, episodes=1, steps=1)
+        assert env.returns == [1.0]
+
+
+class TestProgressBar:
+    def test_shows_how_far_and_the_mean_return(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Catches: steps counted instead of episodes, a mean over all episodes instead of the latest, no title."""
+        with utils.ProgressBar(rollouts=5, title="name", window=2) as bar:
+            play(bar.watch(CountingEnv(1)), episodes=3, steps=1)
+            play(bar.watch(CountingEnv(3)), episodes=2, steps=3)
+        last = capsys.readouterr().err.split("\r")[-1]
+        assert "name" in last
+        assert "5/5" in last
+        assert "mean return 6.00" in last
+
+    def test_counts_beyond_the_end(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Catches: 6/4, when the last collection was rounded up."""
+        with utils.ProgressBar(rollouts=4) as bar:
+            play(bar.watch(CountingEnv(1)), episodes=6, steps=1)
+        assert "6/6" in capsys.readouterr().err
+
+    def test_leaves_out_only_progress_lines(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Catches: two progress displays that fight, or a student's own print that is swallowed."""
+        with utils.ProgressBar(rollouts=2):
+            print("\rRunning rollout 0/2", end="")
+            print("mine", end=" ")
+            print("Running rollouts is fun")
+        print("after")
+        assert capsys.readouterr().out == "mine Running rollouts is fun\nafter\n"
+
+    def test_exceptions_pass_and_printing_works_afterwards(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Catches: a student's exception that is swallowed, and an output that stays filtered after it."""
+        with pytest.raises(NotImplementedError, match="blank"), utils.ProgressBar(rollouts=2):
+            raise NotImplementedError("blank")
+        print("\rRunning rollout 0/2")
+        assert "Running rollout" in capsys.readouterr().out
+
+    def test_refuses_what_makes_no_sense(self) -> None:
+        """Catches: a bar that divides by zero later, or is used without being shown."""
+        for numbers in ({"rollouts": 0}, {"rollouts": 3, "window": 0}):
+            with pytest.raises(ValueError, match="at least 1"):
+                utils.ProgressBar(**numbers)
+        with pytest.raises(RuntimeError, match=r"with utils\.ProgressBar"):
+            play(utils.ProgressBar(rollouts=1).watch(CountingEnv(1)), episodes=1, steps=1)
+
+
+class TestLearningCurves:
+    def draw(self, *arguments: object, **options: object) -> tuple:
+        """Return (per setting the line's label, x and y; per setting the lowest and highest y of the band at each x)."""
+        from matplotlib import pyplot
+
+        axes = utils.plot_learning_curves(*arguments, **options)
+        lines = [(line.get_label(), line.get_xdata().tolist(), line.get_ydata().tolist()) for line in axes.get_lines()]
+        bands = []
+        for band in axes.collections:
+            corners = band.get_paths()[0].vertices
+            bands.append([(min(ys), max(ys)) for x in lines[len(bands)][1] for ys in [corners[corners[:, 0] == x, 1].tolist()]])
+        pyplot.close(axes.figure)
+        return lines, bands, axes
+
+    def test_mean_and_range_over_seeds(self) -> None:
+        """Catches: a mean over time instead of seeds, a band that is not from the lowest to the highest seed."""
+        curves = {"a": [[0, 1, 2], [2, 5, 4], [4, 0, 0]], "b": [[1, 1, 1]]}
+        lines, bands, axes = self.draw(curves, "reward", rollouts_per_value=4)
+        assert lines == [("a (3 seeds)", [4, 8, 12], [2, 2, 2]), ("b (1 seed)", [4, 8, 12], [1, 1, 1])]
+        assert bands[0] == [(0, 4), (0, 5), (0, 4)]
+        assert (axes.get_xlabel(), axes.get_ylabel()) == ("rollouts", "reward")
+
+    def test_long_curves_are_averaged(self) -> None:
+        """Catches: values thrown away instead of averaged, a last part that is left out, an x-axis that ends early."""
+        lines, _, _ = self.draw({"a": [list(range(7))]}, "reward", points=3)
+        ((_, rollouts, means),) = lines
+        assert rollouts[-1] == 7
+        assert np.dot(means, np.diff([0, *rollouts])) == pytest.approx(sum(range(7)))
+        assert means == sorted(means)
+
+    def test_draws_where_it_is_told(self) -> None:
+        """Catches: a second, empty figure in the notebook; a colour that changes from picture to picture."""
+        from matplotlib import pyplot
+
+        figure, axes = pyplot.subplots()
+        assert utils.plot_learning_curves({"a": [[1.0]]}, "reward", axes=axes, colours=["red"]) is axes
+        assert axes.get_lines()[0].get_color() == "red"
+        pyplot.close(figure)
+
+    @pytest.mark.parametrize("seeds", [[], [[]], [[1.0], [1.0, 2.0]]])
+    def test_refuses_seeds_that_do_not_fit(self, seeds: list) -> None:
+        """Catches: a broadcasting error far from its cause."""
+        with pytest.raises(ValueError, match="'a' needs one list per seed"):
+            utils.plot_learning_curves({"a": seeds}, "reward")
 
 
 def test_importing_utils_imports_neither_matplotlib_nor_gymnasium() -> None:
