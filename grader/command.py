@@ -34,6 +34,7 @@ def student(arguments: Sequence[str] | None = None) -> int:
         "-k", dest="keyword", default="", metavar="PATTERN", help="only checks whose name, as shown in the report, fits"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the report here, from the first moment on")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write it here as a page, with curves of what learned")
     options = parser.parse_args(arguments)
     return guarded(lambda: _grade_student(options))
 
@@ -100,6 +101,7 @@ def _grade_student(options: argparse.Namespace) -> int:
     from grader.report import terminal
 
     require_file(options.json)
+    require_file(options.html)
     known = names(ROOT)
     questions = list(options.words)
     name = known[0] if len(known) == 1 else None
@@ -108,17 +110,25 @@ def _grade_student(options: argparse.Namespace) -> int:
     home = Home(ROOT, name)
     with Progress() as progress:
         kept = Keeping(options.json, _for_student, progress.show)
+        page = Keeping(options.html, _page_for_student, kept)
         submission = options.submission or home.stub
-        report = grade(home, submission, select=questions, keyword=options.keyword, changed=kept)
+        report = grade(home, submission, select=questions, keyword=options.keyword, changed=page)
     terminal.render(report.for_student())
-    kept.check()
-    if options.json:
-        print(f"wrote {options.json}")
+    for file in (kept, page):
+        file.check()
+        if file.path:
+            print(f"wrote {file.path}")
     return GRADED if report.final else GRADER_ERROR
 
 
 def _for_student(report: Report) -> str:
     return report.for_student().model_dump_json(indent=1) + "\n"
+
+
+def _page_for_student(report: Report) -> str:
+    from grader.report import page
+
+    return page.render(report.for_student())
 
 
 def gradescope(require: str = "basic") -> int:

@@ -33,7 +33,7 @@ class CheckResult(BaseModel):
     title: the line that a student reads. message: what was expected, what was found, what to do. printed: what the
     submission printed during the check. unwritten: it only met the stub's own NotImplementedError. detail: for instructors.
     mistakes: ids of the catalogued mistakes that explain all failures of the question, for statistics. hint: theirs, for the
-    student. curves: by name, numbers to be drawn, such as rewards while it learned; they decide nothing.
+    student. curves: by name, what it earned in each collection of rollouts while it learned; they decide nothing.
     """
 
     id: str
