@@ -34,7 +34,7 @@ def student(arguments: Sequence[str] | None = None) -> int:
         "-k", dest="keyword", default="", metavar="PATTERN", help="only checks whose name, as shown in the report, fits"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the report here, from the first moment on")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="also write it here as a page, with curves of what learned")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write it here as a page, with the learning curves")
     options = parser.parse_args(arguments)
     return guarded(lambda: _grade_student(options))
 
