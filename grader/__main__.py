@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from grader.assignment import Assignment
     from grader.report.model import Report
 
-ENDINGS = {"gradescope": "json", "json": "json", "text": "txt"}
+ENDINGS = {"gradescope": "json", "html": "html", "json": "json", "text": "txt"}
 
 
 def main() -> int:
@@ -169,9 +169,10 @@ def _grade(options: argparse.Namespace) -> int:
 
 def _renderer(name: str, assignment: Assignment) -> Callable[[Report], str]:
     """Return what makes the text of a report in this format."""
-    from grader.report import gradescope, terminal
+    from grader.report import gradescope, page, terminal
 
     return {
+        "html": page.render,
         "text": terminal.plain,
         "json": lambda report: report.model_dump_json(indent=1) + "\n",
         "gradescope": lambda report: gradescope.render(report, assignment),

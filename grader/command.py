@@ -41,6 +41,7 @@ def student(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the report here, from the first moment on")
     parser.add_argument("--watch", action="store_true", help="grade now and after every save, and say what to do next")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write it here as a page, with the learning curves")
     options = parser.parse_args(arguments)
     return guarded(lambda: _grade_student(options))
 
@@ -107,6 +108,7 @@ def _grade_student(options: argparse.Namespace) -> int:
     from grader.report import terminal
 
     require_file(options.json)
+    require_file(options.html)
     known = names(ROOT)
     questions = list(options.words)
     name = known[0] if len(known) == 1 else None
@@ -120,11 +122,13 @@ def _grade_student(options: argparse.Namespace) -> int:
         print("--watch needs a terminal, for keys and to show what changes; graded once instead", file=sys.stderr)
     with Progress() as progress:
         kept = Keeping(options.json, _for_student, progress.show)
-        report = grade(home, submission, select=questions, keyword=options.keyword, changed=kept)
+        page = Keeping(options.html, _page_for_student, kept)
+        report = grade(home, submission, select=questions, keyword=options.keyword, changed=page)
     terminal.render(report.for_student())
-    kept.check()
-    if options.json:
-        print(f"wrote {options.json}")
+    for file in (kept, page):
+        file.check()
+        if file.path:
+            print(f"wrote {file.path}")
     return GRADED if report.final else GRADER_ERROR
 
 
@@ -143,6 +147,12 @@ def _watch(home: Home, submission: Path, questions: Sequence[str], options: argp
 
 def _for_student(report: Report) -> str:
     return report.for_student().model_dump_json(indent=1) + "\n"
+
+
+def _page_for_student(report: Report) -> str:
+    from grader.report import page
+
+    return page.render(report.for_student())
 
 
 def gradescope(require: str = "basic") -> int:

@@ -203,6 +203,8 @@ class Judge:
         yield
         result = self.results[item.nodeid]
         error = call.excinfo.value if call.excinfo else None
+        if call.when == "call":
+            result.curves = self._curves(item)
         if error is None:
             if call.when == "call":
                 result.outcome, result.message = Outcome.PASSED, ""
@@ -244,6 +246,11 @@ class Judge:
     def _facts(item: pytest.Item) -> list[Any]:
         student = getattr(item, "funcargs", {}).get("student")
         return student.facts if isinstance(student, Student) else []
+
+    @staticmethod
+    def _curves(item: pytest.Item) -> dict[str, list[float]]:
+        student = getattr(item, "funcargs", {}).get("student")
+        return student.curves if isinstance(student, Student) else {}
 
     @staticmethod
     def _faulty(result: CheckResult, fault: pytest.ExceptionInfo[BaseException]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.answers import Case
 from grader.assignment import Assignment, Question
-from grader.judge.compare import SHOWN_INPUTS, Likeness, difference, show, thinned
+from grader.judge.compare import SHOWN_INPUTS, Likeness, difference, is_number, show, thinned
 from grader.judge.origin import Origin
 from grader.report.model import Outcome
 from grader.sandbox.limits import MAX_FILE_BYTES, MAX_OPEN_FILES, MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES, MAX_THREADS
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from grader.sandbox import Sandbox
 
 LEAST_SECONDS = 1.0
+MAX_CURVES, MAX_POINTS = 8, 500  # of a check, and of a curve
+MAX_VALUE = 1e12  # nothing beyond can be drawn
 NO_KEYBOARD = {
     "BdbQuit": "there is no keyboard here; remove breakpoint() and pdb",
     "EOFError": "there is no keyboard here; remove input()",
@@ -144,7 +146,8 @@ class Student:
     Every call runs in a process of its own and returns plain data; a call that does not end well fails the check.
 
     origin: where the lines of a notebook's definitions stand. facts: what calls of the submission have returned so far.
-    patience: of the judge with them; it begins when a call has returned, and whoever runs the check ends it.
+    curves: what the check keeps for a picture, by name. patience: of the judge with the facts; it begins when a call has
+    returned, and whoever runs the check ends it.
     """
 
     def __init__(
@@ -167,6 +170,7 @@ class Student:
         self._seed = seed
         self._printed: list[str] = []
         self.facts: list[Any] = []
+        self.curves: dict[str, list[float]] = {}
         self._patience = patience
 
     @property
@@ -189,6 +193,15 @@ class Student:
         if reply.status == "timeout":
             self._clock.slow.add(self._question.id)
         raise failure(reply, self._question, seconds, self._clock.limits.memory_mb, self.printed, self._origin)
+
+    def curve(self, name: str, values: Any) -> None:
+        """Keep a list of numbers to be drawn in the report. What is something else is left out: a picture decides nothing."""
+        # The values come from the submission's process: of a list that is no curve, not even the length is worth a failure.
+        if type(values) is not list or not all(is_number(value) and abs(value) <= MAX_VALUE for value in values):
+            return
+        if values and len(self.curves) < MAX_CURVES:
+            step = -(-len(values) // MAX_POINTS)
+            self.curves[name] = [round(float(value), 6) for value in values[::step]]
 
     def seeds(self, count: int) -> range:
         """Return seeds for something that chance decides: always the same, unless the suite itself is being measured."""

@@ -37,6 +37,7 @@ python grade.py {first}             # one question, or several
 python grade.py -k WORD                 # checks whose name contains a word
 python grade.py --submission other.py   # another file
 python grade.py --json report.json      # also as a file
+python grade.py --html report.html      # also as a page, with the learning curves
 ```
 
 Each question that has not passed shows its first difference: the case, what was expected, what your function returned, your
@@ -85,7 +86,7 @@ def files(home: Home) -> dict[str, bytes]:
         content |= mistakes(home, "visible")
     for part in GRADER_PARTS:
         for path in sorted((root / "grader" / part).glob("*")):
-            if path.suffix in (".py", ".ini") and path.name not in INSTRUCTORS_ONLY:
+            if path.suffix in (".py", ".ini", ".html") and path.name not in INSTRUCTORS_ONLY:
                 content[path.relative_to(root).as_posix()] = path.read_bytes()
     return {key: value.replace(b"\r\n", b"\n") for key, value in sorted(content.items())}
 

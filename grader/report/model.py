@@ -33,7 +33,7 @@ class CheckResult(BaseModel):
     title: the line that a student reads. message: what was expected, what was found, what to do. printed: what the
     submission printed during the check. unwritten: it only met the stub's own NotImplementedError. detail: for instructors.
     mistakes: ids of the catalogued mistakes that explain all failures of the question, for statistics. hint: theirs, for the
-    student.
+    student. curves: by name, what it earned in each collection of rollouts while it learned; they decide nothing.
     """
 
     id: str
@@ -49,6 +49,7 @@ class CheckResult(BaseModel):
     hint: str = ""
     mistakes: tuple[str, ...] = ()
     unwritten: bool = False
+    curves: dict[str, list[float]] = {}
     seconds: float = 0.0
 
     def advice(self) -> str:
@@ -138,6 +139,7 @@ class Report(BaseModel):
             if check.suite == "hidden":
                 check.message = "" if check.outcome is Outcome.PASSED else "a hidden check"
                 check.printed = ""
+                check.curves = {}
                 check.seconds = 0.0
         return copy
 

@@ -18,6 +18,7 @@ STYLES = {
     Outcome.GRADER_ERROR: "magenta",
 }
 PRINTED_LINES = 12
+ONE_REASON = "Nothing could be graded, for one reason:"
 
 
 def render(report: Report, stream: TextIO | None = None) -> None:
@@ -35,10 +36,9 @@ def plain(report: Report) -> str:
     lines = [f"{report.title} ({report.assignment} {report.suite_version})", *report.remarks, ""]
     width = max((len(question.id) for question in report.questions), default=0)
     for question in report.questions:
-        mark = MARKS.get(question.outcome, "✗")
-        cell = f"  {question.cell}" if question.cell else ""
-        score = f"{_score(question):>7} {question.seconds:6.2f} s"
-        lines.append(f"{mark} {question.id:<{width}} {score}  {question.outcome.value}{cell}")
+        outcome, cell = question.outcome, f"  {question.cell}" if question.cell else ""
+        worth = f"{score(question):>7} {question.seconds:6.2f} s"
+        lines.append(f"{mark(outcome)} {question.id:<{width}} {worth}  {outcome.value}{cell}")
     for question in report.questions:
         if body := explain(report, question):
             lines += ["", _heading(question), *body]
@@ -61,8 +61,8 @@ def _render_rich(report: Report, stream: TextIO) -> None:
         table.add_column("from")
     for question in report.questions:
         style = STYLES.get(question.outcome, "red")
-        outcome = Text(f"{MARKS.get(question.outcome, '✗')} {question.outcome.value}", style)
-        row = [Text(question.id), _score(question), f"{question.seconds:.2f} s", outcome]
+        outcome = Text(f"{mark(question.outcome)} {question.outcome.value}", style)
+        row = [Text(question.id), score(question), f"{question.seconds:.2f} s", outcome]
         table.add_row(*row, *([question.cell] if report.cells else []))
     console.print(table)
     for remark in report.remarks:
@@ -79,47 +79,75 @@ def _render_rich(report: Report, stream: TextIO) -> None:
 
 def explain(report: Report, question: QuestionResult) -> list[str]:
     """Return what to say of a question that was tried and has not passed: its first failure in full, the others by title."""
-    if question.outcome in (Outcome.PASSED, Outcome.NOT_STARTED) or for_one_reason(report):
-        return []
-    failed = [check for check in report.checks if check.question == question.id and check.outcome is not Outcome.PASSED]
-    lines = _failure(failed[0])
+    failed = to_explain(report, question)
+    lines = _failure(failed[0]) if failed else []
     for check in failed[1:]:
         same = " (for the same reason)" if check.message == failed[0].message else ""
         lines.append(f"  {_headline(check)}{same}")
     return lines
 
 
+def to_explain(report: Report, question: QuestionResult) -> list[CheckResult]:
+    """Return the checks that a question that was tried has not passed; none where one reason explains them all."""
+    if question.outcome in (Outcome.PASSED, Outcome.NOT_STARTED) or one_reason(report):
+        return []
+    return [check for check in report.checks if check.question == question.id and check.outcome is not Outcome.PASSED]
+
+
 def for_one_reason(report: Report) -> list[str]:
     """Return what to say when everything failed alike, as when the file cannot be loaded; otherwise nothing."""
+    check = one_reason(report)
+    return ["", ONE_REASON, *_body(check)] if check else []
+
+
+def one_reason(report: Report) -> CheckResult | None:
+    """Return a check that stands for all when everything failed alike, otherwise None."""
     checks = report.checks
     tried = all(check.outcome not in (Outcome.PASSED, Outcome.NOT_RUN, Outcome.GRADER_ERROR) for check in checks)
     if len(report.questions) < 2 or not tried or len({check.message for check in checks}) > 1:
-        return []
-    return ["", "Nothing could be graded, for one reason:", *_body(checks[0])]
+        return None
+    return checks[0]
 
 
 def to_write(report: Report) -> list[str]:
     """Return one line for each question that is still the stub."""
-    lines = []
+    lines = [f"  {question.id}: {told}" for question, told in unwritten(report)]
+    return ["", "Not started:", *lines] if lines else []
+
+
+def unwritten(report: Report) -> list[tuple[QuestionResult, str]]:
+    """Return the questions that are still the stub, each with what is to be written."""
+    found = []
     for question in report.questions:
         if question.outcome is Outcome.NOT_STARTED:
             check = next(check for check in report.checks if check.question == question.id)
-            told = check.message.removeprefix("not written yet: ") or question.task
-            lines.append(f"  {question.id}: {told}")
-    return ["", "Not started:", *lines] if lines else []
+            found.append((question, check.message.removeprefix("not written yet: ") or question.task))
+    return found
 
 
 def _heading(question: QuestionResult) -> str:
     cell = f", {question.cell}" if question.cell else ""
-    return f"{question.id}: {question.title} ({question.outcome.value}, {_score(question)}{cell})"
+    return f"{question.id}: {question.title} ({question.outcome.value}, {score(question)}{cell})"
 
 
 def _headline(check: CheckResult) -> str:
     hidden = " [hidden]" if check.suite == "hidden" else ""
-    mark = MARKS.get(check.outcome, "✗")
-    worth = f"{check.points:g} of {check.max_points:g} {'point' if check.max_points == 1 else 'points'}"
-    name = check.id.rpartition("/")[2].removeprefix("test_")
-    return f"{mark} {check.title} ({check.outcome.value}, {worth}; -k {name}){hidden}"
+    return f"{mark(check.outcome)} {check.title} ({check.outcome.value}, {worth(check)}; -k {keyword(check)}){hidden}"
+
+
+def mark(outcome: Outcome) -> str:
+    """Return the one character that stands for an outcome."""
+    return MARKS.get(outcome, "✗")
+
+
+def worth(check: CheckResult) -> str:
+    """Return the points of a check in words."""
+    return f"{check.points:g} of {check.max_points:g} {'point' if check.max_points == 1 else 'points'}"
+
+
+def keyword(check: CheckResult) -> str:
+    """Return the pattern with which `-k` runs this check."""
+    return check.id.rpartition("/")[2].removeprefix("test_")
 
 
 def _failure(check: CheckResult) -> list[str]:
@@ -148,16 +176,25 @@ def _body(check: CheckResult) -> list[str]:
 
 def totals(report: Report) -> list[str]:
     """Return the last lines: what to fix first, and the points with what they do not include."""
-    lines = []
+    verb, question = next_step(report)
+    return [*([f"{verb}: {question.id} ({question.title})"] if question else []), *standing(report)]
+
+
+def next_step(report: Report) -> tuple[str, QuestionResult | None]:
+    """Return a verb and the question to go on with, or None when there is nothing to do, or one reason explains it all."""
     open_outcomes = (Outcome.PASSED, Outcome.NOT_RUN, Outcome.GRADER_ERROR)
     left = [question for question in report.questions if question.outcome not in open_outcomes]
     # What is begun comes first: a student who works on it must not be sent away.
     first = min(left, key=lambda question: question.outcome is Outcome.NOT_STARTED, default=None)
-    if first is not None and not for_one_reason(report):
-        verb = "Start with" if first.outcome is Outcome.NOT_STARTED else "Fix first"
-        lines.append(f"{verb}: {first.id} ({first.title})")
+    if first is None or one_reason(report):
+        return "", None
+    return "Start with" if first.outcome is Outcome.NOT_STARTED else "Fix first", first
+
+
+def standing(report: Report) -> list[str]:
+    """Return the points, what they do not include, and what must be known about this run."""
     kind = " + ".join(report.suites)
-    lines.append(f"{kind} checks: {report.points:g}/{report.max_points:g} points")
+    lines = [f"{kind} checks: {report.points:g}/{report.max_points:g} points"]
     if report.points_elsewhere:
         lines.append(f"{report.points_elsewhere:g} more points are graded after submission, by checks that are not here")
     if "hidden" in report.suites:
@@ -171,5 +208,6 @@ def totals(report: Report) -> list[str]:
     return lines
 
 
-def _score(question: QuestionResult) -> str:
+def score(question: QuestionResult) -> str:
+    """Return the points of a question, of how many."""
     return f"{question.points:g}/{question.max_points:g}"

@@ -193,9 +193,10 @@ def test_stopped_by_ctrl_c(tmp_path: Path, replaced) -> None:
 
 
 def test_a_folder_in_place_of_a_report_is_told(tmp_path: Path) -> None:
-    """--json naming a folder is a slip, not a traceback."""
-    done = run("grade.py", "policy_gradient", "--json", str(tmp_path))
-    assert (done.returncode, "is a folder" in done.stderr) == (2, True)
+    """--json or --html naming a folder is a slip, not a traceback."""
+    for option in ("--json", "--html"):
+        done = run("grade.py", "policy_gradient", option, str(tmp_path))
+        assert (done.returncode, "is a folder" in done.stderr) == (2, True)
 
 
 def test_build_does_not_overwrite_work(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_zip_is_tried_out_and_flat(tmp_path: Path) -> None:
         assert archive.testzip() is None
     written = {"submitted.py", "notebook.ipynb", "utils.py", "README.md"}
     flat = written | {"grade.py", "solution.json", "requirements.txt", "assignment.toml"}
-    assert flat <= names
+    assert flat | {"grader/report/page.html"} <= names
     assert all(name.startswith(("grader/", "tests/drivers/", "tests/visible/")) for name in names - flat)
     assert list(tmp_path.iterdir()) == [tmp_path / "policy_gradient.zip"]
 
@@ -73,9 +73,11 @@ def test_students_get_hints_where_they_are_allowed(home: Home, tmp_path: Path, r
     with zipfile.ZipFile(BytesIO(pack(files(home)))) as archive:
         archive.extractall(tmp_path / "given")
     wrong = replaced(get_value_net_loss="return ((value_net(observation) - returns) ** 2).sum()")
-    command = [sys.executable, "grade.py", "get_value_net_loss", "--submission", str(wrong)]
+    output = tmp_path / "report.html"
+    command = [sys.executable, "grade.py", "get_value_net_loss", "--submission", str(wrong), "--html", str(output)]
     done = subprocess.run(command, cwd=tmp_path / "given", capture_output=True, text=True, check=True)
-    assert "Ask yourself: Is it a sum or a mean?" in done.stdout
+    for told in (done.stdout, output.read_text(encoding="utf-8")):
+        assert "Ask yourself: Is it a sum or a mean?" in told
 
     silent = Home(home.root, "policy_gradient")
     silent.assignment = home.assignment.model_copy(update={"hints": Hints(visible=False)})

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from grader.assignment import Home
 from grader.judge.run import grade
-from grader.report import gradescope, model, terminal
+from grader.report import gradescope, model, page, terminal
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import clean
 
@@ -209,7 +209,7 @@ def test_no_renderer_falls_over_text(home: Home, texts: list[str], times: int) -
     stream = io.StringIO()
     terminal.render(report, stream)
     shown = [stream.getvalue(), terminal.plain(report), report.model_dump_json(), gradescope.render(report, home.assignment)]
-    for text in shown:
+    for text in [*shown, page.render(report)]:
         assert not [character for character in text if character not in "\n\t" and unicodedata.category(character)[0] == "C"]
         assert len(text.encode()) < 200_000
     json.loads(shown[2])

@@ -244,7 +244,9 @@ def learns(student, kit, **setting):
     """Train with up to two seeds, because a single short run of a right solution can fail; play without student code."""
     rates, seeds = [], student.seeds(2)
     for seed in seeds:
-        weights = student.call("learn", seed=seed, **setting)["weights"]
+        facts = student.call("learn", seed=seed, **setting)
+        weights = facts["weights"]
+        student.curve(f"mean final reward, seed {seed}", facts.get("final rewards"))
         rates.append(kit.call("play", weights=weights, seed=seed)["success rate"])
         if rates[-1] >= LEARNED:
             return

@@ -1,0 +1,353 @@
+"""The report as a page: everything is said, nothing of a student's is taken for markup, it needs nothing and fits a phone."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grader.assignment import Home
+from grader.judge.run import Grader, grade
+from grader.judge.student import MAX_CURVES, MAX_POINTS, Clock, Patience, Student
+from grader.report import page
+from grader.report.model import CheckResult, Outcome, QuestionResult, Report, outcome_of
+
+ROOT = Path(__file__).resolve().parents[2]
+SOLUTION = ROOT / "solutions" / "policy_gradient" / "submitted.py"
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+VOID = {"meta", "wbr"}
+LEVELS = ("h1", "h2", "h3")
+LEARNED = {"reward, seed 1": [-0.5, -0.3, -0.4, -0.1, 0.0], "reward, seed 2": [-0.4] * 40}
+HOSTILE = '</pre></title><script src="http://x.example/a.js">1</script><img src=x onerror=alert(1)> {{ 7*7 }} {% raw %}'
+
+
+def check(question: str, outcome: str, **fields: Any) -> CheckResult:
+    fields = {"suite": "visible", "max_points": 2, "message": "", "title": f"{question} does what it must."} | fields
+    name = f"{fields['suite']}/test_{question}_{outcome.replace(' ', '_')}"
+    return CheckResult(id=name, question=question, outcome=outcome, points=2 * (outcome == "passed"), **fields)
+
+
+def report(*checks: CheckResult, **fields: Any) -> Report:
+    questions = []
+    for name in dict.fromkeys(one.question for one in checks):
+        own = [one for one in checks if one.question == name]
+        points, most = sum(one.points for one in own), sum(one.max_points for one in own)
+        outcome = outcome_of(own)
+        questions.append(
+            QuestionResult(id=name, title=name.title(), task="w", outcome=outcome, points=points, max_points=most, seconds=0.25)
+        )
+    known = {
+        "assignment": "a",
+        "title": "Policies",
+        "suite_version": "1",
+        "suites": ("visible",),
+        "isolation": "full",
+        "isolation_layers": (),
+        "final": True,
+        "points": sum(one.points for one in checks),
+        "max_points": sum(one.max_points for one in checks),
+        "points_elsewhere": 50,
+        "questions": questions,
+        "checks": list(checks),
+    }
+    return Report(**(known | fields))
+
+
+def every_outcome() -> Report:
+    """Return a report in which every outcome occurs, with texts that are hard to lay out."""
+    long = "a_name_without_a_space_" * 40
+    return report(
+        check("fine", "passed"),
+        check("half.first_part", "passed"),
+        check("half.first_part", "failed", message="got 1", hint="Is it a sum or a mean?", printed="line\n" * 30),
+        check("wrong", "failed", message=f"KeyError: {long}\n  line 3\n    x[0]", printed=HOSTILE),
+        check("wrong", "failed", message=f"KeyError: {long}\n  line 3\n    x[0]", title="Another check."),
+        check("wrong", "failed", message="something else", title=long),
+        check("slow", "timeout", message="stopped after 5 seconds"),
+        check("big", "memory", message="ran out of memory"),
+        check("gone", "crashed", message="the process ended"),
+        check("new", "not run", message="not written yet: return the loss", unwritten=True),
+        check("later", "not run", message="not run: first wrong must pass"),
+        check("odd", "grader error", message="the grader failed here, not you"),
+        check("learning", "failed", message="it ended on its target too seldom", curves=LEARNED),
+    )
+
+
+class Parsed(HTMLParser):
+    """A page, read: its elements, its text, its ids; fails when tags do not fit together."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.texts: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attributes}))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        assert tag in ("path", "rect"), f"<{tag}/> closes nothing in HTML"
+        self.elements.append((tag, {name: value or "" for name, value in attributes}))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+    def all(self, attribute: str) -> list[str]:
+        return [attributes[attribute] for _, attributes in self.elements if attribute in attributes]
+
+
+def test_everything_is_said() -> None:
+    """An outcome, a message, a print or a hint that the page leaves out is lost to who reads nothing else."""
+    text = Parsed(page.render(every_outcome())).text
+    for outcome in Outcome:
+        assert outcome.value in text
+    for part in ("Policies", "visible checks: 4/26 points", "50 more points are graded after submission", "0.25 s", "got 1"):
+        assert part in text
+    for part in (
+        "Ask yourself: Is it a sum or a mean?",
+        "It printed 30 lines",
+        "return the loss",
+        "Fix first",
+        "1 check passed",
+    ):
+        assert part in text
+    assert "1 check not passed, for the same reason" in text
+    assert "-k wrong_failed" in text
+
+
+def test_the_hint_comes_first() -> None:
+    """A hint below a screen of numbers is read by nobody."""
+    text = page.render(every_outcome())
+    assert text.index("half.first_part does what") < text.index('class="hint"') < text.index("got 1")
+
+
+def test_nothing_a_student_prints_is_markup() -> None:
+    """What a submission prints, raises or is called must not run in the browser of who reads the report, or in the template."""
+    wrong = check("q", "failed", message=HOSTILE, printed=HOSTILE, hint=HOSTILE, detail=HOSTILE, mistakes=(HOSTILE,))
+    told = Parsed(page.render(report(wrong, check("r", "passed", curves={HOSTILE: [1, 2]}), note=HOSTILE)))
+    assert not {"script", "img"} & {tag for tag, _ in told.elements}
+    assert told.text.count("{{ 7*7 }} {% raw %}") >= 6
+    assert "49" not in told.text
+
+
+def test_needs_nothing_from_elsewhere() -> None:
+    """A page that loads something tells others who reads it, and is broken where there is no network."""
+    text = page.render(every_outcome())
+    told = Parsed(text)
+    assert not {"script", "link", "img", "iframe", "object", "form", "base"} & {tag for tag, _ in told.elements}
+    assert not [name for _, attributes in told.elements for name in attributes if name in ("src", "style") or name[:2] == "on"]
+    assert {target.removeprefix("#") for target in told.all("href")} <= set(told.all("id"))
+    style = text[text.index("<style>") : text.index("</style>")]
+    assert not re.search(r"url\(|@import|https?:", style)
+    assert "default-src 'none'; style-src 'unsafe-inline'" in told.all("content")
+
+
+def test_can_be_read_by_everyone() -> None:
+    """A screen reader needs a language, headings in order, names of pictures, and ids that mean one thing."""
+    told = Parsed(page.render(every_outcome()))
+    assert told.elements[0] == ("html", {"lang": "en"})
+    levels = [LEVELS.index(tag) for tag, _ in told.elements if tag in LEVELS]
+    assert levels[0] == 0
+    assert levels.count(0) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    pictures = [attributes for tag, attributes in told.elements if tag == "svg"]
+    assert len(pictures) == 3
+    assert all(picture["role"] == "img" and picture["aria-label"] for picture in pictures)
+    assert len(told.all("id")) == len(set(told.all("id")))
+
+
+def test_never_says_that_all_is_done_while_more_is_graded() -> None:
+    """ "All passed" over half of the checks would be believed."""
+    for elsewhere in (0, 50):
+        text = Parsed(page.render(report(check("q", "passed"), points_elsewhere=elsewhere))).text
+        assert "Nothing to fix here" in text
+        assert not re.search(r"\b(all|every)\b", text, re.IGNORECASE)
+        assert ("50 more points" in text) == bool(elsewhere)
+
+
+def test_one_reason_is_told_once() -> None:
+    """A file that cannot be loaded fails every check alike: forty times the same would hide it."""
+    checks = [check(name, "failed", message="your file is not valid Python") for name in "abc"]
+    text = Parsed(page.render(report(*checks))).text
+    assert text.count("your file is not valid Python") == 1
+    assert "Nothing could be graded, for one reason" in text
+    assert "Fix first" not in text
+
+
+def test_valid_from_the_first_moment(home: Home, replaced) -> None:
+    """Whoever opens the page while it is graded, or after a crash, sees a whole page that says so."""
+    pages: list[str] = []
+    path = replaced(get_returns="return None")
+    grade(home, path, select=["get_returns"], changed=lambda now: pages.append(page.render(now.for_student())))
+    assert len(pages) > 3
+    texts = [Parsed(text).text for text in pages]
+    assert all("This report is not final" in text for text in texts[:-1])
+    assert "This report is not final" not in texts[-1]
+
+
+def test_students_command_writes_page_and_json(tmp_path: Path) -> None:
+    """Either file must not cost the other."""
+    files = [tmp_path / "report.json", tmp_path / "report.html"]
+    command = [sys.executable, "grade.py", "policy_gradient", "--json", str(files[0]), "--html", str(files[1])]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert all(f"wrote {path}" in done.stdout for path in files)
+    told = Parsed(files[1].read_text(encoding="utf-8")).text
+    assert json.loads(files[0].read_text())["points"] == 0
+    for part in ("0/50 points", "Start with", "Not started", "get_returns", "50 more points"):
+        assert part in told
+
+
+def test_instructors_command_writes_the_whole(tmp_path: Path, replaced) -> None:
+    """An instructor needs the inputs of hidden checks and the names of mistakes, which a student's page leaves out."""
+    path = replaced(get_value_net_loss="return ((value_net(observation) - returns) ** 2).sum()")
+    output = tmp_path / "report.html"
+    command = [sys.executable, "-m", "grader", "grade", "policy_gradient", str(path), "--format", "html", "-o", str(output)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    told = Parsed(output.read_text(encoding="utf-8")).text
+    assert "Looks like: " in told
+    assert ", hidden, -k" in told
+
+
+def test_hidden_inputs_never_reach_a_students_page(home: Home, replaced) -> None:
+    """Inputs, values, prints and curves of hidden checks are for instructors."""
+    path = replaced(get_returns="print('secret', rollout_buffer.rewards)\nreturn None")
+    full = grade(home, path, ("hidden",), select=["get_returns"])
+    full.checks[0].curves = {"learned in secret": [1.0, 2.0]}
+    whole, shown = page.render(full), page.render(full.for_student())
+    for word in ("returns_unfinished_tail", "secret", "expected"):
+        assert word in whole
+        assert word not in shown
+    assert full.checks[0].title in shown
+
+
+# Curves
+
+
+def learner(home: Home) -> Student:
+    return Student(None, None, home.assignment.questions[0], {}, Clock(home.assignment), 0, Patience())
+
+
+def test_curves_are_kept_and_bounded(home: Home) -> None:
+    """A submission that returns a million rewards, or makes a curve of every call, must not fill the report."""
+    student = learner(home)
+    for number in range(MAX_CURVES + 3):
+        student.curve(str(number), [0.1234567, 2, *[0.0] * 5_000])
+    assert list(student.curves) == [str(number) for number in range(MAX_CURVES)]
+    assert student.curves["0"][0] == 0.123457
+    assert MAX_POINTS / 2 < len(student.curves["0"]) <= MAX_POINTS
+
+
+@pytest.mark.parametrize(
+    "values",
+    [None, 3, "12", b"12", {}, {"0": 1}, [], [1, math.nan], [math.inf], [1, "2"], [[1]], [True], [None], [1e300], [1 << 250]],
+    ids=lambda values: repr(values)[:12],
+)
+def test_what_is_no_curve_is_left_out(home: Home, values: Any) -> None:
+    """The values come from the submission's process: no form of them may fail a check, or spoil the report."""
+    student = learner(home)
+    student.curve("reward", values)
+    assert student.curves == {}
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=40), min_size=1, max_size=3))
+def test_every_curve_stays_in_its_plot(curves: list[list[float]]) -> None:
+    """One point, a constant, a huge range: nothing is divided by zero or drawn outside."""
+    for plot in page.plots({str(number): values for number, values in enumerate(curves)}):
+        numbers = [point.split() for path in (plot.raw, plot.mean) for point in path.removeprefix("M").split("L")]
+        for x, y in [*numbers, *((page.LEFT, height) for height, _ in plot.ticks), (page.LEFT, plot.began)]:
+            assert page.LEFT <= float(x) <= page.RIGHT
+            assert page.TOP - 0.1 <= float(y) <= page.BOTTOM + 0.1
+        assert len(plot.ticks) <= page.TICKS + 1
+
+
+def test_averages() -> None:
+    """An average over fewer values than there are near would bend a straight line."""
+    assert page.smoothed([1.0, 2.0, 3.0, 4.0], 1) == [1, 2, 3, 4]
+    assert page.smoothed([0.0, 3.0, 6.0, 9.0, 12.0], 3) == [1.5, 3, 6, 9, 10.5]
+
+
+def test_scales_are_round() -> None:
+    """Lines at 0.1833 and 0.3667 cannot be read."""
+    assert page.round_numbers(-0.6, 0.0) == pytest.approx([-0.6, -0.4, -0.2, 0])
+    assert page.round_numbers(3, 98) == [50]
+
+
+def test_a_learning_check_keeps_what_was_earned(home: Home) -> None:
+    """The curve of a right submission is there, one point a collection of rollouts, and is drawn."""
+    with Grader(home) as grader:
+        found = grader.grade(SOLUTION, {"learning_ppo"})
+    (only,) = found.checks
+    assert only.outcome is Outcome.PASSED
+    (curve,) = only.curves.values()
+    assert len(curve) == 50
+    assert 'class="plot"' in page.render(found.for_student())
+
+
+@pytest.mark.parametrize("result", ["None", "([], [], object(), [])", "([], [], [None], [])", "([], [], [float('nan')], [])"])
+def test_odd_final_rewards_cost_nothing(home: Home, tmp_path: Path, result: str) -> None:
+    """The lists are other checks' business: a policy that learned has learned, with a curve or without."""
+    path = tmp_path / "submitted.py"
+    wrapped = (
+        f"\n\ntrained = train_policy_gradient\n\ndef train_policy_gradient(**all):\n    trained(**all)\n    return {result}\n"
+    )
+    path.write_text(SOLUTION.read_text(encoding="utf-8") + wrapped, encoding="utf-8")
+    with Grader(home) as grader:
+        (only,) = grader.grade(path, {"learning_ppo"}).checks
+    assert (only.outcome, only.curves) == (Outcome.PASSED, {})
+
+
+# In a browser
+
+MEASURE = """<!doctype html><title>?</title><iframe style="border: 0; width: {width}px; height: 800px" srcdoc="{page}"></iframe>
+<script>
+onload = () => {{
+  const read = document.querySelector("iframe").contentDocument;
+  for (const one of read.querySelectorAll("details")) one.open = true;
+  const right = [...read.querySelectorAll("body *")].map(one => one.getBoundingClientRect().right);
+  document.title = [read.documentElement.scrollWidth, Math.ceil(Math.max(...right)), read.querySelectorAll("h1").length].join();
+}}
+</script>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+@pytest.mark.parametrize("width", [360, 1200])
+def test_nothing_overflows_sideways(tmp_path: Path, width: int) -> None:
+    """On a phone, one long word, row or picture would push the whole page sideways, and text out of sight."""
+    path = tmp_path / "measure.html"
+    path.write_text(MEASURE.format(width=width, page=html.escape(page.render(every_outcome()))), encoding="utf-8")
+    command = [CHROMIUM, "--headless", "--disable-gpu", "--no-sandbox", f"--user-data-dir={tmp_path / 'profile'}"]
+    command += ["--window-size=1300,900", "--dump-dom", path.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    title = re.search(r"<title>(.*?)</title>", done.stdout)
+    assert title, done.stderr
+    whole, right, headings = map(int, title[1].split(","))
+    assert headings == 1, "the page was not there yet"
+    assert max(whole, right) <= width
