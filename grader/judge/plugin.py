@@ -13,7 +13,7 @@ import pytest
 from grader.assignment import Assignment, Question
 from grader.judge.compare import show
 from grader.judge.diagnosis import fitting, hint_of
-from grader.judge.student import CheckFailed, Clock, OutOfBudget, Patience, Student
+from grader.judge.student import CheckFailed, Clock, OutOfBudget, Patience, Student, Tried
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import clean
 from grader.sandbox.reply import SandboxFault
@@ -66,6 +66,7 @@ class Judge:
         self.patience = Patience()
         self.results: dict[str, CheckResult] = {}
         self.seen: dict[str, dict[str, CheckFailed | None]] = {}  # by question and check: how it failed, or None if not
+        self.tried: dict[str, Tried] = {}  # by check: its last call of the submission
         self.errors: list[str] = []  # faults of the suite, which no submission can be blamed for
 
     # Collection
@@ -197,6 +198,9 @@ class Judge:
         yield
         result = self.results[item.nodeid]
         error = call.excinfo.value if call.excinfo else None
+        student = getattr(item, "funcargs", {}).get("student")
+        if isinstance(student, Student) and student.tried:
+            self.tried[result.id] = student.tried
         if error is None:
             if call.when == "call":
                 result.outcome, result.message = Outcome.PASSED, ""

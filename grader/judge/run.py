@@ -24,7 +24,7 @@ from grader.submission import stage
 
 if TYPE_CHECKING:
     from grader.judge.plugin import Judge
-    from grader.judge.student import CheckFailed
+    from grader.judge.student import CheckFailed, Tried
     from grader.sandbox import Sandbox
 
 
@@ -68,7 +68,7 @@ class Grader:
     """The checks of one assignment and one warm sandbox, for one submission after another.
 
     require: the isolation below which nothing is graded. seen: how each check of the last submission failed, or None if it
-    passed, by the check's id in the report.
+    passed, by the check's id in the report. tried: likewise, its last call of the submission.
     """
 
     def __init__(self, home: Home, suites: Sequence[str] = ("visible",), require: str = "basic") -> None:
@@ -84,6 +84,7 @@ class Grader:
         self.suites = tuple(suites)
         self.require = require
         self.seen: dict[str, CheckFailed | None] = {}
+        self.tried: dict[str, Tried] = {}
         self._material: Material | None = None
         self._folder = temporary_folder()
         try:
@@ -131,7 +132,7 @@ class Grader:
             isolation="none",
             isolation_layers=(),
         )
-        self.seen = {}
+        self.seen, self.tried = {}, {}
         staged = stage(submission, assignment.submission, self._folder / "student")
         try:
             self._sandbox.start()
@@ -153,6 +154,7 @@ class Grader:
         else:
             self._run_checks(judge, keyword)
             self.seen = {check: failure for seen in judge.seen.values() for check, failure in seen.items()}
+            self.tried = judge.tried
         report.seconds = round(time.monotonic() - began, 3)
         report.final = all(check.outcome is not Outcome.GRADER_ERROR for check in report.checks) and not report.note
         changed(report)
