@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from grader.assignment import Home
     from grader.report.model import Report
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,8 +36,10 @@ def student(arguments: Sequence[str] | None = None) -> int:
         "-k", dest="keyword", default="", metavar="PATTERN", help="only checks whose name, as shown in the report, fits"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the report here, from the first moment on")
+    parser.add_argument("--show", metavar="QUESTION", help="show as tables what a failing check compares")
+    parser.add_argument("--debug", metavar="QUESTION", help="step through its case in pdb, without the limits of grading")
     options = parser.parse_args(arguments)
-    return guarded(lambda: _grade_student(options))
+    return guarded(lambda: _look_closer(options) if options.show or options.debug else _grade_student(options))
 
 
 def guarded(action: Callable[[], int]) -> int:
@@ -95,17 +99,11 @@ def require_file(path: Path | None) -> None:
 
 
 def _grade_student(options: argparse.Namespace) -> int:
-    from grader.assignment import Home, names
     from grader.judge.run import grade
     from grader.report import terminal
 
     require_file(options.json)
-    known = names(ROOT)
-    questions = list(options.words)
-    name = known[0] if len(known) == 1 else None
-    if known and questions and (questions[0] in known or len(known) > 1):
-        name = questions.pop(0)
-    home = Home(ROOT, name)
+    home, questions = _asked(options.words)
     with Progress() as progress:
         kept = Keeping(options.json, _for_student, progress.show)
         submission = options.submission or home.stub
@@ -114,7 +112,60 @@ def _grade_student(options: argparse.Namespace) -> int:
     kept.check()
     if options.json:
         print(f"wrote {options.json}")
+    _tell_closer(report, home, options)
     return GRADED if report.final else GRADER_ERROR
+
+
+def _tell_closer(report: Report, home: Home, options: argparse.Namespace) -> None:
+    """Print the commands that look closer at what is to be fixed first, if there is anything to look at."""
+    from grader.report import terminal
+
+    first = terminal.first_to_fix(report)
+    if first is None or first.outcome.value == "not started":
+        return
+    name = "" if home.folder == home.root else f" {home.assignment.name}"
+    path = f" --submission {shlex.quote(str(options.submission))}" if options.submission else ""
+    print(f"Look closer: python grade.py{name}{path} --show {first.id}  (or --debug {first.id}, step by step)")
+
+
+def _asked(words: Sequence[str]) -> tuple[Home, list[str]]:
+    """Return the assignment that a student's words name, if they have to, and the questions."""
+    from grader.assignment import Home, names
+
+    known = names(ROOT)
+    questions = list(words)
+    name = known[0] if len(known) == 1 else None
+    if known and questions and (questions[0] in known or len(known) > 1):
+        name = questions.pop(0)
+    return Home(ROOT, name), questions
+
+
+def _look_closer(options: argparse.Namespace) -> int:
+    """Show or debug one question of a student's; return the exit code."""
+    from grader.assignment import UsageError
+    from grader.desk.look import NothingToSee, desk, look
+
+    home, questions = _asked(options.words)
+    used, name = ("--debug", options.debug) if options.debug else ("--show", options.show)
+    others = {"--show": options.show and options.debug, "--json": options.json}
+    if refused := [*questions, *(other for other, value in others.items() if value)]:
+        raise UsageError(f"{used} looks at the one question named after it, so leave out: {', '.join(refused)}")
+    submission = options.submission or home.stub
+    try:
+        with Progress() as progress:
+            looks = look(home, submission, name, options.keyword, progress.show, thorough=not options.debug)
+        if options.debug:
+            from grader.desk.debug import debug
+
+            debug(home, submission, looks[0])
+        else:
+            from grader.desk.show import show
+
+            show(looks)
+    except NothingToSee as nothing:
+        desk().print(str(nothing), markup=False)
+        return GRADER_ERROR if nothing.fault else GRADED
+    return GRADED
 
 
 def _for_student(report: Report) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from grader import answers
 from grader.assignment import Home, UsageError, tomllib
 
-GRADER_PARTS = ("", "judge", "report", "sandbox")  # what a student's grader consists of; no publish
+GRADER_PARTS = ("", "desk", "judge", "report", "sandbox")  # what a student's grader consists of; no publish
 INSTRUCTORS_ONLY = ("__main__.py", "doctor.py")
 STAMP = (2020, 1, 1, 0, 0, 0)  # fixed, so that the same content makes the same zip
 
@@ -37,6 +37,8 @@ python grade.py {first}             # one question, or several
 python grade.py -k WORD                 # checks whose name contains a word
 python grade.py --submission other.py   # another file
 python grade.py --json report.json      # also as a file
+python grade.py --show {first}      # what a failing check compares, as tables
+python grade.py --debug {first}     # step through its case in pdb
 ```
 
 Each question that has not passed shows its first difference: the case, what was expected, what your function returned, your

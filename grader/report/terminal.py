@@ -138,14 +138,20 @@ def _body(check: CheckResult) -> list[str]:
     return lines
 
 
+def first_to_fix(report: Report) -> QuestionResult | None:
+    """Return the question to go on with: the first that fails, or else is not begun; None if there is none, or no difference."""
+    closed = (Outcome.PASSED, Outcome.NOT_RUN, Outcome.GRADER_ERROR)
+    left = [question for question in report.questions if question.outcome not in closed]
+    if for_one_reason(report):
+        return None
+    # What is begun comes first: a student who works on it must not be sent away.
+    return min(left, key=lambda question: question.outcome is Outcome.NOT_STARTED, default=None)
+
+
 def totals(report: Report) -> list[str]:
     """Return the last lines: what to fix first, and the points with what they do not include."""
     lines = []
-    open_outcomes = (Outcome.PASSED, Outcome.NOT_RUN, Outcome.GRADER_ERROR)
-    left = [question for question in report.questions if question.outcome not in open_outcomes]
-    # What is begun comes first: a student who works on it must not be sent away.
-    first = min(left, key=lambda question: question.outcome is Outcome.NOT_STARTED, default=None)
-    if first is not None and not for_one_reason(report):
+    if first := first_to_fix(report):
         verb = "Start with" if first.outcome is Outcome.NOT_STARTED else "Fix first"
         lines.append(f"{verb}: {first.id} ({first.title})")
     kind = " + ".join(report.suites)
