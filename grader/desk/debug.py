@@ -152,6 +152,8 @@ class Debugger(pdb.Pdb):
         """Stop at the student's line that raised, unless the user has seen it there already."""
         if error is self.told or not any(frame.f_code.co_filename == self.path for frame in _frames(error)):
             return
+        if sys.stdin.closed:  # as exit() leaves it
+            return
         print("\nStopped where it was raised: p NAME prints a value, u and d go up and down, q quits.", flush=True)
         self.reset()
         with _interruptible():

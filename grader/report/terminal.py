@@ -139,7 +139,7 @@ def _body(check: CheckResult) -> list[str]:
 
 
 def first_to_fix(report: Report) -> QuestionResult | None:
-    """Return the question to go on with: the first that fails, or else is not begun; None if there is none, or no difference."""
+    """Return the question to go on with: the first that fails, or is not begun; None if there is none, or no single one."""
     closed = (Outcome.PASSED, Outcome.NOT_RUN, Outcome.GRADER_ERROR)
     left = [question for question in report.questions if question.outcome not in closed]
     if for_one_reason(report):
