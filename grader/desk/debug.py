@@ -120,7 +120,7 @@ def _conclude(seen: Look, facts: Any, arrived: bool) -> None:
 def _told(seen: Look, status: str, error: BaseException, path: Path) -> str:
     """Return an exception as reports tell it, with the student's own lines."""
     details = worker.account(status, error, {"submission": str(path)})
-    return clean(failure(Reply(details["status"], details=details), seen.question, 0, 0, "").message)
+    return clean(failure(Reply(status, details=details), seen.question, 0, 0, "").message)
 
 
 class Debugger(pdb.Pdb):

@@ -64,10 +64,10 @@ class Look:
 
 
 def desk() -> Console:
-    """Return the console that both commands print on: it prints what it cannot show as question marks, and wraps nothing."""
+    """Return the console of both commands: what cannot be encoded is a question mark on it, and only a terminal wraps."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
-    return Console(highlight=False, soft_wrap=True)
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def look(

@@ -25,7 +25,7 @@ PARTS = 6  # that are shown in full
 NAMES = 8  # of parts that are only named
 MAP = (16, 32)  # rows and columns of a map at most; what is more shares a cell
 SHADES = " .:-=+*#%@"
-COLOURS = ["#303030", *(f"#ff{green:02x}30" for green in range(0xE0, -1, -0x1C))]
+COLOURS = [f"color({code})" for code in (236, 230, 229, 222, 221, 215, 209, 203, 197, 160)]  # grey, yellow, red
 STRANGE = "?"  # on a map: the difference is NaN or infinite
 ABSENT = object()
 
@@ -49,10 +49,11 @@ def show(looks: list[Look]) -> None:
     _print_inputs(console, first.tried.inputs)
     if first.tried.compared is not None:
         _print_compared(console, first.tried.compared, first.passed)
-    else:
-        console.print(Text(first.found()))
+    elif found := first.found():
+        console.print(Text(found))
     if first.passed:
-        console.print(Text("\nEvery check that was run passes: in this one, expected and got agree.", "green"))
+        agree = ": in this one, expected and got agree" if first.tried.compared else ""
+        console.print(Text(f"\nEvery check that was run passes{agree}.", "green"))
     if others:
         console.print(Text("\nThese fail as well; add their -k to look at them:", "bold"))
     for other in others:
@@ -122,16 +123,17 @@ def _print_compared(console: Console, compared: Compared, passed: bool) -> None:
     """Print the parts that differ, or if none does all of them; and name the others."""
     forms = [list(_parts(form, compared.got, compared)) for form in compared.forms]
     parts = min(forms, key=lambda form: sum(part.differs for part in form))
+    agree = [part.path for part in parts if not part.differs]
     chosen = [part for part in parts if part.differs] or parts
-    arrays = [part for part in chosen if _comparable(part)]
-    plain = [part for part in chosen if not _comparable(part)]
+    arrays = [part for part in chosen if _comparable(part, compared)]
+    plain = [part for part in chosen if not _comparable(part, compared)]
     if plain:
         _print_plain(console, plain[:ROWS])
     for part in arrays[:PARTS]:
         _print_array(console, part, compared)
     if left := [part.path for part in [*plain[ROWS:], *arrays[PARTS:]]]:
         console.print(Text(f"{'Also' if passed else 'These differ as well'}: {_names(left)}"))
-    if agree := [part.path for part in parts if not part.differs and part not in chosen]:
+    if agree and not passed:
         console.print(Text(f"Agree: {_names(agree)}", "green"))
 
 
@@ -167,13 +169,15 @@ def _array(value: Any) -> np.ndarray | None:
     return value if isinstance(value, np.ndarray) and value.ndim and value.size > 1 and value.dtype.kind in "fiub" else None
 
 
-def _comparable(part: Part) -> bool:
-    """Return whether both sides are arrays that can be compared number by number."""
+def _comparable(part: Part, how: Compared) -> bool:
+    """Return whether both sides are arrays, or both lists, that can be compared number by number."""
     one, other = _array(part.expected), _array(part.got)
     if one is None or other is None or one.shape != other.shape:
         return False
-    # What differs in dtype alone is told as such: in numbers there is nothing to see.
-    return not part.differs or "\n" in (difference(part.expected, part.got) or "\n") or isinstance(part.expected, (list, tuple))
+    if isinstance(part.expected, (list, tuple)) or not part.differs:
+        return isinstance(part.got, np.ndarray) == isinstance(part.expected, np.ndarray)
+    # Only values that differ take several lines; where kind or dtype does, there is nothing to see in the numbers.
+    return "\n" in str(difference(part.expected, part.got, how.rtol, how.atol, how.exact_dtype))
 
 
 def _print_plain(console: Console, parts: list[Part]) -> None:

@@ -117,6 +117,21 @@ def test_other_kinds(shown, got: Any, words: str) -> None:
     assert "map:" not in text
 
 
+def test_flags_are_compared_as_well(shown) -> None:
+    """Booleans cannot be subtracted, but they differ."""
+    text = shown({"ends": np.array([True, False, True])}, {"ends": np.array([True, True, True])})
+    assert "1 of 3 differ; largest difference at [1]: expected False, got True" in text
+
+
+def test_a_dtype_that_differs_is_named(shown) -> None:
+    """Where every number agrees, a table of numbers would hide what is wrong."""
+    pair = {"v": np.zeros(3, dtype=np.float32)}, {"v": np.zeros(3, dtype=np.float64)}
+    console = Console(file=io.StringIO(), width=100)
+    module._print_compared(console, Compared(pair[:1], pair[1], 1e-4, 1e-5, True), False)
+    assert "a NumPy array, float64 [3]" in console.file.getvalue()
+    assert "of 3 differ" not in console.file.getvalue()
+
+
 def test_parts_that_agree_are_only_named(shown) -> None:
     """In a large answer the part that is wrong comes first, by its path."""
     expected = {"one": 1.0, "steps": [{"policy": tensor([1.0, 2.0])}, {"policy": tensor([3.0, 4.0])}], "text": "same"}
@@ -150,11 +165,11 @@ def test_colours(shown, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     pair = {"values": tensor([1.0, 2.0])}, {"values": tensor([1.0, 3.0])}
     coloured = shown(*pair, color_system="truecolor", force_terminal=True)
-    assert "\x1b[48;2;" in coloured
+    assert "\x1b[48;5;160m" in coloured
     assert "@@" not in coloured
     monkeypatch.setenv("NO_COLOR", "1")
     assert "|  @@|" in shown(*pair, color_system="truecolor", force_terminal=True)
-    assert "48;2" not in shown(*pair, color_system="truecolor", force_terminal=True)
+    assert "48;5" not in shown(*pair, color_system="truecolor", force_terminal=True)
 
 
 def test_text_of_the_student_stays_text(shown) -> None:
