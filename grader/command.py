@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -42,8 +43,10 @@ def student(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the report here, from the first moment on")
     parser.add_argument("--watch", action="store_true", help="grade now and after every save, and say what to do next")
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write it here as a page, with the learning curves")
+    parser.add_argument("--show", metavar="QUESTION", help="show as tables what a failing check compares")
+    parser.add_argument("--debug", metavar="QUESTION", help="step through its case in pdb, without the limits of grading")
     options = parser.parse_args(arguments)
-    return guarded(lambda: _grade_student(options))
+    return guarded(lambda: _look_closer(options) if options.show or options.debug else _grade_student(options))
 
 
 def guarded(action: Callable[[], int]) -> int:
@@ -103,18 +106,12 @@ def require_file(path: Path | None) -> None:
 
 
 def _grade_student(options: argparse.Namespace) -> int:
-    from grader.assignment import Home, names
     from grader.judge.run import grade
     from grader.report import terminal
 
     require_file(options.json)
     require_file(options.html)
-    known = names(ROOT)
-    questions = list(options.words)
-    name = known[0] if len(known) == 1 else None
-    if known and questions and (questions[0] in known or len(known) > 1):
-        name = questions.pop(0)
-    home = Home(ROOT, name)
+    home, questions = _asked(options.words)
     submission = options.submission or home.stub
     if options.watch and sys.stdin.isatty() and sys.stdout.isatty():
         return _watch(home, submission, questions, options)
@@ -129,6 +126,7 @@ def _grade_student(options: argparse.Namespace) -> int:
         file.check()
         if file.path:
             print(f"wrote {file.path}")
+    _tell_closer(report, home, options)
     return GRADED if report.final else GRADER_ERROR
 
 
@@ -140,8 +138,68 @@ def _watch(home: Home, submission: Path, questions: Sequence[str], options: argp
     if options.keyword:
         raise UsageError("--watch grades questions, not single checks; leave -k out, or name questions")
     kept = Keeping(options.json, _for_student, lambda _: None)
-    watch(home, submission, selected(home, questions), finished=kept)
-    kept.check()
+    page = Keeping(options.html, _page_for_student, kept)
+    watch(home, submission, selected(home, questions), finished=page)
+    for file in (kept, page):
+        file.check()
+    return GRADED
+
+
+def _tell_closer(report: Report, home: Home, options: argparse.Namespace) -> None:
+    """Print the commands that look closer at what is to be fixed first, if there is anything to look at."""
+    from grader.report import terminal
+
+    _, first = terminal.next_step(report)
+    if first is None or first.outcome.value == "not started":
+        return
+    name = "" if home.folder == home.root else f" {home.assignment.name}"
+    path = f" --submission {shlex.quote(str(options.submission))}" if options.submission else ""
+    print(f"Look closer: python grade.py{name}{path} --show {first.id}  (or --debug {first.id}, step by step)")
+
+
+def _asked(words: Sequence[str]) -> tuple[Home, list[str]]:
+    """Return the assignment that a student's words name, if they have to, and the questions."""
+    from grader.assignment import Home, names
+
+    known = names(ROOT)
+    questions = list(words)
+    name = known[0] if len(known) == 1 else None
+    if known and questions and (questions[0] in known or len(known) > 1):
+        name = questions.pop(0)
+    return Home(ROOT, name), questions
+
+
+def _look_closer(options: argparse.Namespace) -> int:
+    """Show or debug one question of a student's; return the exit code."""
+    from grader.assignment import UsageError
+    from grader.desk.look import NothingToSee, desk, look
+
+    home, questions = _asked(options.words)
+    used, name = ("--debug", options.debug) if options.debug else ("--show", options.show)
+    others = {
+        "--show": options.show and options.debug,
+        "--watch": options.watch,
+        "--json": options.json,
+        "--html": options.html,
+    }
+    if refused := [*questions, *(other for other, value in others.items() if value)]:
+        raise UsageError(f"{used} looks at the one question named after it, so leave out: {', '.join(refused)}")
+    submission = options.submission or home.stub
+    try:
+        with Progress() as progress:
+            looks = look(home, submission, name, options.keyword, progress.show, thorough=not options.debug)
+        if options.debug:
+            from grader.desk.debug import debug
+
+            debug(home, looks[0])
+        else:
+            from grader.desk.show import show
+
+            show(looks)
+    except NothingToSee as nothing:
+        desk().print(str(nothing), markup=False)
+        return GRADER_ERROR if nothing.fault else GRADED
+    return GRADED
     return GRADED
 
 

@@ -23,11 +23,15 @@ NOT_HANDED_IN = ("__MACOSX", "__pycache__", "node_modules", "site-packages", "ve
 
 @dataclass(frozen=True)
 class Handed:
-    """One file that was handed in. name: where it lies, in words; content: its bytes; notebook: whether it is one."""
+    """One file that was handed in.
+
+    name: where it lies, in words. content: its bytes. notebook: whether it is one. path: unless it is in a zip.
+    """
 
     name: str
     content: bytes
     notebook: bool
+    path: Path | None
 
 
 def read(path: Path, name: str) -> list[Handed]:
@@ -50,7 +54,7 @@ def read(path: Path, name: str) -> list[Handed]:
                     return _choose(_in_zip(archive, path), path, name)
             except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
                 raise UsageError(f"{path} cannot be read as a zip: {error}") from error
-    return [_read(str(path), lambda: _open(path), path.suffix.lower())]
+    return [_read(str(path), lambda: _open(path), path.suffix.lower(), path)]
 
 
 def expanded(path: Path, name: str) -> list[Path]:
@@ -87,7 +91,11 @@ def _choose(files: dict[PurePosixPath, Opener], path: Path, name: str) -> list[H
         hint = f"; did you mean {close[0]}? Rename it to {name}" if close else ""
         raise UsageError(f"expected {name} or a notebook in {path}, found {', '.join(names[:10]) or 'nothing'}{hint}")
     chosen = [*python, *(notebooks if len(notebooks) == 1 else [])]
-    return [_read(f"{entry} in {path.name or path}", files[entry], entry.suffix.lower()) for entry in chosen]
+    within = path if path.is_dir() else None
+    return [
+        _read(f"{entry} in {path.name or path}", files[entry], entry.suffix.lower(), within and within / entry)
+        for entry in chosen
+    ]
 
 
 def _outermost(entries: list[PurePosixPath]) -> list[PurePosixPath]:
@@ -136,14 +144,14 @@ def _names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir() if entry.is_file())
 
 
-def _read(name: str, opener: Opener, suffix: str) -> Handed:
+def _read(name: str, opener: Opener, suffix: str, path: Path | None) -> Handed:
     most = MAX_BYTES.get(suffix, MAX_BYTES[".py"])
     with opener() as file:
         content = file.read(most + 1)
     if len(content) > most:
         hint = "clear its outputs" if suffix == NOTEBOOK else "hand in source code only"
         raise UsageError(f"{name} is larger than {most >> 20} MB; {hint}")
-    return Handed(name, content, suffix == NOTEBOOK)
+    return Handed(name, content, suffix == NOTEBOOK, path)
 
 
 def _open(path: Path) -> BinaryIO:

@@ -1,1 +1,1 @@
-"""The student's desk: grading at every save."""
+"""The student's desk: grading at every save, and the closer look at what the checks of one question did."""

@@ -119,6 +119,23 @@ def thinned(tree: Any) -> Any:
     return tree
 
 
+MOST = 1 << 16
+
+
+def bounded(tree: Any) -> Any:
+    """Return facts with every array of more than 65,536 numbers replaced by a text that says so.
+
+    Whatever else they hold is bounded by the wire.
+    """
+    if isinstance(tree, np.ndarray) and tree.size > MOST:
+        return f"{name(tree)} of shape {list(tree.shape)}, too large to be kept"
+    if isinstance(tree, dict):
+        return {key: bounded(value) for key, value in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(bounded(value) for value in tree)
+    return tree
+
+
 NEAR = 10.0  # what is within so many tolerances of right is too near to be taken for a mistake
 
 

@@ -14,7 +14,7 @@ from grader.assignment import Assignment, Question
 from grader.judge.compare import show
 from grader.judge.diagnosis import fitting, hint_of
 from grader.judge.origin import Origin
-from grader.judge.student import CheckFailed, Clock, OutOfBudget, Patience, Student
+from grader.judge.student import CheckFailed, Clock, OutOfBudget, Patience, Student, Tried
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import clean
 from grader.sandbox.reply import SandboxFault
@@ -69,6 +69,7 @@ class Judge:
         self.patience = Patience()
         self.results: dict[str, CheckResult] = {}
         self.seen: dict[str, dict[str, CheckFailed | None]] = {}  # by question and check: how it failed, or None if not
+        self.tried: dict[str, Tried] = {}  # by check: its last call of the submission
         self.errors: list[str] = []  # faults of the suite, which no submission can be blamed for
 
     # Collection
@@ -203,8 +204,13 @@ class Judge:
         yield
         result = self.results[item.nodeid]
         error = call.excinfo.value if call.excinfo else None
-        if call.when == "call":
-            result.curves = self._curves(item)
+        used = getattr(item, "funcargs", {}).get("student")
+        student = used if isinstance(used, Student) else None
+        printed, facts = (student.printed, student.facts) if student else ("", [])
+        if student and call.when == "call":
+            result.curves = student.curves
+            if student.tried:
+                self.tried[result.id] = student.tried
         if error is None:
             if call.when == "call":
                 result.outcome, result.message = Outcome.PASSED, ""
@@ -219,12 +225,12 @@ class Judge:
             result.outcome = Outcome.NOT_RUN
             result.message = f"not run: the time for the whole run ({self.assignment.limits.budget:.0f} s) was used up"
         elif isinstance(error, AssertionError):
-            failure = CheckFailed(Outcome.FAILED, str(error), self._printed(item))
+            failure = CheckFailed(Outcome.FAILED, str(error), printed)
             self._failed(result, failure)
             self._saw(result, failure)
-        elif (facts := self._facts(item)) and not isinstance(error, SandboxFault):
+        elif facts and not isinstance(error, SandboxFault):
             # The check can read what right work returns, which its proof shows: so it is these facts that cannot be read.
-            failure = CheckFailed(Outcome.FAILED, f"the result cannot be read: {show(facts[-1]):.300}", self._printed(item))
+            failure = CheckFailed(Outcome.FAILED, f"the result cannot be read: {show(facts[-1]):.300}", printed)
             self._failed(result, failure)
             self._saw(result, failure)
             result.detail = clean(f"{type(error).__name__}: {error}\n{call.excinfo.traceback[-1]}")
@@ -236,21 +242,6 @@ class Judge:
             # The frames of a check hold all that it was told, which may be a great deal.
             failure.__traceback__ = failure.__context__ = None
         self.seen.setdefault(result.question, {})[result.id] = failure
-
-    @staticmethod
-    def _printed(item: pytest.Item) -> str:
-        student = getattr(item, "funcargs", {}).get("student")
-        return student.printed if isinstance(student, Student) else ""
-
-    @staticmethod
-    def _facts(item: pytest.Item) -> list[Any]:
-        student = getattr(item, "funcargs", {}).get("student")
-        return student.facts if isinstance(student, Student) else []
-
-    @staticmethod
-    def _curves(item: pytest.Item) -> dict[str, list[float]]:
-        student = getattr(item, "funcargs", {}).get("student")
-        return student.curves if isinstance(student, Student) else {}
 
     @staticmethod
     def _faulty(result: CheckResult, fault: pytest.ExceptionInfo[BaseException]) -> None:

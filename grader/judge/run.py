@@ -26,7 +26,7 @@ from grader.sandbox.reply import LEVELS, Reply, SandboxFault
 
 if TYPE_CHECKING:
     from grader.judge.plugin import Judge
-    from grader.judge.student import CheckFailed
+    from grader.judge.student import CheckFailed, Tried
     from grader.sandbox import Sandbox
     from grader.submission import Handed
 
@@ -71,16 +71,21 @@ class Material:
 class Staged:
     """A submission as the sandbox sees it.
 
-    name: what it is, in words. path: the file. looked: what it holds, or why it cannot be graded. For a notebook, origin: where
-    its lines were, cells: where its functions were, in words, remarks: what of it counts for nothing.
+    handed: the file that it comes from. path: the one that is graded. looked: what it holds, or why it cannot be graded. For a
+    notebook, origin: where its lines were, cells: where its functions were, in words. remarks: what to know of how it was read.
     """
 
-    name: str
+    handed: Handed
     path: Path
     looked: Reply
     origin: Origin | None = None
     cells: dict[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What was handed in, in words."""
+        return clean(self.handed.name)
 
     @property
     def reach(self) -> dict[str, str]:
@@ -92,7 +97,7 @@ class Grader:
     """The checks of one assignment and one warm sandbox, for one submission after another.
 
     require: the isolation below which nothing is graded. seen: how each check of the last submission failed, or None if it
-    passed, by the check's id in the report.
+    passed, by the check's id in the report. tried: likewise, its last call of the submission.
     """
 
     def __init__(self, home: Home, suites: Sequence[str] = ("visible",), require: str = "basic") -> None:
@@ -108,6 +113,7 @@ class Grader:
         self.suites = tuple(suites)
         self.require = require
         self.seen: dict[str, CheckFailed | None] = {}
+        self.tried: dict[str, Tried] = {}
         self._material: Material | None = None
         self._folder = temporary_folder()
         try:
@@ -160,7 +166,7 @@ class Grader:
     def _file(self, handed: Handed) -> Staged:
         path = intake.stage(handed.content, self._folder / "student" / self.home.assignment.submission)
         # The server reads the file before it imports torch: an untouched stub and a syntax error need no torch at all.
-        return Staged(clean(handed.name), path, self._sandbox.inspect(path, self._functions()))
+        return Staged(handed, path, self._sandbox.inspect(path, self._functions()))
 
     def _notebook(self, handed: Handed) -> Staged:
         """Make a file of what a notebook defines; where that cannot be done, `looked` of what is returned says why."""
@@ -169,7 +175,7 @@ class Grader:
         notebook = intake.stage(handed.content, folder / "notebook")
         reply = self._sandbox.extract(notebook, names, Path(own).stem)
         notebook.unlink()
-        staged = Staged(clean(handed.name), intake.stage(b"", folder / own), reply)
+        staged = Staged(handed, intake.stage(b"", folder / own), reply)
         if reply.status != "ok":
             return staged
         facts = reply.facts
@@ -222,7 +228,7 @@ class Grader:
             isolation="none",
             isolation_layers=(),
         )
-        self.seen = {}
+        self.seen, self.tried = {}, {}
         try:
             staged = submission if isinstance(submission, Staged) else self.take(submission)
             report.submission, report.remarks, report.cells = staged.name, staged.remarks, staged.cells
@@ -239,6 +245,7 @@ class Grader:
         else:
             self._run_checks(judge, keyword)
             self.seen = {check: failure for seen in judge.seen.values() for check, failure in seen.items()}
+            self.tried = judge.tried
         report.seconds = round(time.monotonic() - began, 3)
         report.final = all(check.outcome is not Outcome.GRADER_ERROR for check in report.checks) and not report.note
         changed(report)

@@ -8,13 +8,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from grader.answers import Case
 from grader.assignment import Assignment, Question
-from grader.judge.compare import SHOWN_INPUTS, Likeness, difference, is_number, show, thinned
+from grader.judge.compare import SHOWN_INPUTS, Likeness, bounded, difference, is_number, show, thinned
 from grader.judge.origin import Origin
 from grader.report.model import Outcome
 from grader.sandbox.limits import MAX_FILE_BYTES, MAX_OPEN_FILES, MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES, MAX_THREADS
@@ -68,6 +69,35 @@ class CheckFailed(AssertionError):
         self.unwritten = unwritten
         self.shown = {"said": message} if shown is None else shown
         self.alike = alike or (lambda stored: stored == self.shown)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What a check compared, after its view, and how; got: without its large arrays (see `compare.bounded`).
+
+    forms: what is right, in each form that is accepted.
+    """
+
+    forms: tuple[Any, ...]
+    got: Any
+    rtol: float
+    atol: float
+    exact_dtype: bool
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What a check did last with the submission, for a student who looks closer (`grader.desk`); no report tells it.
+
+    driver, inputs, seed: the call. case: the stored one that it is, if it is. said: how what came back differs, if it does.
+    """
+
+    driver: str
+    inputs: dict[str, Any]
+    seed: int
+    case: Case | None = None
+    compared: Compared | None = None
+    said: str = ""
 
 
 class Unreadable(Exception):
@@ -146,8 +176,8 @@ class Student:
     Every call runs in a process of its own and returns plain data; a call that does not end well fails the check.
 
     origin: where the lines of a notebook's definitions stand. facts: what calls of the submission have returned so far.
-    curves: what the check keeps for a picture, by name. patience: of the judge with the facts; it begins when a call has
-    returned, and whoever runs the check ends it.
+    tried: the last of these calls, and what became of it. curves: what the check keeps for a picture, by name. patience: of
+    the judge with the facts; it begins when a call has returned, and whoever runs the check ends it.
     """
 
     def __init__(
@@ -171,6 +201,7 @@ class Student:
         self._printed: list[str] = []
         self.facts: list[Any] = []
         self.curves: dict[str, list[float]] = {}
+        self.tried: Tried | None = None
         self._patience = patience
 
     @property
@@ -180,7 +211,11 @@ class Student:
 
     def call(self, driver: str, **inputs: Any) -> Any:
         """Return the facts that `driver(submitted, **inputs)` found; raises CheckFailed when the call does not end well."""
+        return self._call(driver, inputs)
+
+    def _call(self, driver: str, inputs: dict[str, Any], case: Case | None = None) -> Any:
         self._patience.end()
+        self.tried = Tried(driver, inputs, self._seed, case)
         seconds = self._clock.limit(self._question)
         reply = self._sandbox.call(driver, inputs, self._submission, seconds, self._seed)
         if self._submission is not None:
@@ -218,7 +253,7 @@ class Student:
     def expect(self, name: str, view: Callable[[Any], Any] | None = None, **options: Any) -> None:
         """Call the driver of a stored case and require the stored answer; see `require`."""
         case = self.case(name)
-        self.require(case, self.call(case.driver, **case.inputs), view, **options)
+        self.require(case, self._call(case.driver, case.inputs, case), view, **options)
 
     def require(
         self,
@@ -242,10 +277,11 @@ class Student:
         except Exception:
             # The view can read the answer, so these facts have a form that no right submission gives them.
             self.fail(case, f"the result cannot be read: {show(facts):.300}")
+        forms = (expected, also(expected)) if also else (expected,)
+        if self.tried:
+            self.tried = replace(self.tried, case=case, compared=Compared(forms, bounded(got), rtol, atol, exact_dtype))
         text = difference(expected, got, rtol, atol, exact_dtype)
-        if text and also and not difference(also(expected), got, rtol, atol, exact_dtype):
-            return
-        if text:
+        if text and all(difference(form, got, rtol, atol, exact_dtype) for form in forms[1:]):
             rules, few, right = Likeness(also, rtol, atol, exact_dtype), thinned(got), thinned(expected)
             self.fail(case, text, {"got": few}, lambda stored: rules.alike(stored["got"], few, right))
 
@@ -260,6 +296,8 @@ class Student:
                 return stored == shown
             return set(stored) == set(shown) and stored["case"] == case.name and alike(stored)
 
+        if self.tried:
+            self.tried = replace(self.tried, case=case, said=text)
         inputs = "\n".join(f"  {name} = {show(value, SHOWN_INPUTS)}" for name, value in case.inputs.items())
         called = f"{self._question.function} was called with (case {case.name}):"
         raise CheckFailed(Outcome.FAILED, f"{text}\n{called}\n{inputs}", self.printed, shown=shown, alike=same)

@@ -38,6 +38,8 @@ python grade.py -k WORD                 # checks whose name contains a word
 python grade.py --submission other.py   # another file
 python grade.py --json report.json      # also as a file
 python grade.py --html report.html      # also as a page, with the learning curves
+python grade.py --show {first}      # what a failing check compares, as tables
+python grade.py --debug {first}     # step through its case in pdb
 ```
 
 Each question that has not passed shows its first difference: the case, what was expected, what your function returned, your

@@ -15,6 +15,7 @@ STUDENT_SIDE = ("utils", "submitted", "drivers", "solutions", "tests.drivers")
 FORBIDDEN = {
     "judge": ("torch", "grader.publish", *STUDENT_SIDE),
     "report": ("torch", "grader.publish", "grader.judge", *STUDENT_SIDE),
+    "desk": ("torch", "grader.publish", *STUDENT_SIDE),
     "course": ("torch", "grader.publish", *STUDENT_SIDE),
     "sandbox": ("grader.judge", "grader.answers", "grader.report", "grader.publish", *STUDENT_SIDE),
 }
@@ -47,6 +48,13 @@ def test_nothing_imports_publish_but_the_command_line() -> None:
     for path in (ROOT / "grader").glob("**/*.py"):
         if path.parent.name != "publish" and path.name != "__main__.py":
             assert not any(name.startswith("grader.publish") for name in imports(path)), path
+
+
+def test_nothing_imports_the_desk_but_the_command_line() -> None:
+    """Code that runs a submission in its own process must be out of reach of whatever gives points."""
+    for path in (ROOT / "grader").glob("**/*.py"):
+        if path.parent.name != "desk" and path != ROOT / "grader" / "command.py":
+            assert not any(name.startswith("grader.desk") for name in imports(path)), path
 
 
 def test_checks_import_nothing_of_the_students() -> None:

@@ -1,0 +1,121 @@
+"""What both commands begin with: the question is graded in the sandbox, and its checks are looked at that do not pass."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from grader.assignment import Home, Question, UsageError
+from grader.judge.compare import show
+from grader.judge.run import Grader, selected
+from grader.judge.student import Tried
+from grader.report.model import CheckResult, Outcome, Report
+from grader.report.text import clean
+
+
+class NothingToSee(Exception):
+    """No check has called a function of the student's; the message says why. fault: it is the grader's."""
+
+    def __init__(self, message: str, fault: bool = False) -> None:
+        super().__init__(message)
+        self.fault = fault
+
+
+@dataclass(frozen=True)
+class Look:
+    """A check, what it did, the question that it belongs to, and the code that it called.
+
+    file: the student's own, if that is what was graded; source: the same as bytes, or what was made of a notebook.
+    """
+
+    question: Question
+    check: CheckResult
+    tried: Tried
+    file: Path | None
+    source: bytes
+
+    @property
+    def passed(self) -> bool:
+        return self.check.outcome is Outcome.PASSED
+
+    @property
+    def name(self) -> str:
+        """The check's name, as -k takes it."""
+        return self.check.id.rpartition("/")[2].removeprefix("test_")
+
+    def print_headline(self, console: Console) -> None:
+        """Print question and check as reports call them."""
+        mark, style = ("✓", "green") if self.passed else ("✗", "red")
+        console.print(Text(f"{self.question.id}: {self.question.title}", "bold"))
+        console.print(Text(f"{mark} {self.check.title} ({self.check.outcome.value}; -k {self.name})", style))
+
+    def called(self) -> str:
+        """Return what was called, and with which case."""
+        case = f"case {self.tried.case.name}, " if self.tried.case else ""
+        return f"Called with ({case}driver {self.tried.driver}):"
+
+    def found(self) -> str:
+        """Return how the check failed, without the inputs of its call; and what was expected, where that does not say it."""
+        lines = [self.tried.said or self.check.message]
+        if self.tried.case and not self.tried.said:
+            lines += ["expected:", *(f"  {name} = {show(value)}" for name, value in self.tried.case.answer.items())]
+        return clean("\n".join(filter(None, lines)))
+
+
+def desk() -> Console:
+    """Return the console of both commands: what cannot be encoded is a question mark on it, and only a terminal wraps."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+def look(
+    home: Home,
+    submission: Path,
+    name: str,
+    keyword: str = "",
+    changed: Callable[[Report], None] = lambda _: None,
+    thorough: bool = True,
+) -> list[Look]:
+    """Return the visible checks of a question that fail, in the order of the report; if none does, its first check alone.
+
+    name: the question's id, or the part before a dot. keyword: only checks that it fits, as pytest's -k. changed: called with
+    the report after each check. thorough: False stops at the first that fails. Raises NothingToSee, and UsageError as
+    `judge.run.grade` does.
+    """
+    chosen = selected(home, [name])
+    with Grader(home) as grader:
+        staged = grader.take(submission)
+        report = grader.grade(staged, chosen, keyword, changed, thorough=thorough)
+        tried, file, source = grader.tried, None if staged.handed.notebook else staged.handed.path, staged.path.read_bytes()
+    if not report.final:
+        faults = [check.message for check in report.checks if check.outcome is Outcome.GRADER_ERROR]
+        raise NothingToSee(report.note or faults[0], fault=True)
+    failed = [check for check in report.checks if check.outcome is not Outcome.PASSED]
+    own = [check for check in report.checks if name in (check.question, check.question.partition(".")[0])]
+    if not own:
+        raise UsageError(f"no check of {name} fits -k {keyword!r}")
+    if failed:
+        _require_tried(failed[0], name, own, tried)
+    looks = [
+        Look(home.assignment.question(check.question), check, tried[check.id], file, source)
+        for check in own
+        if check.id in tried
+    ]
+    if not looks:
+        raise NothingToSee(f"The checks of {name} call no function.")
+    return [entry for entry in looks if not entry.passed] or looks[:1]
+
+
+def _require_tried(first: CheckResult, name: str, own: list[CheckResult], tried: dict[str, Tried]) -> None:
+    """Raise NothingToSee if the first check that fails has not come so far as to call anything."""
+    if first not in own:
+        raise NothingToSee(f"{name} is not run before {first.question} passes: look at {first.question} first.")
+    if first.id not in tried:
+        raise NothingToSee(f"{first.question}: {first.message}")

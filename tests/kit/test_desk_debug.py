@@ -1,0 +1,334 @@
+"""`grade.py --debug`: pdb stands where the student's function begins, with the grader's case, and lets go cleanly."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import shutil
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.desk.debug import places
+
+ROOT = Path(__file__).resolve().parents[2]
+SOLUTION = ROOT / "solutions" / "policy_gradient" / "submitted.py"
+STUB = ROOT / "assignments" / "policy_gradient" / "submitted.py"
+
+TOY = """
+import sys
+from pathlib import Path
+from grader import command
+command.ROOT = Path(sys.argv.pop(1))
+sys.exit(command.student(sys.argv[1:]))
+"""
+
+
+def debug(question: str, path: Path, keys: str = "", *more: str) -> subprocess.CompletedProcess[str]:
+    """Run --debug with the keys coming from a pipe."""
+    command = [sys.executable, "grade.py", "policy_gradient", "--debug", question, "--submission", str(path), *more]
+    return subprocess.run(command, cwd=ROOT, input=keys, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture
+def toy(built_toy: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Debug a question of the toy assignment with this text as the submission."""
+
+    def run(question: str, text: str, keys: str) -> subprocess.CompletedProcess[str]:
+        root = shutil.copytree(built_toy, tmp_path / "toy")
+        path = root / "mine.py"
+        path.write_text(text)
+        command = [sys.executable, "-c", TOY, str(root), "--debug", question, "--submission", str(path)]
+        return subprocess.run(command, cwd=ROOT, input=keys, capture_output=True, text=True, timeout=120)
+
+    return run
+
+
+class Terminal:
+    """A program that runs in a terminal of its own. screen: all that it has printed."""
+
+    def __init__(self, *command: str) -> None:
+        self.master, slave = pty.openpty()
+        environment = {**os.environ, "TERM": "xterm", "PYTHON_BASIC_REPL": "1"}
+        self.process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env=environment,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that Ctrl-C reaches it
+        )
+        os.close(slave)
+        self.screen = ""
+
+    def until(self, text: str, seconds: float = 60.0) -> str:
+        """Return what is printed from now on until this text comes; fails if it does not."""
+        began, end = len(self.screen), time.monotonic() + seconds
+        while text not in self.screen[began:]:
+            assert time.monotonic() < end, f"{text!r} did not come:\n{self.screen}"
+            if select.select([self.master], [], [], 0.2)[0]:
+                try:
+                    data = os.read(self.master, 4096)
+                except OSError:  # the program has ended
+                    data = b""
+                assert data, f"it ended without {text!r}:\n{self.screen}"
+                self.screen += data.decode("utf-8", "replace")
+        return self.screen[began:]
+
+    def send(self, keys: str) -> None:
+        os.write(self.master, f"{keys}\n".encode())
+
+    def end(self) -> int:
+        """Return the exit code, once it has ended."""
+        return self.process.wait(60)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self.master)
+
+
+@pytest.fixture
+def terminal() -> Iterator[Callable[..., Terminal]]:
+    """Debug a question in a terminal; it is closed in the end, whatever happens."""
+    opened = []
+
+    def run(question: str, path: Path) -> Terminal:
+        command = [sys.executable, "grade.py", "policy_gradient", "--debug", question, "--submission", str(path)]
+        opened.append(Terminal(*command))
+        return opened[-1]
+
+    yield run
+    for each in opened:
+        each.close()
+
+
+def test_in_a_terminal(replaced, terminal) -> None:
+    """Pdb that is captured, without prompt, or that does not stop in the student's own code helps nobody."""
+    path = replaced(get_returns="wrong = discount_factor * 2\nreturn rollout_buffer.rewards[:, None] * wrong")
+    window = terminal("get_returns", path)
+    shown = window.until("(Pdb) ")
+    assert "11.625" in shown  # what was expected
+    assert "case returns_table" in shown
+    assert "discount_factor = 0.5" in shown
+    assert "->\t    wrong = discount_factor * 2" in shown
+    window.send("p discount_factor")
+    assert "0.5" in window.until("(Pdb) ")
+    window.send("n")
+    window.until("(Pdb) ")
+    window.send("p wrong")
+    assert "1.0" in window.until("(Pdb) ")
+    window.send("c")
+    assert "returns = [[0], [1], [2]" in window.until("changed by the call")
+    assert window.end() == 0
+
+
+def test_an_endless_loop_can_be_interrupted(replaced, terminal) -> None:
+    """Where the grader only says that it took too long, Ctrl-C has to stop in the loop, not end the session."""
+    path = replaced(get_value_net_loss="count = 0\nwhile True:\n    count += 1")
+    window = terminal("get_value_net_loss", path)
+    assert "is there a loop that never ends?" in window.until("(Pdb) ")
+    window.send("c")
+    time.sleep(0.5)
+    os.write(window.master, b"\x03")
+    window.until("(Pdb) ")
+    window.send("p count > 5")
+    assert "True" in window.until("(Pdb) ")
+    window.send("w")
+    assert "grader/desk" not in window.until("(Pdb) ")
+    window.send("q")
+    assert window.end() == 0
+
+
+def test_q_leaves_without_a_traceback() -> None:
+    """Leaving is no error: not of the student's, not of the grader's. The end of a pipe, and Ctrl-D, leave as well."""
+    for keys in ("q\n", "n\nn\nq\n", ""):
+        done = debug("get_returns", SOLUTION, keys)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "Traceback" not in done.stdout
+        assert "What the grader sees" not in done.stdout
+
+
+def test_what_passes_can_be_looked_at() -> None:
+    """Nothing wrong is no reason to refuse: the first case of the question is taken, and it is said that it passes."""
+    done = debug("get_advantages", SOLUTION, "c\n")
+    assert "Every check that was run passes" in done.stdout
+    assert "case advantages_hand_table" in done.stdout
+    assert "advantages = [[0.387298]" in done.stdout.partition("What the grader sees")[2]
+
+
+def test_the_case_that_fails_is_taken(replaced) -> None:
+    """A function that is right on the first case has to be looked at on the one where it is wrong; -k chooses another."""
+    path = replaced(
+        get_returns="""result, after = [], 0.0
+for reward in reversed(rollout_buffer.rewards.tolist()):
+    after = reward + discount_factor * after
+    result.insert(0, [after])
+return torch.tensor(result)"""
+    )
+    assert "case returns_table" in debug("get_returns", path, "q\n").stdout
+    done = debug("get_returns", path, "q\n", "-k", "one_episode or several_episodes")
+    assert "case returns_several_episodes" in done.stdout
+
+
+def test_decorated_function(replaced) -> None:
+    """A decorator's wrapper is called first, but it is not what the student wants to see."""
+    path = replaced()
+    path.write_text(
+        path.read_text()
+        + "\n\ndef loud(function):\n    def inner(*given):\n        return function(*given)\n\n    return inner\n"
+        + "\n\n@loud\n@loud\ndef get_advantages(value_net, observations, returns):\n    first = 17\n    return first\n"
+    )
+    done = debug("get_advantages", path, "n\np first\nq\n")
+    assert "->\t    first = 17" in done.stdout
+    assert "(Pdb) 17" in done.stdout
+
+
+def test_a_function_by_another_name(replaced) -> None:
+    """`get_returns = mine` has no `def get_returns`; it is found all the same."""
+    path = replaced()
+    source = path.read_text().replace("def get_returns(", "def unused(")
+    path.write_text(source + "\n\ndef mine(buffer, discount_factor=0.95):\n    return 1\n\n\nget_returns = mine\n")
+    assert "->\t    return 1" in debug("get_returns", path, "q\n").stdout
+
+
+def test_a_class_begins_with_its_first_method(toy) -> None:
+    """A question about a class stops in whichever method is called first, one of its base as well, not where it is defined."""
+    text = """
+class Base:
+    def __new__(cls, values):
+        helper = lambda value: value
+        return cls.add(values)
+
+    @staticmethod
+    def add(values):
+        return sum(values) + 1
+
+
+class total(Base):
+    def unused(self):
+        pass
+"""
+    done = toy("total", text, "n\ns\nn\np values\nq\n")
+    assert "->\t        helper = lambda value: value" in done.stdout, done.stdout + done.stderr
+    assert "[1.5, -2.0, 4.0]" in done.stdout.partition("return sum(values) + 1")[2]
+
+
+def test_an_exception_stops_where_it_was_raised(replaced) -> None:
+    """After `c` the variables of the moment must still be there to be printed; in torch's code nobody wants to stand."""
+    path = replaced(get_advantages="values = value_net(observations)\nreturn torch.stack([values, returns[:2]])")
+    done = debug("get_advantages", path, "c\np tuple(values.shape)\nq\n")
+    assert done.returncode == 0
+    assert "get_advantages did not return.\nRuntimeError: stack expects each tensor to be equal size" in done.stdout
+    assert "(Pdb) (4, 1)" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_exit_in_the_function_is_told(replaced) -> None:
+    """A student's exit() must not end the session without a word."""
+    done = debug("get_advantages", replaced(get_advantages="exit(3)"), "c\nq\n")
+    assert done.returncode == 0
+    assert "get_advantages did not return.\nSystemExit: your code called exit()" in done.stdout
+
+
+def test_code_that_catches_everything_cannot_keep_the_user(replaced) -> None:
+    """`q` works by an exception, which an `except:` of the student's would swallow."""
+    path = replaced(
+        get_returns="while True:\n    try:\n        one = 1\n        return one\n    except BaseException:\n        return 2"
+    )
+    done = debug("get_returns", path, "n\nn\nq\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "What the grader sees" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("def get_returns(:\n    pass\n", "your file is not valid Python"),
+        ("import no_such_library\n", "your file cannot be imported: ModuleNotFoundError"),
+        ("x = 1\n", "your file has no 'get_returns'"),
+    ],
+)
+def test_a_file_that_cannot_be_run_is_told(tmp_path: Path, text: str, words: str) -> None:
+    """There is nothing to debug in a file that does not load: its line and error, as in a report, and no pdb."""
+    path = tmp_path / "submitted.py"
+    path.write_text(text)
+    done = debug("get_returns", path, "q\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert words in done.stdout
+    assert "(Pdb)" not in done.stdout
+
+
+def test_a_stub_is_told() -> None:
+    """Stepping to the stub's NotImplementedError teaches nothing: what is to be written does."""
+    done = debug("get_returns", STUB, "q\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "get_returns: not written yet: return R_t for every row" in done.stdout
+    assert "(Pdb)" not in done.stdout
+
+
+def test_what_waits_for_another_question_names_it(replaced) -> None:
+    """A learning run without right parts is no case to debug; the part is."""
+    done = debug("learning_ppo", replaced(get_advantages="return returns"), "q\n")
+    assert done.returncode == 0
+    assert "learning_ppo is not run before get_advantages passes" in done.stdout
+
+
+def test_a_check_without_a_stored_case() -> None:
+    """A check that calls its driver directly is debugged with that very call."""
+    done = debug("learning_ppo", SOLUTION, "p training_epochs_per_rollout\nq\n")
+    assert "Called with (driver learn):" in done.stdout
+    assert "(Pdb) 4" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--debug", "no_such"], "there is no question 'no_such'; there are: get_returns"),
+        (["--debug", "get_returns", "--show", "get_returns"], "leave out: --show"),
+        (["get_advantages", "--debug", "get_returns"], "leave out: get_advantages"),
+        (["--show", "get_returns", "--json", "report.json"], "leave out: --json"),
+        (["--debug", "get_returns", "-k", "no_check_has_this_name"], "no check fits"),
+        (["--debug", "learning_ppo", "-k", "returns_by_hand"], "no check of learning_ppo fits"),
+    ],
+)
+def test_usage_errors(arguments: list[str], words: str) -> None:
+    """What makes no sense is told in a line that says what to do, not half done."""
+    command = [sys.executable, "grade.py", "policy_gradient", *arguments]
+    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_no_file_is_left_beside_the_submission(replaced) -> None:
+    """Looking closer must not litter a student's folder, or the next import could take a stale copy."""
+    path = replaced(get_returns="return 1")
+    debug("get_returns", path, "c\n")
+    assert [entry.name for entry in path.parent.iterdir()] == ["submitted.py"]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("def f():\n    def g(): pass\n", {("f", 1)}),
+        ("@a\n@b\ndef f(): pass\n", {("f", 1)}),
+        ("if x:\n    def f(): pass\nelse:\n    def f(): pass\n", {("f", 2), ("f", 4)}),
+        ("class f:\n    def a(self): pass\n    @property\n    def b(self): pass\n", {("a", 2), ("b", 3)}),
+        ("class f(f): pass\n", set()),
+        ("def g():\n    def f(): pass\n", set()),
+        ("f = g\n", set()),
+    ],
+)
+def test_where_a_function_begins(source: str, expected: set[tuple[str, int]]) -> None:
+    """First lines count decorators, as code objects do; what is defined inside another function is not the question's."""
+    assert places(source.encode(), "f") == expected
