@@ -45,7 +45,7 @@ def student(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write it here as a page, with the learning curves")
     parser.add_argument("--show", metavar="QUESTION", help="show as tables what a failing check compares")
     parser.add_argument("--debug", metavar="QUESTION", help="step through its case in pdb, without the limits of grading")
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     return guarded(lambda: _look_closer(options) if options.show or options.debug else _grade_student(options))
 
 

@@ -134,8 +134,21 @@ class _Saves:
             recursive=False,
             raise_interrupt=False,
         )
+        last = self._state()
         for _ in changes:
-            self._saved()
+            now = self._state()
+            if now is None or now != last:  # one save may be told twice
+                self._saved()
+            last = now
+
+    def _state(self) -> tuple[int, ...] | None:
+        """Return what is another after every save; None if it cannot be told."""
+        if self._submission.is_dir():
+            return None
+        with contextlib.suppress(OSError):
+            found = self._submission.stat()
+            return found.st_mtime_ns, found.st_size, found.st_ino
+        return ()
 
     def _is_about(self, path: Path) -> bool:
         if self._submission.is_dir():
@@ -249,6 +262,7 @@ class _Screen:
         self._command = "python grade.py" + ("" if (home.root / "assignment.toml").is_file() else f" {home.assignment.name}")
         self._report: Report | None = None
         self._changed: frozenset[str] = frozenset()
+        self._all = False  # the next report of everything is to be shown whole
         self._status("starting")
 
     def tell(self, event: Event) -> None:
@@ -262,7 +276,11 @@ class _Screen:
         else:
             again = self._report
             self._report, self._changed = event.report, event.changed or self._changed
-            if again is None or not event.whole or _said(again) != _said(event.report):
+            if event.whole and self._all:
+                self._all = False
+                self._clear()
+                terminal.render(event.report)
+            elif again is None or not event.whole or _said(again) != _said(event.report):
                 self._draw(event)
             self._status("waiting for the next save" if event.whole else "checking the rest")
 
@@ -290,10 +308,8 @@ class _Screen:
         self._status("waiting for the next save")
 
     def everything(self) -> None:
-        """Show the whole report."""
-        if self._report is not None:
-            self._clear()
-            terminal.render(self._report)
+        """Show the whole report, as soon as everything is graded."""
+        self._all = True
 
     def end(self) -> None:
         """Leave the cursor at the beginning of a line."""

@@ -1,0 +1,207 @@
+"""Watch mode in a real terminal: every save is graded, what changed first, and nothing that is saved can hang it."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kit.test_submissions import notebook
+
+pty = pytest.importorskip("pty", reason="no pseudo-terminals here")
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 60.0  # seconds, for a busy machine; how fast it is, benchmarks/watch.py measures
+READY = "waiting for the next save"
+
+
+class Desk:
+    """`grade.py --watch` in a pseudo-terminal. screen: all that it has written since the last `clear`."""
+
+    def __init__(self, submission: Path, *more: str) -> None:
+        self.submission = submission
+        self.screen = ""
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            os.chdir(ROOT)
+            os.environ.update(TERM="xterm", COLUMNS="120", LINES="50")
+            command = [sys.executable, "grade.py", "policy_gradient", "--watch", "--submission", str(submission), *more]
+            os.execv(sys.executable, command)
+
+    def until(self, words: str) -> str:
+        """Return the screen when `words` are on it."""
+        end = time.monotonic() + PATIENCE
+        while words not in self.screen:
+            assert time.monotonic() < end, f"{words!r} never came: {self.screen[:1500]}"
+            assert self.read(0.1) is not None, f"it ended before {words!r}: {self.screen[-2000:]}"
+        return self.screen
+
+    def read(self, seconds: float) -> str | None:
+        """Read for a while; None when it has ended."""
+        if not select.select([self.terminal], [], [], seconds)[0]:
+            return ""
+        try:
+            data = os.read(self.terminal, 1 << 16)
+        except OSError:
+            return None
+        self.screen += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", data.decode("utf-8", "replace")).replace("\r", "")
+        return self.screen if data else None
+
+    def save(self, text: str | bytes) -> None:
+        """Save as many editors do: a new file in the old one's place."""
+        self.screen = ""
+        other = self.submission.with_name("being-saved")
+        other.write_bytes(text.encode() if isinstance(text, str) else text)
+        other.replace(self.submission)
+
+    def press(self, key: str) -> None:
+        self.screen = ""
+        os.write(self.terminal, key.encode())
+
+    def ended(self) -> int:
+        """Return the exit code."""
+        while self.read(0.1) is not None:
+            pass
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+@pytest.fixture
+def source(replaced) -> str:
+    """The solution, with a loss of the wrong sign."""
+    path = replaced(get_value_net_loss="return -nn.functional.mse_loss(value_net(observation), returns)")
+    return path.read_text(encoding="utf-8")
+
+
+RIGHT = """
+
+def get_value_net_loss(value_net, observation, returns, **kwargs):
+    return ((value_net(observation) - returns) ** 2).mean()
+"""
+
+
+@pytest.fixture
+def desk(tmp_path: Path, source: str) -> Iterator[Desk]:
+    """Watch mode on that file, when everything is graded."""
+    path = tmp_path / "work" / "submitted.py"
+    path.parent.mkdir()
+    path.write_text(source)
+    desk = Desk(path, "--json", str(tmp_path / "report.json"))
+    desk.until(READY)
+    yield desk
+    try:
+        os.kill(desk.pid, 9)
+        os.waitpid(desk.pid, 0)
+    except (ProcessLookupError, ChildProcessError):
+        pass
+    os.close(desk.terminal)
+
+
+def test_a_session(desk: Desk, source: str, tmp_path: Path) -> None:
+    """The start, a hint on request, a repair, another break, all, and the way out: what to do next is always there."""
+    assert "8 of 11 questions" in desk.screen
+    assert "get_value_net_loss: Value loss (failed)" in desk.screen
+    assert "There is a hint: press h" in desk.screen
+    assert "Ask yourself" not in desk.screen
+    assert "h hint · d debug · a all · q quit" in desk.screen
+    desk.press("h")
+    desk.until("get_value_net_loss: This looks like a known mistake. Ask yourself:")
+
+    desk.save(source + RIGHT)
+    first = desk.until("s after the save")
+    assert "✓ get_value_net_loss: passed" in first
+    desk.until("11 of 11 questions · 50/50 points")
+    assert "50 more points are graded after submission" in desk.until(READY)
+
+    desk.save(
+        source + RIGHT + "\n\ndef get_returns(rollout_buffer, discount_factor=0.95):\n    return rollout_buffer.rewards\n"
+    )
+    assert "get_returns: Discounted returns (failed)" in desk.until("s after the save")
+    desk.until(READY)
+    desk.press("a")
+    assert "Fix first: get_returns" in desk.until("visible checks: 42/50 points")
+    desk.until(READY)
+    assert '"points": 42.0' in (tmp_path / "report.json").read_text()
+    desk.press("q")
+    assert desk.ended() == 0
+
+
+def test_endless_loop_and_syntax_error(desk: Desk, source: str) -> None:
+    """A save that never ends is left behind by the next; one that is no Python is told like any mistake, and costs nothing."""
+    loop = "\n\ndef get_value_net_loss(value_net, observation, returns, **kwargs):\n    while True:\n        pass\n"
+    began = time.monotonic()
+    desk.save(source + loop)
+    desk.until("checks  get_") if "checks" not in desk.screen else None
+    desk.save(source + RIGHT)
+    assert "✓ get_value_net_loss: passed" in desk.until("s after the save")
+    desk.until("11 of 11 questions")
+    desk.until(READY)
+    desk.save(source + RIGHT + "\ndef half(:\n")
+    assert "your file is not valid Python" in desk.until("Nothing could be graded, for one reason")
+    desk.until(READY)
+    desk.save(source + loop)
+    desk.until("get_value_net_loss: Value loss (timeout)")
+    desk.until("stopped after 5 seconds")
+    assert time.monotonic() - began < PATIENCE
+    desk.press("q")
+    assert desk.ended() == 0
+
+
+def test_debugger_and_back(desk: Desk) -> None:
+    """`d` stops in the function that fails first; `q` there leads back, with the keyboard as it was."""
+    desk.press("d")
+    desk.until("(Pdb)")
+    assert "get_value_net_loss" in desk.screen
+    desk.press("p 40 + 2\n")
+    desk.until("42")
+    desk.press("q\n")
+    assert "get_value_net_loss: Value loss (failed)" in desk.until("There is a hint: press h")
+    desk.until(READY)
+    desk.press("q")
+    assert desk.ended() == 0
+
+
+def test_file_goes_and_comes(desk: Desk, source: str) -> None:
+    """A file that is deleted, or saved through another one, is a save like any other."""
+    desk.screen = ""
+    desk.submission.unlink()
+    desk.until("there is no ")
+    desk.save(source + RIGHT)
+    desk.until("11 of 11 questions")
+
+
+def test_ctrl_c(desk: Desk) -> None:
+    """Whoever stops it gets the terminal back as it was, and nothing runs on."""
+    import termios
+
+    assert not termios.tcgetattr(desk.terminal)[3] & termios.ICANON
+    desk.press("\x03")
+    assert desk.ended() == 130
+
+
+def test_notebook(tmp_path: Path, home, source: str) -> None:
+    """A notebook is watched like a file: each save of a cell is a verdict."""
+    path = tmp_path / "homework.ipynb"
+    path.write_bytes(notebook(source))
+    desk = Desk(path, "get_value_net_loss")
+    desk.until(READY)
+    assert "get_value_net_loss: Value loss (failed)" in desk.screen
+    desk.save(notebook(source, RIGHT))
+    desk.until("1 of 1 questions · 5/5 points")
+    desk.press("q")
+    assert desk.ended() == 0
+
+
+def test_without_a_terminal(tmp_path: Path) -> None:
+    """In a pipe there are no keys: it says so, and grades once."""
+    command = [sys.executable, "grade.py", "policy_gradient", "get_returns", "--watch"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0
+    assert "--watch needs a terminal" in done.stderr
+    assert "0/6 points" in done.stdout
