@@ -25,6 +25,7 @@ verify: $(VENV)/ready
 
 bench: $(VENV)/ready
 	$(RUN) benchmarks/grading.py
+	$(RUN) benchmarks/watch.py
 	$(RUN) benchmarks/environment_speed.py
 	$(RUN) benchmarks/policy_gradient_training.py
 

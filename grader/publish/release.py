@@ -30,28 +30,44 @@ python grade.py
 (On Linux pip takes PyTorch with CUDA, some gigabytes. `pip install torch==2.13.0 --index-url
 https://download.pytorch.org/whl/cpu` before the first command takes the small build, which is all you need.)
 
-Fill in every place marked `YOUR CODE HERE` in {submission}, from top to bottom, and run `python grade.py` as often as you like:
+Fill in every place marked `YOUR CODE HERE` in {submission}, from top to bottom. Keep this running in a terminal beside it: it
+grades every save, what you changed first, and says what to do next.
 
 ```
-python grade.py {first}             # one question, or several
+python grade.py --watch
+```
+
+More ways to look at your work:
+
+```
+python grade.py                         # everything, once
+python grade.py QUESTION                # one question, or several ({first})
 python grade.py -k WORD                 # checks whose name contains a word
-python grade.py --submission other.py   # another file
-python grade.py --json report.json      # also as a file
+python grade.py --show QUESTION         # what a failing check compares, as tables
+python grade.py --debug QUESTION        # step through its case in pdb
 python grade.py --html report.html      # also as a page, with the learning curves
-python grade.py --show {first}      # what a failing check compares, as tables
-python grade.py --debug {first}     # step through its case in pdb
+python grade.py --json report.json      # also as a file
+python grade.py --submission PATH       # another file, a notebook, a folder or a zip
 ```
 
-Each question that has not passed shows its first difference: the case, what was expected, what your function returned, your
-own lines of a traceback, what your code printed{hints}. *Not started* means that a
-function is still as you got it; *not run*, that other questions must pass first.
+{notebook}Each question that has not passed shows its first difference: the case, what was expected, what your function
+returned, your own lines of a traceback, what your code printed{hints}. *Not started* means that
+a function is still as you got it; *not run*, that other questions must pass first.
 
 If the instructions confuse you, look into solution.json: all cases of this folder with their answers. tests/drivers/ shows how
 your functions are called, tests/visible/ what is compared. {visible:g} points are graded here, {hidden:g} more after you hand
-in. You hand in {submission} and nothing else. Python 3.10 to 3.13.
+in. You hand in {submission}, or a notebook that defines the functions, and nothing else. Python 3.10 to 3.13.
 
 Your code may not start processes (so num_workers=0), use the network, or touch files outside its working folder. If it meets a
 limit, the report says which.
+"""
+
+
+NOTEBOOK = """\
+notebook.ipynb tells the story, tries out each function as you write it, and trains. It opens in VS Code; for a browser, `pip
+install notebook`, then `jupyter notebook`. You may also define the functions in a notebook and hand that in: it is graded by
+what it defines.
+
 """
 
 
@@ -136,6 +152,7 @@ def _readme(home: Home) -> str:
         first=assignment.questions[0].id,
         hints=", and a question to ask yourself where the mistake is a known one" if assignment.hints.visible else "",
         submission=assignment.submission,
+        notebook=NOTEBOOK if home.notebook.is_file() else "",
         visible=assignment.total("visible"),
         hidden=assignment.total("hidden"),
     )
