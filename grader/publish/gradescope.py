@@ -87,7 +87,7 @@ def gradescope(root: Path, name: str, folder: Path, wheels: Path | None = None, 
     wheels: a folder of wheels for the platform's Python to put into the zip, so that the image is built without a network;
     then the try-out has none either, where it may cut it off. level: the isolation below which it grades nothing.
 
-    Before it is written, the zip is unpacked and its own setup.sh and run_autograder grade five submissions: at the platform's
+    Before it is written, the zip is unpacked and its own setup.sh and run_autograder grade six submissions: at the platform's
     real paths in a private mount namespace where that is allowed, otherwise in a prefix. Raises UsageError, and writes nothing,
     when one of them is not graded as it must be.
     """
@@ -121,6 +121,11 @@ def files(home: Home, level: str = "basic") -> dict[str, bytes]:
     return {key: value.replace(b"\r\n", b"\n") for key, value in sorted(content.items())}
 
 
+def _notebook(source: str) -> str:
+    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
+    return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4})
+
+
 def submissions(home: Home) -> dict[str, tuple[dict[str, str], float]]:
     """Return what the zip is tried out with: by name, the files handed in and the points they must get."""
     name = home.assignment.submission
@@ -128,6 +133,7 @@ def submissions(home: Home) -> dict[str, tuple[dict[str, str], float]]:
     total = home.assignment.total("visible") + home.assignment.total("hidden")
     return {
         "the solution": ({name: solution}, total),
+        "the solution in a notebook": ({"homework.ipynb": _notebook(solution)}, total),
         "the stub": ({name: make_stub(solution, home.assignment)}, 0.0),
         "a missing file": ({"other.txt": "?"}, 0.0),
         "a crashing file": ({name: "import os\nos._exit(0)\n"}, 0.0),
