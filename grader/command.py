@@ -139,7 +139,10 @@ def _watch(home: Home, submission: Path, questions: Sequence[str], options: argp
         raise UsageError("--watch grades questions, not single checks; leave -k out, or name questions")
     kept = Keeping(options.json, _for_student, lambda _: None)
     page = Keeping(options.html, _page_for_student, kept)
-    watch(home, submission, selected(home, questions), finished=page)
+    try:
+        watch(home, submission, selected(home, questions), finished=page)
+    except KeyboardInterrupt:
+        return STOPPED
     for file in (kept, page):
         file.check()
     return GRADED

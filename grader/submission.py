@@ -151,7 +151,9 @@ def _read(name: str, opener: Opener, suffix: str, path: Path | None) -> Handed:
     if len(content) > most:
         hint = "clear its outputs" if suffix == NOTEBOOK else "hand in source code only"
         raise UsageError(f"{name} is larger than {most >> 20} MB; {hint}")
-    return Handed(name, content, suffix == NOTEBOOK, path)
+    # A notebook under another name: no Python begins like this.
+    renamed = content.lstrip()[:1] == b"{" and b'"cells"' in content
+    return Handed(name, content, suffix == NOTEBOOK or renamed, path)
 
 
 def _open(path: Path) -> BinaryIO:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -26,6 +27,7 @@ from grader.submission import NOTEBOOK
 KEYS = "h hint · d debug · a all · q quit"
 SETTLED_MS = 20  # of silence after the last write of a save, which an editor may make in several
 LOOK_SECONDS = 0.05  # between two looks at the keyboard
+ROOM = 13  # lines of the terminal for all but the explanation
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Stopped:
 
 @dataclass(frozen=True)
 class Step:
-    """How far a grading is: so many checks of so many, and the question that is being graded."""
+    """How far a grading is: so many checks of so many, or of a number not known yet, and what is being graded."""
 
     done: int
     count: int
@@ -68,6 +70,10 @@ def watch(home: Home, submission: Path, select: set[str] | None, finished: Calla
         grading = _Grading(grader, submission, select, events)
         saves = _Saves(submission, home.assignment.submission, grading.begin)
         screen = _Screen(home, submission)
+        disturbed = threading.Event()  # the terminal has another size, or has been somebody else's meanwhile
+        for name in ("SIGCONT", "SIGWINCH"):
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), lambda *_: disturbed.set())
         try:
             grading.begin()
             while True:
@@ -76,6 +82,10 @@ def watch(home: Home, submission: Path, select: set[str] | None, finished: Calla
                     if isinstance(event, Graded) and event.whole:
                         finished(event.report)
                     screen.tell(event)
+                if disturbed.is_set():
+                    disturbed.clear()
+                    keyboard.take()
+                    screen.again()
                 match keyboard.pressed():
                     case "q" | "\x04":
                         return
@@ -85,7 +95,7 @@ def watch(home: Home, submission: Path, select: set[str] | None, finished: Calla
                         screen.everything()
                         grading.begin()
                     case "d":
-                        if question := screen.first():
+                        if question := screen.to_debug():
                             with keyboard.released():
                                 _debug(home, submission, question)
                             screen.forget()
@@ -204,8 +214,9 @@ class _Grading:
     def _grade(self, began: float) -> None:
         staged = self._grader.take(self._submission)
         changed = self._changed(staged)
+        self._events.put(Step(0, 0, ", ".join(sorted({self._function(question) for question in changed}))))
         if changed and self._last is not None:
-            report = self._grader.grade(staged, set(changed))
+            report = self._grader.grade(staged, set(changed), changed=self._step)
             if self._grader.interrupted.is_set():
                 return
             self._reach |= {name: staged.reach[name] for name in {self._function(question) for question in changed}}
@@ -263,7 +274,9 @@ class _Screen:
         self._report: Report | None = None
         self._changed: frozenset[str] = frozenset()
         self._all = False  # the next report of everything is to be shown whole
-        self._status("starting")
+        self._last: Graded | None = None
+        self._text = "starting"
+        self._status()
 
     def tell(self, event: Event) -> None:
         """Show what has happened."""
@@ -272,10 +285,10 @@ class _Screen:
             self._console.print(event.message, markup=False)
             self._status("waiting for the next save")
         elif isinstance(event, Step):
-            self._status(f"{event.done} of {event.count} checks  {event.question}")
+            self._status(f"grading {event.question}{f', {event.done} of {event.count} checks' if event.count else ''}")
         else:
             again = self._report
-            self._report, self._changed = event.report, event.changed or self._changed
+            self._report, self._changed, self._last = event.report, event.changed or self._changed, event
             if event.whole and self._all:
                 self._all = False
                 self._clear()
@@ -292,24 +305,45 @@ class _Screen:
 
     def hint(self) -> None:
         """Show the hint for the question to work on."""
-        if self._report is None:
+        if self._report is None or self._last is None:
             return
-        question = self.first() or _not_started(self._report)
-        self._begin_line()
-        if question is None:
-            self._console.print("Nothing is left that a hint could help with.")
+        question, following = self.first(), _not_started(self._report)
+        if terminal.for_one_reason(self._report):
+            text = "First the file must load: the message above names the line."
+        elif question is not None and hinted(self._report, question):
+            self._draw(self._last, hints=True)
+            text = ""
+        elif question is not None:
+            text = f"No known mistake looks like this. Look closer: {self._command} --show {question.id}"
         else:
-            checks = [check for check in self._report.checks if check.question == question.id]
-            hint = next((check.advice() for check in checks if check.hint), "")
-            self._console.print(f"{question.id}: {hint or f'to write: {question.task}'}", markup=False, style="cyan")
-            if not hint and question.outcome in TRIED:
-                text = f"It looks like no known mistake. Compare: {self._command} --show {question.id}"
-                self._console.print(text, markup=False)
-        self._status("waiting for the next save")
+            text = f"{following.id}: {following.task}" if following else "Nothing is left that a hint could help with."
+        if text:
+            self._begin_line()
+            self._console.print(text, markup=False, style="cyan")
+        self._status()
 
     def everything(self) -> None:
         """Show the whole report, as soon as everything is graded."""
         self._all = True
+        self._status("grading everything for the whole report")
+
+    def again(self) -> None:
+        """Draw what was there."""
+        if self._last is not None:
+            self._draw(self._last)
+        self._status()
+
+    def to_debug(self) -> QuestionResult | None:
+        """Return the question to debug, and say that it takes a moment; or say why there is none."""
+        question = self.first()
+        if self._report is not None and terminal.for_one_reason(self._report):
+            question = None
+            self._status("nothing to debug: the file cannot be loaded")
+        elif question is None:
+            self._status("nothing to debug: no question that is written fails")
+        else:
+            self._status(f"starting the debugger for {question.id}")
+        return question
 
     def end(self) -> None:
         """Leave the cursor at the beginning of a line."""
@@ -319,44 +353,54 @@ class _Screen:
         """Draw again whatever comes next: something else has been on the terminal."""
         self._report = None
 
-    def _draw(self, event: Graded) -> None:
-        report = without_hints(event.report)
+    def _draw(self, event: Graded, hints: bool = False) -> None:
         self._clear()
-        for line in self._lines(report, event):
+        for line in self._lines(event, hints):
             self._console.print(line)
 
-    def _lines(self, report: Report, event: Graded) -> Iterator[object]:
+    def _lines(self, event: Graded, hints: bool) -> Iterator[object]:
         from rich.columns import Columns
         from rich.text import Text
 
-        passed = sum(question.outcome is Outcome.PASSED for question in report.questions)
+        report = event.report if hints else without_hints(event.report)
+        reason, question = terminal.for_one_reason(report), self.first()
         yield Text(f"{report.title} · {self._submission.name}", "bold")
-        yield _bar(passed, len(report.questions), f"{report.points:g}/{report.max_points:g} points")
-        yield Columns([_mark(question, self._changed) for question in report.questions], padding=(0, 2))
+        if not reason:  # which says nothing of what has been done
+            passed = sum(question.outcome is Outcome.PASSED for question in report.questions)
+            yield _bar(passed, len(report.questions), f"{report.points:g}/{report.max_points:g} points")
+            yield Columns([_mark(question, self._changed) for question in report.questions], padding=(0, 2))
         for remark in report.remarks:
             yield Text(remark)
-        reason = terminal.for_one_reason(report)
-        question = self.first()
         yield Text("")
         for done in (entry for entry in report.questions if entry.id in event.changed and entry.outcome is Outcome.PASSED):
             yield Text(f"✓ {done.id}: passed", "green")
         if reason:
-            yield Text("\n".join(reason).strip("\n"))
+            yield self._fitting(reason[1:])
         elif question is not None:
-            body = terminal.explain(report, question)
             style = terminal.STYLES.get(question.outcome, "red")
             yield Text(f"{question.id}: {question.title} ({question.outcome.value})", style)
-            yield Text("\n".join(body))
-            if hinted(event.report, question):
+            yield self._fitting(terminal.explain(report, question))
+            if hinted(event.report, question) and not hints:
                 yield Text("There is a hint: press h", "cyan")
         else:
-            for line in terminal.totals(report):
-                yield Text(line)
             following = _not_started(report)
+            yield Text("\n".join(terminal.totals(report)))
             if following is not None:
-                yield Text(f"{following.id}: {following.task}")
+                yield Text(f"{following.id}: {following.task}", "bold")
+            elif report.points == report.max_points:
+                yield Text(f"Everything passes here. Hand in {self._submission.name}.", "bold green")
         if not event.whole:
             yield Text(f"{event.seconds:.2f} s after the save", "dim")
+
+    def _fitting(self, lines: list[str]) -> object:
+        """Return the lines, cut so that what is above them stays on the screen; a difference comes first, inputs last."""
+        from rich.text import Text
+
+        wrapped = Text("\n".join(lines)).wrap(self._console, self._console.width)
+        room = max(self._console.height - ROOM, 8)
+        if len(wrapped) > room:
+            return Text("\n").join([*wrapped[: room - 1], Text("  [... press a for the whole report]", "dim")])
+        return Text("\n").join(wrapped)
 
     def _clear(self) -> None:
         self._begin_line()
@@ -368,10 +412,14 @@ class _Screen:
 
         self._console.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
 
-    def _status(self, text: str) -> None:
+    def _status(self, text: str | None = None) -> None:
+        """Say what is going on, or that again, beside the keys."""
+        self._text = self._text if text is None else text
         if not self._console.is_dumb_terminal:  # which cannot take a line back
             self._begin_line()
-            line = f"{KEYS}    {text}"
+            line = f"{KEYS}    {self._text}"
+            if len(line) >= self._console.width:
+                line = self._text
             self._console.print(line[: self._console.width - 1], end="", markup=False, style="dim")
 
 
@@ -420,7 +468,8 @@ class _Keyboard:
     """Keys as they are pressed, without Enter; the terminal is put back in the end, whatever happens."""
 
     def __enter__(self) -> _Keyboard:
-        self._take()
+        self._before: list = []
+        self.take()
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -445,14 +494,15 @@ class _Keyboard:
         try:
             yield
         finally:
-            self._take()
+            self.take()
 
-    def _take(self) -> None:
+    def take(self) -> None:
+        """Have each key at once, also where somebody else has changed that meanwhile."""
         if sys.platform != "win32":
             import termios
             import tty
 
-            self._before = termios.tcgetattr(sys.stdin)
+            self._before = self._before or termios.tcgetattr(sys.stdin)
             tty.setcbreak(sys.stdin)
 
     def _give_back(self) -> None:

@@ -19,7 +19,7 @@ from grader.judge.compare import SHOWN_INPUTS, Likeness, bounded, difference, is
 from grader.judge.origin import Origin
 from grader.report.model import Outcome
 from grader.sandbox.limits import MAX_FILE_BYTES, MAX_OPEN_FILES, MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES, MAX_THREADS
-from grader.sandbox.reply import Reply
+from grader.sandbox.reply import LEFT_OUT, Reply
 
 if TYPE_CHECKING:
     from grader.sandbox import Sandbox
@@ -323,7 +323,8 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
         case "timeout":
             outcome = Outcome.TIMEOUT
             allowed = "1 second" if seconds < 1.5 else f"{seconds:.0f} seconds"
-            text = f"stopped after {allowed}: is there a loop that never ends?{trace(details)}"
+            floods = " It also printed a great deal, which takes time." if LEFT_OUT in reply.output else ""
+            text = f"stopped after {allowed}: is there a loop that never ends?{floods}{trace(details)}"
         case "disk":
             text = f"stopped: it filled its working folder. {LIMITS['disk']}"
         case "memory":
@@ -343,6 +344,8 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
             text = f"your file is not valid Python: {details.get('message', '')}{trace(details)}"
         case "import":
             text = f"your file cannot be imported: {error_line(details)}{trace(details)}{limit_told(details)}"
+            if "get_ipython" in str(details.get("message")):
+                text += "\nThis file was exported from a notebook: hand in the notebook itself, or leave such lines out."
             if details.get("type") == "ModuleNotFoundError":
                 text += "\nThere are only the packages of requirements.txt and this file: helpers belong into it."
         case "missing":

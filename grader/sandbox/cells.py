@@ -1,35 +1,52 @@
-"""What a notebook defines, as a Python file: the definitions asked for, and whatever they need. Nothing of it is run.
+"""What a notebook defines, as a Python file: the definitions asked for, and whatever they need. Nothing of it is run here.
 
-A kernel remembers what was defined last, whatever failed before or after. So the last definition of a name counts, every
-statement stands for itself, and magics, shell lines, output, displays and training are left out unless a definition needs
-them. nbformat would refuse notebooks that a kernel has run, so the JSON is read as it is.
+A kernel remembers what was defined last, whatever failed before or after. So of every name that is needed all statements are
+kept that give it a value or change it, in the notebook's order, and each stands for itself. Magics, shell lines, output,
+displays and training are left out unless something needs them, and then they get little time. nbformat would refuse notebooks
+that a kernel has run, so the JSON is read as it is.
 """
 
 from __future__ import annotations
 import __future__
 
 import ast
+import contextlib
 import difflib
 import hashlib
 import json
 import re
+import signal
 import symtable
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 MAX_CODE = 1 << 20  # bytes of all cells together, as for a file
+MAX_MAGICS = 200  # in one cell; each costs a look at all of it
+MAX_NAME = 100  # characters of a name that is told
+MAX_SECONDS = 1.5  # of processor time for all statements but imports
 HEADER = "# Made by the grader from the cells of a notebook.\n"
 # Magics whose cell is not Python, or is run apart from everything else.
 FOREIGN = frozenset(
     (
         *("!", "HTML", "SVG", "R", "bash", "cmd", "cython", "file"),
-        *("html", "javascript", "js", "latex", "markdown", "perl", "pypy", "python2"),
-        *("ruby", "script", "sh", "svg", "sx", "system", "timeit", "writefile"),
+        *("html", "javascript", "js", "latex", "markdown", "perl", "pypy", "python", "python2"),
+        *("python3", "ruby", "script", "sh", "svg", "sx", "system", "timeit", "writefile"),
     )
 )
-MAGIC = re.compile(r"^\s*([!%?]|[\w.]+\?{1,2}\s*$|[\w., ]+=\s*[!%])")
-LOOPS = (ast.For, ast.AsyncFor, ast.While)
+MAGIC = re.compile(r"^\s*([!%?]|[^\s#]+\?{1,2}\s*(#.*)?$|[\w., ]+=\s*[!%])")
+TIMED = re.compile(r"^(\s*)%time\s+(?!-)(?=\S)")  # which runs the rest of its line
+# Methods that change what they belong to; of others it is not known, and most show or train.
+CHANGING = frozenset(
+    (
+        *("add", "add_argument", "add_module", "append", "clear", "copy_", "discard", "extend", "fill_", "insert"),
+        *("load_state_dict", "pop", "register_buffer", "register_module", "remove", "requires_grad_", "reverse"),
+        *("setdefault", "sort", "update", "zero_"),
+    )
+)
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 LEFT_OUT = (ast.Delete, ast.Pass)
 
 
@@ -41,19 +58,20 @@ class NotANotebook(Exception):
 class Statement:
     """One top-level statement of a cell.
 
-    cell, line: where it stands, both counted from 1. binds: names that it gives a value. eager: names that must have one when
-    it is run; lazy: when a function of it is called. changes: names whose object it changes. kind: "import", "loop", "change"
-    or "definition" (and any other assignment).
+    cell, line: where it stands, both counted from 1. binds: names that it may give a value, changes: those whose object it may
+    change. eager: names that must have a value when it is run; lazy: when a function of it is called. defines: whether it is a
+    function or a class. always: whether it counts even if nothing asks for it.
     """
 
     cell: int
     line: int
     text: str
-    kind: str
     binds: set[str] = field(default_factory=set)
+    changes: set[str] = field(default_factory=set)
     eager: set[str] = field(default_factory=set)
     lazy: set[str] = field(default_factory=set)
-    changes: str = ""
+    defines: bool = False
+    always: bool = False
 
 
 @dataclass
@@ -91,14 +109,12 @@ def extract(content: bytes, names: list[str], own: str) -> Extract:
             statements += _statements(text, number, own)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-            why = error.msg if isinstance(error, SyntaxError) else type(error).__name__
-            defines = ", ".join(re.findall(r"^(?:def|class)\s+(\w+)", text, re.MULTILINE)[:5])
+            why = error.msg if isinstance(error, SyntaxError) else str(error)[:MAX_NAME] or type(error).__name__
+            defines = ", ".join(name[:MAX_NAME] for name in re.findall(r"^(?:def|class)\s+(\w+)", text, re.MULTILINE)[:5])
             without = f" ({defines} would be in it)" if defines else ""
             left_out.append(f"{words[number]}{line} is not valid Python ({why}): nothing of this cell counts{without}")
     found = _Resolver(statements)
-    defined = sorted(
-        {name for entry in statements if entry.text.startswith(("def", "class", "@", "async")) for name in entry.binds}
-    )
+    defined = sorted({name[:MAX_NAME] for entry in statements if entry.defines for name in entry.binds})
     wanted = []
     for name in names:
         wanted += [name] if name in found.binders else difflib.get_close_matches(name, defined, n=1)
@@ -107,7 +123,7 @@ def extract(content: bytes, names: list[str], own: str) -> Extract:
         lines.append((at + 1, entry.cell, entry.line))
         parts.append(f"# {words[entry.cell]}\n{entry.text}\n")
         at += parts[-1].count("\n")
-    cells = {name: words[statements[found.last(name)].cell] for name in names if name in found.binders}
+    cells = {name: words[statements[found.binders[name][-1]].cell] for name in names if name in found.binders}
     return Extract("".join(parts), lines, cells, defined, left_out)
 
 
@@ -118,20 +134,45 @@ def reach(source: str, names: list[str]) -> dict[str, str]:
     return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in texts.items()}
 
 
+class TooSlow(BaseException):
+    """The statements outside functions have had their time."""
+
+
 def run(source: str, path: str, namespace: dict[str, Any]) -> dict[str, BaseException]:
     """Run an extract as a kernel would, statement by statement; return why names have no value that should have one."""
     lost: dict[str, BaseException] = {}
-    flags = 0
+    flags, left = 0, MAX_SECONDS
     for node in ast.parse(source, path).body:
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
-            for alias in node.names:
-                flags |= getattr(__future__, alias.name).compiler_flag
+            flags |= sum(getattr(__future__, alias.name).compiler_flag for alias in node.names)
+        began = time.process_time()
         try:
-            exec(compile(ast.Module([node], []), path, "exec", flags, dont_inherit=True), namespace)
-        except Exception as error:
-            for name in _bound_by(node) - set(namespace):
-                lost[name] = error
-    return lost
+            with _at_most(None if isinstance(node, (ast.Import, ast.ImportFrom)) else left):
+                exec(compile(ast.Module([node], []), path, "exec", flags, dont_inherit=True), namespace)
+        except (Exception, SystemExit, KeyboardInterrupt, TooSlow) as error:
+            lost |= dict.fromkeys(_bound_by(node), error)
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            left = max(left - (time.process_time() - began), 0.05)
+    return {name: error for name, error in lost.items() if name not in namespace}
+
+
+@contextlib.contextmanager
+def _at_most(seconds: float | None) -> Iterator[None]:
+    """Raise TooSlow after so much processor time, where the system has a timer for it."""
+    if seconds is None or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        raise TooSlow(f"statements outside functions get {MAX_SECONDS} s together")
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds, 0.1)  # again, should the first one be caught
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 # The notebook
@@ -140,7 +181,8 @@ def run(source: str, path: str, namespace: dict[str, Any]) -> dict[str, BaseExce
 def _code_cells(content: bytes) -> Iterator[tuple[int, int | None, str]]:
     """Yield number, execution count and text of every cell of code; cells are counted from 1, those of text as well."""
     try:
-        notebook = json.loads(content.decode("utf-8-sig"))
+        # Numbers too long for an int would be refused, and none is of interest.
+        notebook = json.loads(content.decode("utf-8-sig"), parse_int=lambda digits: int(digits[:9]))
     except UnicodeDecodeError as error:
         raise NotANotebook(f"it is not UTF-8 text (byte {error.start:,}); is it a notebook, and complete?") from error
     except RecursionError:
@@ -150,14 +192,16 @@ def _code_cells(content: bytes) -> Iterator[tuple[int, int | None, str]]:
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if cells is None and isinstance(notebook, dict):  # before format 4
         sheets = notebook.get("worksheets")
-        cells = [cell for sheet in sheets for cell in sheet.get("cells", ())] if isinstance(sheets, list) else None
+        pages = [sheet.get("cells") for sheet in sheets if isinstance(sheet, dict)] if isinstance(sheets, list) else []
+        cells = [cell for page in pages if isinstance(page, list) for cell in page] if pages else None
     if not isinstance(cells, list):
         raise NotANotebook("it is JSON, but has no cells; is it a notebook?")
     for number, cell in enumerate(cells, 1):
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
             text = cell.get("source", cell.get("input", ""))
             if isinstance(text, list):
-                text = "".join(part for part in text if isinstance(part, str))
+                parts = [part for part in text if isinstance(part, str)]
+                text = ("" if any(part.endswith("\n") for part in parts) else "\n").join(parts)
             count = cell.get("execution_count")
             if isinstance(text, str):
                 yield number, count if type(count) is int else None, text
@@ -169,11 +213,12 @@ def _python(text: str, own: str) -> tuple[str, ast.Module]:
     first = next((index for index, line in enumerate(lines) if line.strip()), 0)
     if lines[first].startswith("%%"):
         words = lines[first][2:].split()
-        writes_own = len(words) > 1 and words[0] in ("file", "writefile") and words[-1].endswith(f"{own}.py")
+        target = re.split(r"[/\\]", words[-1].strip("'\""))[-1] if words else ""
+        writes_own = words[:1] in (["file"], ["writefile"]) and target == f"{own}.py"
         if words and words[0] in FOREIGN and not writes_own:
             return "", ast.Module([], [])
         lines[first] = ""
-    for _ in range(len(lines) + 1):
+    for _ in range(MAX_MAGICS):
         text = "\n".join(lines)
         try:
             return text, ast.parse(text)
@@ -182,12 +227,15 @@ def _python(text: str, own: str) -> tuple[str, ast.Module]:
             at = min((error.lineno or 1) - 1, len(lines) - 1)
             if not MAGIC.match(lines[at]):
                 raise
+            if TIMED.match(lines[at]):
+                lines[at] = TIMED.sub(r"\1", lines[at])
+                continue
             more, indent = lines[at].endswith("\\"), lines[at][: -len(lines[at].lstrip())]
             lines[at] = f"{indent}pass"
             while more and at + 1 < len(lines):
                 at += 1
                 more, lines[at] = lines[at].endswith("\\"), ""
-    raise ValueError("unreachable: every line has been tried")
+    raise ValueError(f"more than {MAX_MAGICS} lines that are no Python")
 
 
 def _statements(text: str, cell: int, own: str) -> list[Statement]:
@@ -208,25 +256,25 @@ def _statements(text: str, cell: int, own: str) -> list[Statement]:
 
 
 def _statement(node: ast.stmt, text: str, cell: int, line: int, own: str) -> Statement | None:
-    """Return what a statement binds and needs; None if nothing can need it."""
-    changes = _changed(node)
+    """Return what a statement binds, changes and needs; None if nothing can need it."""
+    changes = _changes(node)
     if isinstance(node, LEFT_OUT) or (isinstance(node, ast.Expr) and not changes):
         return None
-    kind = "definition"
-    if isinstance(node, (ast.Import, ast.ImportFrom)):
-        kind = "import"
-        modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or "."]
-        if any(module.partition(".")[0] == own for module in modules):
+    entry = Statement(cell, line, text, changes=changes, defines=isinstance(node, SCOPES))
+    if isinstance(node, ast.ImportFrom):
+        if (node.module or ".").partition(".")[0] == own:
             return None
-    elif isinstance(node, LOOPS):
-        kind = "loop"
-    elif changes:
-        kind = "change"
+        entry.always = node.module == "__future__" or node.names[0].name == "*"
+    elif isinstance(node, ast.Import):
+        others = [alias for alias in node.names if alias.name.partition(".")[0] != own]
+        if not others:
+            return None
+        if len(others) < len(node.names):
+            entry.text = text = ast.unparse(ast.Import(others))
     try:
         table = symtable.symtable(text, "cell", "exec")
     except (SyntaxError, ValueError, RecursionError):
         return None  # as `return` outside a function: no kernel would run it
-    entry = Statement(cell, line, text, kind, changes=changes)
     for symbol in table.get_symbols():
         if symbol.is_assigned() or symbol.is_imported():
             entry.binds.add(symbol.get_name())
@@ -243,29 +291,50 @@ def _collect(table: symtable.SymbolTable, entry: Statement, lazy: bool) -> None:
     # Comprehensions are functions to the symbol table; they are called where they stand.
     lazy = lazy or (table.get_type() == "function" and table.get_name() not in ("listcomp", "setcomp", "dictcomp", "genexpr"))
     names = entry.lazy if lazy else entry.eager
-    names |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global()}
+    in_class = table.get_type() == "class"
+    for symbol in table.get_symbols():
+        # `gamma = gamma` in a class reads the global one, and makes its own of it.
+        if symbol.is_global() or (in_class and symbol.is_referenced()):
+            names.add(symbol.get_name())
     for child in table.get_children():
         _collect(child, entry, lazy)
 
 
-def _changed(node: ast.stmt) -> str:
-    """Return the name whose object a statement changes by assigning to a part of it, or nothing."""
-    targets: list[ast.expr] = []
-    if isinstance(node, ast.Assign):
-        targets = node.targets
-    elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
-        targets = [node.target]
-    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        call = node.value
-        if isinstance(call.func, ast.Name) and call.func.id == "setattr" and call.args:
-            targets = [ast.Attribute(call.args[0])]
-    for target in targets:
-        part = target
-        while isinstance(part, (ast.Attribute, ast.Subscript)):
-            part = part.value
-        if part is not target and isinstance(part, ast.Name):
-            return part.id
-    return ""
+def _changes(node: ast.stmt) -> set[str]:
+    """Return the names whose objects a statement may change: it assigns to a part of them, or calls what is known to."""
+    found: set[str] = set()
+    for part in _run_at_once(node):
+        if isinstance(part, (ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Store):
+            found |= _root(part)
+        elif isinstance(part, ast.Expr) and isinstance(part.value, ast.Call):
+            call, called = part.value, part.value.func
+            if isinstance(called, ast.Attribute) and called.attr in CHANGING:
+                found |= _root(called)
+            in_place = isinstance(called, (ast.Name, ast.Attribute)) and ast.unparse(called).endswith("_")  # nn.init.zeros_
+            if call.args and (in_place or (isinstance(called, ast.Name) and called.id == "setattr")):
+                found |= _root(call.args[0])
+    for decorator in getattr(node, "decorator_list", []):  # one may note down what it is put on
+        call = decorator if isinstance(decorator, ast.Call) else ast.Call(decorator, [], [])
+        found |= _root(call.func) if isinstance(call.func, ast.Attribute) else set()
+        found |= {name for argument in call.args for name in _root(argument)}
+    return found
+
+
+def _run_at_once(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield all parts of a statement that are run with it, which those of functions and classes are not."""
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        if not isinstance(part, SCOPES):
+            waiting += ast.iter_child_nodes(part)
+
+
+def _root(part: ast.expr) -> set[str]:
+    """Return the name that an expression such as `a.b[c]` begins with."""
+    while isinstance(part, (ast.Attribute, ast.Subscript)):
+        part = part.value
+    return {part.id} if isinstance(part, ast.Name) else set()
 
 
 def _bound_by(node: ast.stmt) -> set[str]:
@@ -278,7 +347,10 @@ def _bound_by(node: ast.stmt) -> set[str]:
 
 
 class _Resolver:
-    """Which statements a name needs, and in which order they must be run."""
+    """Which statements a name needs, and in which order they must be run.
+
+    binders: by name, the statements that give it a value; changers: those that change its object; both in the notebook's order.
+    """
 
     def __init__(self, statements: list[Statement]) -> None:
         self.statements = statements
@@ -287,55 +359,49 @@ class _Resolver:
         for index, entry in enumerate(statements):
             for name in entry.binds:
                 self.binders.setdefault(name, []).append(index)
-            if entry.changes:
-                self.changers.setdefault(entry.changes, []).append(index)
-
-    def last(self, name: str, before: int | None = None) -> int:
-        """Return the statement that gives a name its value: the last one, or the last before a place, if there is one."""
-        bound = self.binders[name]
-        bound = [index for index in bound if self.statements[index].kind != "loop"] or bound
-        earlier = [index for index in bound if before is not None and index < before]
-        return (earlier or bound)[-1]
-
-    def sources(self, name: str, before: int | None = None) -> list[int]:
-        """Return the statements that a name needs: besides `last`, every import, which may load another part of a package."""
-        bound = self.binders.get(name)
-        if not bound:
-            return []
-        imports = [index for index in bound if self.statements[index].kind == "import"]
-        return list(dict.fromkeys([*imports, self.last(name, before)]))
+            for name in entry.changes:
+                self.changers.setdefault(name, []).append(index)
 
     def needed(self, names: list[str]) -> list[Statement]:
         """Return what `names` need, themselves included, in an order in which it can be run: the notebook's, where it works."""
-        stars = [index for index, entry in enumerate(self.statements) if entry.kind == "import" and "*" in entry.text]
-        chosen: set[int] = set()
-        open_ = [*stars, *(index for name in names for index in self.sources(name))]
-        while open_:
-            index = open_.pop()
-            if index in chosen:
+        chosen = {index for index, entry in enumerate(self.statements) if entry.always}
+        asked, known = [*names, *(name for index in chosen for name in self.statements[index].eager)], set()
+        while asked:
+            name = asked.pop()
+            if name in known:
                 continue
-            chosen.add(index)
-            entry = self.statements[index]
-            open_ += self._at_once(index)
-            open_ += [source for name in entry.lazy for source in self.sources(name)]
-            if entry.kind != "import":  # what is imported is shared, and not this file's to change
-                open_ += [other for name in entry.binds for other in self.changers.get(name, ()) if other > index]
+            known.add(name)
+            for index in (*self.binders.get(name, ()), *self.changers.get(name, ())):
+                if index not in chosen:
+                    chosen.add(index)
+                    asked += self.statements[index].eager | self.statements[index].lazy
         order: dict[int, None] = {}
-        for index in sorted(chosen):
-            self._place(index, order, set())
+        try:
+            for index in sorted(chosen):
+                self._place(index, order, set())
+        except RecursionError:
+            order = dict.fromkeys(sorted(chosen))
         return [self.statements[index] for index in order]
 
-    def _at_once(self, index: int) -> list[int]:
-        return [source for name in self.statements[index].eager for source in self.sources(name, index) if source != index]
-
     def _place(self, index: int, order: dict[int, None], waiting: set[int]) -> None:
-        """Put a statement into the order, behind what it needs at once, and behind what that needs when it is called."""
+        """Put a statement into the order, behind what it needs at once, and what that needs when it is called.
+
+        What has no value before it in the notebook is brought forward: a kernel may have run the cells in another order.
+        """
         if index in order or index in waiting:
             return
         waiting.add(index)
-        for source in sorted(self._at_once(index)):
-            self._place(source, order, waiting)
-            for name in sorted(self.statements[source].lazy):
-                for later in self.sources(name):
-                    self._place(later, order, waiting)
+        reached = set(self.statements[index].eager)
+        following = sorted(reached)
+        while following:
+            bound = self.binders.get(following.pop())
+            if not bound:
+                continue
+            if bound[0] not in order and bound[0] not in waiting:
+                for source in bound:
+                    self._place(source, order, waiting)
+            for source in bound:
+                more = self.statements[source].lazy - reached
+                reached |= more
+                following += sorted(more)
         order[index] = None

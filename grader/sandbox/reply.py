@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 from grader.sandbox.scratch import remove
 
 MAX_OUTPUT = 16 << 10  # bytes kept of what a call prints, from its beginning and again from its end
+LEFT_OUT = "bytes left out"
 START_SECONDS = 120.0
 STATUSES = frozenset(("ok", "raised", "syntax", "import", "missing", "refused", "memory", "timeout", "unreadable"))
 NOT_AN_ANSWER = "it sent something that is not an answer"
@@ -167,7 +168,7 @@ def shortened(printed: BinaryIO) -> str:
         return printed.read(2 * MAX_OUTPUT).decode("utf-8", "replace")
     head = printed.read(MAX_OUTPUT)
     printed.seek(size - MAX_OUTPUT)
-    left_out = f"\n[... {size - 2 * MAX_OUTPUT:,} bytes left out ...]\n"
+    left_out = f"\n[... {size - 2 * MAX_OUTPUT:,} {LEFT_OUT} ...]\n"
     return head.decode("utf-8", "replace") + left_out + printed.read(MAX_OUTPUT).decode("utf-8", "replace")
 
 

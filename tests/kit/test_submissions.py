@@ -212,6 +212,86 @@ def test_format_3(graded_cells, parts) -> None:
     assert points(graded_cells(cells=None, worksheets=[{"cells": cells}], nbformat=3)) == FULL
 
 
+FACTOR = """
+def get_value_net_loss(value_net, observation, returns, **kwargs):
+    return factor * ((value_net(observation) - returns) ** 2).mean()
+"""
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["factor = 1.0\nif torch.cuda.is_available() and False:\n    factor = 2.0"],
+        ["factor = 1.0", "try:\n    factor = float(os.environ['NOPE'])\nexcept KeyError:\n    pass", "import os"],
+        ["factor = 1.0", "factor: float"],
+        ["factor = 1.0", "factor = open('nowhere.txt').read()"],
+        ["factor = 0.0\nfor _ in range(4):\n    factor += 0.25"],
+        ["parts = []\nfor _ in range(4):\n    parts.append(0.25)\nfactor = sum(parts)"],
+        ["config = {}\nconfig.update(factor=1.0)\nfactor = config['factor']"],
+        ["config = {}\nif True:\n    config['factor'] = 1.0", "factor = config['factor']"],
+        ["a, config = 3, {}\na, config['factor'] = 1, 1.0\nfactor = config['factor']"],
+        [
+            "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--factor', default=1.0)",
+            "factor = parser.parse_args([]).factor",
+        ],
+        ["base = 1.0\ndef make():\n    return base\nfactor = make()", "base = 7.0", "def make():\n    return 9.0"],
+        [
+            "factor = first()",
+            "def first():\n    return second()",
+            "def second():\n    return third()",
+            "def third():\n    return 1.0",
+        ],
+        ["%time factor = 1.0"],
+        ["class Settings:\n    factor = factor", "factor = 1.0"],
+        [
+            "from __future__ import annotations\nclass Node:\n    def next(self: Node, other: Missing) -> Node: ...",
+            "factor = float(bool(Node))",
+        ],
+        [
+            "registry = {}\ndef put(into):\n    return lambda f: into.setdefault(f.__name__, f)",
+            "@put(registry)\ndef one():\n    return 1.0",
+            "factor = registry['one']()",
+        ],
+        ["factor = 1.0", "factor = exit()"],
+        ["factor = 1.0", "while True:\n    factor = 1.0"],
+        ["factor = 1.0\nloss = 3", "loss = get_value_net_loss(None, None, None)"],
+        ["factor = 1.0", "for factor in train():\n    pass"],
+    ],
+)
+def test_what_a_kernel_would_know(graded_cells, parts, cells: list[str]) -> None:
+    """Values that come about in blocks, loops, calls, or in spite of a later statement that fails."""
+    assert points(graded_cells(parts["imports"], *cells, *four(parts, get_value_net_loss=FACTOR))) == FULL
+
+
+def test_functions_that_come_about_in_other_ways(graded_cells, parts) -> None:
+    """Behind a condition that does not hold, wrapped, by another name, from a module that is not there, in a shared import."""
+    imports = parts["imports"].replace("import utils", "import submitted, utils")
+    cells = [
+        parts["get_returns"],
+        "if False:\n    def get_returns(*_):\n        return 1",
+        "from solution import get_returns",
+        parts["get_value_net_loss"].replace("def get_value_net_loss", "def my_loss"),
+        "import functools\nget_value_net_loss = functools.partial(my_loss)",
+        parts["get_PPO_policy_gradient_loss"],
+        "def timed(f):\n    return lambda *a, **k: f(*a, **k)",
+        "get_PPO_policy_gradient_loss = timed(get_PPO_policy_gradient_loss)",
+        '%%writefile "submitted.py"\n' + parts["get_vanilla_policy_gradient_loss"],
+        "%%writefile old_submitted.py\ndef get_returns(*_): pass",
+        "%%python3\ndef get_returns(*_): pass",
+        "*int*?\nutils.Roll*?\n[1][0]?  # what is it",
+    ]
+    assert points(graded_cells(imports, *cells)) == FULL
+
+
+def test_a_notebook_under_another_name(grader: Grader, tmp_path: Path, parts) -> None:
+    """Renamed to what was asked for, or exported as a script: the first is read as what it is, the second is told."""
+    path = tmp_path / "submitted.py"
+    path.write_bytes(notebook(parts["imports"], *four(parts)))
+    assert points(grader.grade(path, QUESTIONS)) == FULL
+    path.write_text("# In[1]:\nget_ipython().run_line_magic('matplotlib', 'inline')\n")
+    assert "exported from a notebook" in terminal.plain(grader.grade(path, QUESTIONS))
+
+
 # What cannot be graded says why.
 
 
@@ -226,22 +306,16 @@ def test_format_3(graded_cells, parts) -> None:
         (b"[" * 100_000, "it is nested too deeply"),
         (notebook(("markdown", "def get_returns(): pass")), "your notebook defines none of get_returns"),
         (notebook("x = 1", "def other(): pass"), "it defines other"),
+        (b'{"worksheets": [3, {"cells": 3}]}', "your notebook defines none of"),
+        (notebook("!ls\n" * 20_000), "your notebook defines none of"),
+        (notebook("".join(f"c{n} = c{n + 1}\n" for n in range(3000)) + "get_returns = c0"), "your file has no 'get_vanilla"),
         (notebook("x = '" + "a" * (1 << 20) + "'"), "more than 1 MB of code"),
         (notebook("x = " + "(" * 10_000 + ")" * 10_000, "y = " + "-" * 300_000 + "1"), "your notebook defines none of"),
         (notebook("import submitted\nsubmitted.get_returns(buffer)"), "your notebook defines none of"),
     ],
     ids=[
-        "broken",
-        "empty",
-        "list",
-        "no cells",
-        "bytes",
-        "deep",
-        "markdown only",
-        "others",
-        "large",
-        "deep code",
-        "uses a module",
+        *("broken", "empty", "list", "no cells", "bytes", "deep", "markdown only", "others", "old and strange", "magics"),
+        *("a long chain", "large", "deep code", "uses a module"),
     ],
 )
 def test_notebooks_that_are_none(grader: Grader, tmp_path: Path, content: bytes, words: str) -> None:
