@@ -37,8 +37,8 @@ class Look:
     question: Question
     check: CheckResult
     tried: Tried
-    file: Path | None
-    source: bytes
+    file: Path | None = None
+    source: bytes = b""
 
     @property
     def passed(self) -> bool:

@@ -178,6 +178,7 @@ class _Grading:
         self._lock = threading.Lock()  # an interruption belongs to the order that comes with it
         self._last: Report | None = None
         self._reach: dict[str, str] = {}
+        self._own: dict[str, str] = {}
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -213,13 +214,15 @@ class _Grading:
 
     def _grade(self, began: float) -> None:
         staged = self._grader.take(self._submission)
-        changed = self._changed(staged)
-        self._events.put(Step(0, 0, ", ".join(sorted({self._function(question) for question in changed}))))
-        if changed and self._last is not None:
+        changed = self._changed(staged) if self._last is not None else frozenset()
+        functions = sorted({self._grader.home.assignment.question(question).function for question in changed})
+        self._events.put(Step(0, 0, ", ".join(functions) or "everything"))
+        if changed:
             report = self._grader.grade(staged, set(changed), changed=self._step)
             if self._grader.interrupted.is_set():
                 return
-            self._reach |= {name: staged.reach[name] for name in {self._function(question) for question in changed}}
+            self._reach |= {name: staged.reach[name] for name in functions}
+            self._own |= {name: own for name, own in staged.fingerprints.items() if name in functions}
             self._last = self._together(self._last, report, changed)
             self._events.put(Graded(self._last, changed, False, time.monotonic() - began))
         report = self._grader.grade(staged, self._select, changed=self._step)
@@ -228,7 +231,7 @@ class _Grading:
         report = report.for_student()
         # What is known of each question outlives a file that cannot be loaded for a while.
         if not terminal.for_one_reason(report):
-            self._reach, self._last = staged.reach, report
+            self._reach, self._own, self._last = staged.reach, staged.fingerprints, report
         self._grader.warm_up()
         self._events.put(Graded(report, changed, True, time.monotonic() - began))
 
@@ -239,18 +242,15 @@ class _Grading:
 
     def _changed(self, staged: Staged) -> frozenset[str]:
         """Return the questions whose function, or something that it uses, is not what was graded last."""
-        now = staged.reach
+        now, own = staged.reach, staged.fingerprints
+        changed = {name for name in now if now[name] != self._reach.get(name)}
+        # What was itself edited comes before what only uses it.
+        changed = {name for name in changed if own.get(name) != self._own.get(name)} or changed
         return frozenset(
             question.id
             for question in self._grader.home.assignment.questions
-            if now.get(question.function, "") != self._reach.get(question.function, "")
-            and question.function in now
-            and not question.needs
-            and (self._select is None or question.id in self._select)
+            if question.function in changed and not question.needs and (self._select is None or question.id in self._select)
         )
-
-    def _function(self, question: str) -> str:
-        return self._grader.home.assignment.question(question).function
 
     def _together(self, old: Report, new: Report, changed: frozenset[str]) -> Report:
         """Return the new report, with what the old one says of questions that were not graded again."""

@@ -88,6 +88,11 @@ class Staged:
         return clean(self.handed.name)
 
     @property
+    def fingerprints(self) -> dict[str, str]:
+        """Of each function and class, a hash of its text."""
+        return self.looked.details.get("fingerprints") or {}
+
+    @property
     def reach(self) -> dict[str, str]:
         """Of each function asked for that is there, a hash of it and of everything in the file that it uses."""
         return self.looked.details.get("reach") or {}
@@ -155,7 +160,7 @@ class Grader:
             raise UsageError(f"isolation is {isolation.level}, {self.require} is required: {isolation.lacks()}")
         first, beside = handed[0], handed[1:]
         staged = self._notebook(first) if first.notebook else self._file(first)
-        if beside and staged.looked.status == "ok" and self._unwritten(staged.looked) == set(self._material.stub):
+        if beside and staged.looked.status == "ok" and self._unwritten(staged) == set(self._material.stub):
             instead = self._notebook(beside[0])
             if instead.cells:
                 remark = f"Graded: {instead.name}; {staged.name} is still the stub."
@@ -274,7 +279,7 @@ class Grader:
     ) -> Judge:
         """Return the judge of this submission; raises SandboxFault."""
         assignment, looked = self.home.assignment, staged.looked
-        unwritten = self._unwritten(looked)
+        unwritten = self._unwritten(staged)
         needed = {question.function for question in assignment.questions} - unwritten
         if needed and looked.status == "ok":
             self._sandbox.warm_up(wait=False)
@@ -285,7 +290,8 @@ class Grader:
 
         broken = None
         if needed:
-            reply = self._sandbox.load(staged.path, assignment.limits.seconds) if looked.status == "ok" else looked
+            readable = looked.status not in ("syntax", "unreadable")
+            reply = self._sandbox.load(staged.path, assignment.limits.seconds) if readable else looked
             if reply.status != "ok":
                 first, allowed = assignment.questions[0], assignment.limits
                 broken = failure(reply, first, allowed.seconds, allowed.memory_mb, reply.output, staged.origin)
@@ -304,9 +310,9 @@ class Grader:
             thorough=thorough,
         )
 
-    def _unwritten(self, looked: Reply) -> set[str]:
+    def _unwritten(self, staged: Staged) -> set[str]:
         """Return the functions that are still the stub's."""
-        now = looked.details.get("fingerprints") or {}
+        now = staged.fingerprints
         return {name for name, fingerprint in self._material.stub.items() if now.get(name) == fingerprint}
 
     def _run_checks(self, judge: Judge, keyword: str) -> None:

@@ -94,12 +94,17 @@ class SandboxCalls:
         names: functions of which it shall tell as well what they reach.
         """
         self.start()
-        return self._run({"do": "inspect", "path": str(path), "names": list(names)}, seconds)
+        return self._look({"do": "inspect", "path": str(path), "names": list(names)}, seconds)
 
     def extract(self, path: Path, names: Sequence[str], own: str, seconds: float = 10.0) -> Reply:
         """Return what the notebook defines of `names`, as a file that stands for the module `own`. Runs nothing of it."""
         self.start()
-        return self._run({"do": "extract", "path": str(path), "names": list(names), "own": own}, seconds)
+        return self._look({"do": "extract", "path": str(path), "names": list(names), "own": own}, seconds)
+
+    def _look(self, request: dict[str, Any], seconds: float) -> Reply:
+        reply = self._run(request, seconds)
+        # Nothing of this submission has been run: where one process answers several requests, an earlier one has ruined it.
+        return self._run(request, seconds) if reply.status in ("crashed", "protocol") else reply
 
     def load(self, path: Path, seconds: float = 10.0) -> Reply:
         """Return how importing the submission goes, without calling anything in it."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,7 @@ class Recorded:
     """A sandbox without any process: answers every call with the solution's answer, changed by `change`."""
 
     isolation = Isolation("process", ())
+    interrupted = threading.Event()
 
     def __init__(self, home: Home) -> None:
         self.change: Callable[[Any], Any] = lambda facts: facts
@@ -198,7 +200,7 @@ class Recorded:
 
     def warm_up(self, wait: bool = True) -> None: ...
 
-    def inspect(self, path: Path) -> Reply:
+    def inspect(self, path: Path, names: Sequence[str] = ()) -> Reply:
         return Reply("ok", details={"fingerprints": {}})
 
     def load(self, path: Path, seconds: float) -> Reply:
