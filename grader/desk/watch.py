@@ -27,6 +27,7 @@ from grader.submission import NOTEBOOK
 KEYS = "h hint · d debug · a all · q quit"
 SETTLED_MS = 20  # of silence after the last write of a save, which an editor may make in several
 LOOK_SECONDS = 0.05  # between two looks at the keyboard
+WIDE = 80  # columns of a terminal on which the names of all questions have room
 ROOM = 13  # lines of the terminal for all but the explanation
 
 
@@ -310,7 +311,7 @@ class _Screen:
         question, following = self.first(), _not_started(self._report)
         if terminal.for_one_reason(self._report):
             text = "First the file must load: the message above names the line."
-        elif question is not None and hinted(self._report, question):
+        elif question is not None and advice_on(self._report, question):
             self._draw(self._last, hints=True)
             text = ""
         elif question is not None:
@@ -362,13 +363,14 @@ class _Screen:
         from rich.columns import Columns
         from rich.text import Text
 
-        report = event.report if hints else without_hints(event.report)
+        report = without_hints(event.report)
         reason, question = terminal.for_one_reason(report), self.first()
         yield Text(f"{report.title} · {self._submission.name}", "bold")
         if not reason:  # which says nothing of what has been done
             passed = sum(question.outcome is Outcome.PASSED for question in report.questions)
             yield _bar(passed, len(report.questions), f"{report.points:g}/{report.max_points:g} points")
-            yield Columns([_mark(question, self._changed) for question in report.questions], padding=(0, 2))
+            marks = [_mark(question, self._changed, self._console.width >= WIDE) for question in report.questions]
+            yield Columns(marks, padding=(0, 2 if self._console.width >= WIDE else 1))
         for remark in report.remarks:
             yield Text(remark)
         yield Text("")
@@ -380,8 +382,8 @@ class _Screen:
             style = terminal.STYLES.get(question.outcome, "red")
             yield Text(f"{question.id}: {question.title} ({question.outcome.value})", style)
             yield self._fitting(terminal.explain(report, question))
-            if hinted(event.report, question) and not hints:
-                yield Text("There is a hint: press h", "cyan")
+            if advice := advice_on(event.report, question):
+                yield Text(advice if hints else "There is a hint: press h", "cyan")
         else:
             following = _not_started(report)
             yield Text("\n".join(terminal.totals(report)))
@@ -443,9 +445,9 @@ def without_hints(report: Report) -> Report:
     return copy
 
 
-def hinted(report: Report, question: QuestionResult) -> bool:
-    """Return whether there is a hint for this question."""
-    return any(check.hint for check in report.checks if check.question == question.id)
+def advice_on(report: Report, question: QuestionResult) -> str:
+    """Return the hint for this question, or nothing."""
+    return next((check.advice() for check in report.checks if check.question == question.id and check.hint), "")
 
 
 def _bar(done: int, count: int, words: str) -> object:
@@ -456,12 +458,12 @@ def _bar(done: int, count: int, words: str) -> object:
     return Text.assemble(("━" * full, "green"), ("━" * (width - full), "dim"), f" {done} of {count} questions · {words}")
 
 
-def _mark(question: QuestionResult, changed: frozenset[str]) -> object:
+def _mark(question: QuestionResult, changed: frozenset[str], named: bool) -> object:
     from rich.text import Text
 
     mark = terminal.MARKS.get(question.outcome, "✗")
     style = terminal.STYLES.get(question.outcome, "red") + (" bold" if question.id in changed else "")
-    return Text(f"{mark} {question.id}", style)
+    return Text(f"{mark} {question.id}" if named else mark, style)
 
 
 class _Keyboard:
