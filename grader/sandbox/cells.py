@@ -37,7 +37,10 @@ FOREIGN = frozenset(
     )
 )
 MAGIC = re.compile(r"^\s*([!%?]|[^\s#]+\?{1,2}\s*(#.*)?$|[\w., ]+=\s*[!%])")
-TIMED = re.compile(r"^(\s*)%time\s+(?!-)(?=\S)")  # which runs the rest of its line
+MEANT = {  # what magics that run something mean
+    re.compile(r"^(\s*)%time\s+(?!-)(?=\S)"): r"\1",
+    re.compile(r"^(\s*)%run\s+(?:-i\s+)?(\w+)\.py\s*$"): r"\1from \2 import *",
+}
 # Methods that change what they belong to; of others it is not known, and most show or train.
 CHANGING = frozenset(
     (
@@ -227,15 +230,22 @@ def _python(text: str, own: str) -> tuple[str, ast.Module]:
             at = min((error.lineno or 1) - 1, len(lines) - 1)
             if not MAGIC.match(lines[at]):
                 raise
-            if TIMED.match(lines[at]):
-                lines[at] = TIMED.sub(r"\1", lines[at])
-                continue
-            more, indent = lines[at].endswith("\\"), lines[at][: -len(lines[at].lstrip())]
-            lines[at] = f"{indent}pass"
-            while more and at + 1 < len(lines):
-                at += 1
-                more, lines[at] = lines[at].endswith("\\"), ""
+            for magic, meant in MEANT.items():
+                if magic.match(lines[at]):
+                    lines[at] = magic.sub(meant, lines[at])
+                    break
+            else:
+                lines = _without_magic(lines, at)
     raise ValueError(f"more than {MAX_MAGICS} lines that are no Python")
+
+
+def _without_magic(lines: list[str], at: int) -> list[str]:
+    """Return the lines with the magic that begins in one of them as `pass`, all of it."""
+    end = at
+    while lines[end].endswith("\\") and end + 1 < len(lines):
+        end += 1
+    indent = lines[at][: -len(lines[at].lstrip())]
+    return [*lines[:at], f"{indent}pass", *[""] * (end - at), *lines[end + 1 :]]
 
 
 def _statements(text: str, cell: int, own: str) -> list[Statement]:
@@ -391,7 +401,8 @@ class _Resolver:
         if index in order or index in waiting:
             return
         waiting.add(index)
-        reached = set(self.statements[index].eager)
+        entry = self.statements[index]
+        reached = entry.eager if entry.defines else entry.eager | entry.lazy  # a lambda may be called where it stands
         following = sorted(reached)
         while following:
             bound = self.binders.get(following.pop())
@@ -402,6 +413,6 @@ class _Resolver:
                     self._place(source, order, waiting)
             for source in bound:
                 more = self.statements[source].lazy - reached
-                reached |= more
+                reached = reached | more
                 following += sorted(more)
         order[index] = None

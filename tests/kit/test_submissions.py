@@ -242,6 +242,8 @@ def get_value_net_loss(value_net, observation, returns, **kwargs):
             "def third():\n    return 1.0",
         ],
         ["%time factor = 1.0"],
+        ["%run utils.py", "factor = float(issubclass(RolloutBuffer, object))"],
+        ["parts = [1.0, 2.0]\nparts.sort(key=lambda part: sign * part)\nfactor = parts[0]", "sign = 1"],
         ["class Settings:\n    factor = factor", "factor = 1.0"],
         [
             "from __future__ import annotations\nclass Node:\n    def next(self: Node, other: Missing) -> Node: ...",
