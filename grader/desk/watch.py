@@ -119,6 +119,9 @@ class _Saves:
     """Calls `saved` whenever the submission, or what may be it in its folder, is written."""
 
     def __init__(self, submission: Path, name: str, saved: Callable[[], None]) -> None:
+        import watchfiles  # here, where its absence is told
+
+        self._watch = watchfiles.watch
         self._submission = submission
         self._name = name
         self._saved = saved
@@ -131,11 +134,9 @@ class _Saves:
         self._thread.join()
 
     def _run(self) -> None:
-        import watchfiles
-
         # The folder, because an editor may save by putting a new file in the old one's place.
         folder = self._submission if self._submission.is_dir() else self._submission.parent
-        changes = watchfiles.watch(
+        changes = self._watch(
             folder,
             watch_filter=lambda _, path: self._is_about(Path(path)),
             debounce=10 * SETTLED_MS,
