@@ -305,9 +305,8 @@ class Progress:
 
     def show(self, report: Report) -> None:
         """Show the number of checks that have an outcome."""
-        done = sum(check.seconds > 0 for check in report.checks)
-        following = next((check.question for check in report.checks if not check.seconds), "")
-        self._line(f"{done} of {len(report.checks)} checks  {following}")
+        done, count, following = report.progress()
+        self._line(f"{done} of {count} checks  {following}")
 
     def _line(self, text: str) -> None:
         if self.visible:

@@ -15,6 +15,7 @@ from grader.assignment import Home, Question, UsageError
 from grader.judge.compare import show
 from grader.judge.run import Grader, selected
 from grader.judge.student import Tried
+from grader.report import terminal
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import clean
 
@@ -47,7 +48,7 @@ class Look:
     @property
     def name(self) -> str:
         """The check's name, as -k takes it."""
-        return self.check.id.rpartition("/")[2].removeprefix("test_")
+        return terminal.keyword(self.check)
 
     def print_headline(self, console: Console) -> None:
         """Print question and check as reports call them."""

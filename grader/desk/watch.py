@@ -238,9 +238,7 @@ class _Grading:
         self._events.put(Graded(report, changed, True, time.monotonic() - began))
 
     def _step(self, report: Report) -> None:
-        done = sum(check.seconds > 0 for check in report.checks)
-        following = next((check.question for check in report.checks if not check.seconds), "")
-        self._events.put(Step(done, len(report.checks), following))
+        self._events.put(Step(*report.progress()))
 
     def _changed(self, staged: Staged) -> frozenset[str]:
         """Return the questions whose function, or something that it uses, is not what was graded last."""
@@ -462,7 +460,7 @@ def _bar(done: int, count: int, words: str) -> object:
 def _mark(question: QuestionResult, changed: frozenset[str], named: bool) -> object:
     from rich.text import Text
 
-    mark = terminal.MARKS.get(question.outcome, "✗")
+    mark = terminal.mark(question.outcome)
     style = terminal.STYLES.get(question.outcome, "red") + (" bold" if question.id in changed else "")
     return Text(f"{mark} {question.id}" if named else mark, style)
 

@@ -119,7 +119,7 @@ def thinned(tree: Any) -> Any:
     return tree
 
 
-MOST = 1 << 16
+MAX_KEPT = 1 << 16  # numbers of an array that are kept for a closer look
 
 
 def bounded(tree: Any) -> Any:
@@ -127,7 +127,7 @@ def bounded(tree: Any) -> Any:
 
     Whatever else they hold is bounded by the wire.
     """
-    if isinstance(tree, np.ndarray) and tree.size > MOST:
+    if isinstance(tree, np.ndarray) and tree.size > MAX_KEPT:
         return f"{name(tree)} of shape {list(tree.shape)}, too large to be kept"
     if isinstance(tree, dict):
         return {key: bounded(value) for key, value in tree.items()}

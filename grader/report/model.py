@@ -120,6 +120,11 @@ class Report(BaseModel):
                     )
                 )
 
+    def progress(self) -> tuple[int, int, str]:
+        """Return how many checks are decided, of how many, and the question of the next one."""
+        following = next((check.question for check in self.checks if not check.seconds), "")
+        return sum(check.seconds > 0 for check in self.checks), len(self.checks), following
+
     def for_student(self) -> Report:
         """Return a copy in which hidden checks tell title, points, outcome and, where it is allowed, the hint; nothing else."""
         copy = self.model_copy(deep=True)
