@@ -20,8 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from grader.assignment import Home  # noqa: E402
-from grader.publish.gradescope import files  # noqa: E402
+from grader.assignment import Home
+from grader.publish.gradescope import files
 
 MEMORY = 768 << 20
 PERIOD_US, QUOTA_US = 100_000, 50_000

@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from grader.sandbox.forked import ForkedSandbox  # noqa: E402
+from grader.sandbox.forked import ForkedSandbox
 
 GRADE = [sys.executable, "-m", "grader", "grade", "policy_gradient", "solutions/policy_gradient", "--format", "json"]
 STUB = [sys.executable, "grade.py", "policy_gradient"]

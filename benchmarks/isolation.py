@@ -23,15 +23,15 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from grader.assignment import SUITES, Home  # noqa: E402
-from grader.judge.run import Grader  # noqa: E402
-from grader.publish.build import build  # noqa: E402
-from grader.sandbox.forked import ForkedSandbox  # noqa: E402
-from grader.sandbox.interpreter import temporary_folder  # noqa: E402
-from tests.kit.attacks.catalogue import load  # noqa: E402
-from tests.kit.attacks.situations import SITUATIONS, USER  # noqa: E402
-from tests.kit.attacks.soak import soak  # noqa: E402
-from tests.kit.attacks.table import said, table  # noqa: E402
+from grader.assignment import SUITES, Home
+from grader.judge.run import Grader
+from grader.publish.build import build
+from grader.sandbox.forked import ForkedSandbox
+from grader.sandbox.interpreter import temporary_folder
+from tests.kit.attacks.catalogue import load
+from tests.kit.attacks.situations import SITUATIONS, USER
+from tests.kit.attacks.soak import soak
+from tests.kit.attacks.table import said, table
 
 DRIVERS = "def nothing(submitted):\n    return None\n\n\ndef run(submitted):\n    return submitted.function()\n"
 LAYERS = "own user,seccomp,landlock,network namespace,mount namespace"
