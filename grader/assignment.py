@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -14,6 +14,8 @@ else:
     import tomli as tomllib
 
 SUITES = ("visible", "hidden")
+Requirement = Annotated[str, Field(pattern=r"^[A-Za-z0-9][^\r\n]*$")]
+Attachment = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w-]*\.[\w.-]+$", max_length=80)]
 
 
 class UsageError(Exception):
@@ -48,11 +50,12 @@ class Question(_Strict):
 
 
 class Limits(_Strict):
-    """Limits of one driver call (seconds of wall clock, memory beyond torch's own) and of the whole run (budget)."""
+    """Limits of one driver call (seconds of wall clock, memory beyond torch's own), of the whole run, and of an attachment."""
 
     seconds: float = Field(default=10.0, gt=0)
     memory_mb: int = Field(default=1024, ge=64)
     budget: float = Field(default=240.0, gt=0)
+    attachment_mb: int = Field(default=1, ge=1, le=32)
 
 
 class Hints(_Strict):
@@ -63,13 +66,19 @@ class Hints(_Strict):
 
 
 class Assignment(_Strict):
-    """The content of assignment.toml."""
+    """The content of assignment.toml.
+
+    attachments: files that may be handed in beside the submission, by name; none of them must be. requirements: packages that
+    grading needs beside the kit's own, as requirements.txt has them.
+    """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     title: str
     version: str
     submission: str
     support: tuple[str, ...] = ()
+    attachments: tuple[Attachment, ...] = Field(default=(), max_length=8)
+    requirements: tuple[Requirement, ...] = ()
     limits: Limits = Limits()
     hints: Hints = Hints()
     questions: tuple[Question, ...] = Field(min_length=1)
@@ -82,6 +91,8 @@ class Assignment(_Strict):
         for index, question in enumerate(self.questions):
             if late := [need for need in question.needs if need not in ids[:index]]:
                 raise ValueError(f"{question.id} needs {', '.join(late)}, which must come before it")
+        if code := [name for name in self.attachments if name.lower().endswith((".py", ".ipynb", ".zip"))]:
+            raise ValueError(f"{', '.join(code)} cannot be attached: that is how work itself is handed in")
         return self
 
     def question(self, name: str) -> Question:

@@ -1,4 +1,4 @@
-"""What a student handed in: a file of Python or a notebook, by itself, in a folder or in a zip; nothing else is copied."""
+"""What a student handed in: a file of Python or a notebook, by itself, in a folder or in a zip, and what may lie beside it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import difflib
 import os
 import stat
 import zipfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -25,24 +25,34 @@ NOT_HANDED_IN = ("__MACOSX", "__pycache__", "node_modules", "site-packages", "ve
 class Handed:
     """One file that was handed in.
 
-    name: where it lies, in words. content: its bytes. notebook: whether it is one. path: unless it is in a zip.
+    name: where it lies, in words. content: its bytes. notebook: whether it is one. path: unless it is in a zip. attachments:
+    by name, what lies beside it of the files that may, or in words why that was refused.
     """
 
     name: str
     content: bytes
     notebook: bool
     path: Path | None
+    attachments: dict[str, bytes | str] = field(default_factory=dict)
 
 
-def read(path: Path, name: str) -> list[Handed]:
+@dataclass(frozen=True)
+class Allowed:
+    """The files that may be attached: their names, and how large each may be."""
+
+    names: Sequence[str] = ()
+    most: int = 1 << 20
+
+
+def read(path: Path, name: str, allowed: Allowed = Allowed()) -> list[Handed]:
     """Return what to grade: one file; or two, a file called `name` and the notebook beside it, if the first is only the stub.
 
     path: a file of Python or a notebook, whatever its name; a folder or a zip that holds `name` or a notebook, at most four
-    folders deep, as downloads of Gradescope do. Raises UsageError when there is none, several could be meant, or it is no
-    ordinary file, or too large.
+    folders deep, as downloads of Gradescope do. allowed: what is taken along from the same folder. Raises UsageError when there
+    is none, several could be meant, or it is no ordinary file, or too large.
     """
     if path.is_dir():
-        return _choose(_in_folder(path), path, name)
+        return _choose(_in_folder(path), path, name, allowed)
     if not path.exists() and not path.is_symlink():
         near = difflib.get_close_matches(path.name, _names(path.parent), n=1) if path.parent.is_dir() else []
         hint = f" (did you mean {path.parent / near[0]}?)" if near else ""
@@ -51,10 +61,14 @@ def read(path: Path, name: str) -> list[Handed]:
         with _open(path) as file:
             try:
                 with zipfile.ZipFile(file) as archive:
-                    return _choose(_in_zip(archive, path), path, name)
-            except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
+                    return _choose(_in_zip(archive, path), path, name, allowed)
+            except UsageError:
+                raise
+            except Exception as error:  # whatever zipfile trips over, the zip is at fault
                 raise UsageError(f"{path} cannot be read as a zip: {error}") from error
-    return [_read(str(path), lambda: _open(path), path.suffix.lower(), path)]
+    beside = {near: path.parent / near for near in allowed.names if os.path.lexists(path.parent / near)}
+    openers = {near: lambda file=file: _open(file) for near, file in beside.items()}
+    return [_read(str(path), lambda: _open(path), path.suffix.lower(), path, _attached(openers, allowed.most))]
 
 
 def expanded(path: Path, name: str) -> list[Path]:
@@ -76,7 +90,7 @@ def stage(content: bytes, path: Path) -> Path:
 Opener = Callable[[], BinaryIO]
 
 
-def _choose(files: dict[PurePosixPath, Opener], path: Path, name: str) -> list[Handed]:
+def _choose(files: dict[PurePosixPath, Opener], path: Path, name: str, allowed: Allowed) -> list[Handed]:
     """Return what to grade of all that a folder or a zip holds; see `read`."""
     python = _outermost([entry for entry in files if entry.name == name])
     notebooks = _outermost([entry for entry in files if entry.suffix.lower() == NOTEBOOK])
@@ -92,10 +106,28 @@ def _choose(files: dict[PurePosixPath, Opener], path: Path, name: str) -> list[H
         raise UsageError(f"expected {name} or a notebook in {path}, found {', '.join(names[:10]) or 'nothing'}{hint}")
     chosen = [*python, *(notebooks if len(notebooks) == 1 else [])]
     within = path if path.is_dir() else None
-    return [
-        _read(f"{entry} in {path.name or path}", files[entry], entry.suffix.lower(), within and within / entry)
-        for entry in chosen
-    ]
+    handed = []
+    for entry in chosen:
+        beside = {near: files[entry.parent / near] for near in allowed.names if entry.parent / near in files}
+        place, attached = f"{entry} in {path.name or path}", _attached(beside, allowed.most)
+        handed.append(_read(place, files[entry], entry.suffix.lower(), within and within / entry, attached))
+    return handed
+
+
+def _attached(openers: dict[str, Opener], most: int) -> dict[str, bytes | str]:
+    """Return by name what is in these files, or in words why it was refused: that costs nothing else."""
+    found: dict[str, bytes | str] = {}
+    for name, opener in openers.items():
+        try:
+            with opener() as file:
+                content = file.read(most + 1)
+        except UsageError as error:
+            found[name] = str(error)
+        except Exception as error:  # whatever zipfile trips over, the file is at fault
+            found[name] = f"{name} cannot be read: {error}"
+        else:
+            found[name] = content if len(content) <= most else f"{name} is larger than {most >> 20} MB"
+    return found
 
 
 def _outermost(entries: list[PurePosixPath]) -> list[PurePosixPath]:
@@ -132,8 +164,14 @@ def _in_zip(archive: zipfile.ZipFile, path: Path) -> dict[PurePosixPath, Opener]
     for entry in entries:
         name = PurePosixPath(entry.filename.replace("\\", "/"))
         if not entry.is_dir() and not any(map(_left_by_tools, name.parts)) and len(name.parts) <= MAX_DEPTH + 1:
-            found[name] = lambda entry=entry: archive.open(entry)
+            found[name] = lambda entry=entry: _open_entry(archive, entry)
     return found
+
+
+def _open_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> BinaryIO:
+    if stat.S_ISLNK(entry.external_attr >> 16):
+        raise UsageError(f"{entry.filename} cannot be read as an ordinary file: it is a link; hand in the file itself")
+    return archive.open(entry)
 
 
 def _left_by_tools(name: str) -> bool:
@@ -144,7 +182,7 @@ def _names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir() if entry.is_file())
 
 
-def _read(name: str, opener: Opener, suffix: str, path: Path | None) -> Handed:
+def _read(name: str, opener: Opener, suffix: str, path: Path | None, attachments: dict[str, bytes | str]) -> Handed:
     most = MAX_BYTES.get(suffix, MAX_BYTES[".py"])
     with opener() as file:
         content = file.read(most + 1)
@@ -153,7 +191,7 @@ def _read(name: str, opener: Opener, suffix: str, path: Path | None) -> Handed:
         raise UsageError(f"{name} is larger than {most >> 20} MB; {hint}")
     # A notebook under another name: no Python begins like this.
     renamed = content.lstrip()[:1] == b"{" and b'"cells"' in content
-    return Handed(name, content, suffix == NOTEBOOK or renamed, path)
+    return Handed(name, content, suffix == NOTEBOOK or renamed, path, attachments)
 
 
 def _open(path: Path) -> BinaryIO:
