@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.assignment import Home, UsageError
+from grader.assignment import Assignment, Home, UsageError
 from grader.judge.run import Grader, Staged
 from grader.report import terminal
 from grader.report.model import Outcome, QuestionResult, Report
@@ -69,7 +69,7 @@ def watch(home: Home, submission: Path, select: set[str] | None, finished: Calla
     with Grader(home) as grader, _Keyboard() as keyboard:
         events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         grading = _Grading(grader, submission, select, events)
-        saves = _Saves(submission, home.assignment.submission, grading.begin)
+        saves = _Saves(submission, home.assignment, grading.begin)
         screen = _Screen(home, submission)
         disturbed = threading.Event()  # the terminal has another size, or has been somebody else's meanwhile
         for name in ("SIGCONT", "SIGWINCH"):
@@ -116,14 +116,15 @@ def _debug(home: Home, submission: Path, question: QuestionResult) -> None:
 
 
 class _Saves:
-    """Calls `saved` whenever the submission, or what may be it in its folder, is written."""
+    """Calls `saved` whenever the submission, or what may be it in its folder or belong to it, is written."""
 
-    def __init__(self, submission: Path, name: str, saved: Callable[[], None]) -> None:
+    def __init__(self, submission: Path, assignment: Assignment, saved: Callable[[], None]) -> None:
         import watchfiles  # here, where its absence is told
 
         self._watch = watchfiles.watch
         self._submission = submission
-        self._name = name
+        self._name = assignment.submission
+        self._attachments = assignment.attachments
         self._saved = saved
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -157,12 +158,16 @@ class _Saves:
         """Return what is another after every save; None if it cannot be told."""
         if self._submission.is_dir():
             return None
-        with contextlib.suppress(OSError):
-            found = self._submission.stat()
-            return found.st_mtime_ns, found.st_size, found.st_ino
-        return ()
+        state = []
+        for path in (self._submission, *map(self._submission.with_name, self._attachments)):
+            with contextlib.suppress(OSError):
+                found = path.stat()
+                state += [found.st_mtime_ns, found.st_size, found.st_ino]
+        return tuple(state)
 
     def _is_about(self, path: Path) -> bool:
+        if path.name in self._attachments:
+            return True
         if self._submission.is_dir():
             return path.name == self._name or path.suffix == NOTEBOOK
         return path.name == self._submission.name
@@ -366,8 +371,9 @@ class _Screen:
         reason, question = terminal.for_one_reason(report), self.first()
         yield Text(f"{report.title} · {self._submission.name}", "bold")
         if not reason:  # which says nothing of what has been done
-            passed = sum(question.outcome is Outcome.PASSED for question in report.questions)
-            yield _bar(passed, len(report.questions), f"{report.points:g}/{report.max_points:g} points")
+            counted = [question for question in report.questions if not question.left_out]
+            passed = sum(question.outcome is Outcome.PASSED for question in counted)
+            yield _bar(passed, len(counted), f"{report.points:g}/{report.max_points:g} points")
             marks = [_mark(question, self._changed, self._console.width >= WIDE) for question in report.questions]
             yield Columns(marks, padding=(0, 2 if self._console.width >= WIDE else 1))
         for remark in report.remarks:

@@ -14,7 +14,7 @@ from grader.assignment import Assignment, Question
 from grader.judge.compare import show
 from grader.judge.diagnosis import fitting, hint_of
 from grader.judge.origin import Origin
-from grader.judge.student import CheckFailed, Clock, OutOfBudget, Patience, Student, Tried
+from grader.judge.student import CheckFailed, Clock, NotRun, Patience, Student, Tried
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import clean
 from grader.sandbox.reply import SandboxFault
@@ -31,10 +31,11 @@ class SuiteError(Exception):
 class Judge:
     """Runs the collected checks against one submission and keeps the report.
 
-    origin: where the lines of a notebook's definitions stand. material: what the checks need. unwritten: functions that are
-    still the stub's. broken: how the submission failed to load, if it did; every check then ends like that. select: question
-    ids to run, None for all. changed: called with the report before the first check and after each. seed: of all that chance
-    decides. thorough: False stops at the first check that is not passed.
+    origin: where the lines of a notebook's definitions stand. attachments: by name, what lies beside the submission, or why it
+    was refused. material: what the checks need. unwritten: functions that are still the stub's. broken: how the submission
+    failed to load, if it did; every check then ends like that. select: question ids to run, None for all. changed: called with
+    the report before the first check and after each. seed: of all that chance decides. thorough: False stops at the first check
+    that is not passed.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Judge:
         sandbox: Sandbox,
         submission: Path,
         origin: Origin | None,
+        attachments: dict[str, bytes | str],
         material: Material,
         unwritten: set[str],
         broken: CheckFailed | None,
@@ -57,6 +59,7 @@ class Judge:
         self.sandbox = sandbox
         self.submission = submission
         self.origin = origin
+        self.attachments = {name: attachments.get(name) for name in assignment.attachments}
         self.material = material
         self.unwritten = unwritten
         self.broken = broken
@@ -153,7 +156,7 @@ class Judge:
             self.stopped = True
             item.session.shouldstop = "interrupted"
         result.points = result.max_points if result.outcome is Outcome.PASSED else 0.0
-        result.seconds = round(time.monotonic() - began, 4)
+        result.seconds = max(round(time.monotonic() - began, 4), 0.0001)  # 0 would mean that it is still to come
         self._publish()
         return True
 
@@ -208,7 +211,7 @@ class Judge:
         student = used if isinstance(used, Student) else None
         printed, facts = (student.printed, student.facts) if student else ("", [])
         if student and call.when == "call":
-            result.curves = student.curves
+            result.curves, result.entries = student.curves, tuple(student.entries)
             if student.tried:
                 self.tried[result.id] = student.tried
         if error is None:
@@ -221,9 +224,8 @@ class Judge:
             self._failed(result, error)
             if not error.unwritten:
                 self._saw(result, error)
-        elif isinstance(error, OutOfBudget):
-            result.outcome = Outcome.NOT_RUN
-            result.message = f"not run: the time for the whole run ({self.assignment.limits.budget:.0f} s) was used up"
+        elif isinstance(error, NotRun):
+            result.outcome, result.message = Outcome.NOT_RUN, clean(f"not run: {error}")
         elif isinstance(error, AssertionError):
             failure = CheckFailed(Outcome.FAILED, str(error), printed)
             self._failed(result, failure)
@@ -275,4 +277,5 @@ class Judge:
         question = self.assignment.question(result.question)
         self.patience.code = request.node.function.__code__
         cases = self.material.cases[result.suite]
-        return Student(self.sandbox, submission, question, cases, self.clock, self.seed, self.patience, self.origin)
+        clock, seed, patience, origin, attachments = self.clock, self.seed, self.patience, self.origin, self.attachments
+        return Student(self.sandbox, submission, question, cases, clock, seed, patience, origin, attachments)

@@ -88,6 +88,11 @@ class Staged:
         return clean(self.handed.name)
 
     @property
+    def refused(self) -> tuple[str, ...]:
+        """What of it was left out, and why."""
+        return tuple(f"Left out: {clean(why)}" for why in self.handed.attachments.values() if isinstance(why, str))
+
+    @property
     def fingerprints(self) -> dict[str, str]:
         """Of each function and class, a hash of its text."""
         return self.looked.details.get("fingerprints") or {}
@@ -152,7 +157,9 @@ class Grader:
         submission: see `grader.submission.read`. Raises UsageError when there is nothing to grade, or it may not be, and
         SandboxFault.
         """
-        handed = intake.read(submission, self.home.assignment.submission)
+        assignment = self.home.assignment
+        allowed = intake.Allowed(assignment.attachments, assignment.limits.attachment_mb << 20)
+        handed = intake.read(submission, assignment.submission, allowed)
         self._sandbox.start()
         self._material = self._material or self._read()
         isolation = self._sandbox.isolation
@@ -236,7 +243,8 @@ class Grader:
         self.seen, self.tried = {}, {}
         try:
             staged = submission if isinstance(submission, Staged) else self.take(submission)
-            report.submission, report.remarks, report.cells = staged.name, staged.remarks, staged.cells
+            report.submission, report.cells = staged.name, staged.cells
+            report.remarks = (*staged.remarks, *staged.refused)
             isolation = self._sandbox.isolation
             report.isolation, report.isolation_layers = isolation.level, isolation.layers
             report.isolation_open = isolation.open
@@ -301,6 +309,7 @@ class Grader:
             sandbox=self._sandbox,
             submission=staged.path,
             origin=staged.origin,
+            attachments=staged.handed.attachments,
             material=self._material,
             unwritten=unwritten,
             broken=broken,

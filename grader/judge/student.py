@@ -7,17 +7,19 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+import numpy as np
 
 from grader.answers import Case
 from grader.assignment import Assignment, Question
 from grader.judge.compare import SHOWN_INPUTS, Likeness, bounded, difference, is_number, show, thinned
 from grader.judge.origin import Origin
-from grader.report.model import Outcome
+from grader.report.model import Entry, Outcome
 from grader.sandbox.limits import MAX_FILE_BYTES, MAX_OPEN_FILES, MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES, MAX_THREADS
 from grader.sandbox.reply import LEFT_OUT, Reply
 
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 
 LEAST_SECONDS = 1.0
 MAX_CURVES, MAX_POINTS = 8, 500  # of a check, and of a curve
-MAX_VALUE = 1e12  # nothing beyond can be drawn
+MAX_VALUE = 1e12  # nothing beyond can be drawn, nor is it the result of anything
+MAX_ENTRIES = 4  # of a check on the leaderboard
 NO_KEYBOARD = {
     "BdbQuit": "there is no keyboard here; remove breakpoint() and pdb",
     "EOFError": "there is no keyboard here; remove input()",
@@ -147,8 +150,8 @@ class Patience:
             frame = frame.f_back
 
 
-class OutOfBudget(Exception):
-    """No time is left for this check."""
+class NotRun(Exception):
+    """What the check needs is not there, for which the message gives the reason; nobody is to blame."""
 
 
 class Clock:
@@ -160,10 +163,10 @@ class Clock:
         self.slow: set[str] = set()
 
     def limit(self, question: Question) -> float:
-        """Return the seconds that the next call may take; raises OutOfBudget."""
+        """Return the seconds that the next call may take; raises NotRun when none are left."""
         left = self.end - time.monotonic()
         if left < LEAST_SECONDS:
-            raise OutOfBudget
+            raise NotRun(f"the time for the whole run ({self.limits.budget:.0f} s) was used up")
         seconds = question.seconds or self.limits.seconds
         if question.id in self.slow:
             seconds = max(seconds / 4, LEAST_SECONDS)
@@ -175,9 +178,11 @@ class Student:
 
     Every call runs in a process of its own and returns plain data; a call that does not end well fails the check.
 
-    origin: where the lines of a notebook's definitions stand. facts: what calls of the submission have returned so far.
-    tried: the last of these calls, and what became of it. curves: what the check keeps for a picture, by name. patience: of
-    the judge with the facts; it begins when a call has returned, and whoever runs the check ends it.
+    origin: where the lines of a notebook's definitions stand. facts: what calls of the submission have returned so far, and
+    what was attached. tried: the last of these calls, and what became of it. curves: what the check keeps for a picture, by
+    name. entries: what it puts on the leaderboard. patience: of the judge with the facts; it begins when a call has returned,
+    and whoever runs the check ends it. attachments: by name, what lies beside the submission, or why it was refused; None if
+    it is not there.
     """
 
     def __init__(
@@ -190,6 +195,7 @@ class Student:
         seed: int,
         patience: Patience,
         origin: Origin | None,
+        attachments: Mapping[str, bytes | str | None],
     ) -> None:
         self._sandbox = sandbox
         self._submission = submission
@@ -201,6 +207,8 @@ class Student:
         self._printed: list[str] = []
         self.facts: list[Any] = []
         self.curves: dict[str, list[float]] = {}
+        self.entries: list[Entry] = []
+        self._attachments = attachments
         self.tried: Tried | None = None
         self._patience = patience
 
@@ -237,6 +245,35 @@ class Student:
         if values and len(self.curves) < MAX_CURVES:
             step = -(-len(values) // MAX_POINTS)
             self.curves[name] = [round(float(value), 6) for value in values[::step]]
+
+    def leaderboard(self, name: str, value: Any, order: Literal["asc", "desc"] = "desc") -> None:
+        """Put a number on the leaderboard, for all to see; fail the check if it is none.
+
+        order: "desc" where more is better. The number must have been measured with `kit`: what calls of the submission return
+        is for the submission to choose.
+        """
+        if not is_number(value) or not abs(value) <= MAX_VALUE:
+            raise CheckFailed(Outcome.FAILED, f"{name} is {show(value)}, which is no score", self.printed)
+        if len(self.entries) == MAX_ENTRIES:
+            raise ValueError(f"a check has at most {MAX_ENTRIES} entries on the leaderboard")
+        self.entries.append(Entry(name=name, value=round(float(value), 4), order=order))
+
+    def attachment(self, name: str) -> np.ndarray:
+        """Return the bytes of a file that was handed in beside the submission, for a driver; without it, the check is not run.
+
+        Nothing is known of them: whoever parses them must be called by `kit`, so that it happens in a process of its own.
+        """
+        content = self._attachments[name]
+        if content is None:
+            self.not_run(f"no {name} was handed in; it is optional, and belongs into the folder of your submission")
+        if isinstance(content, str):
+            self.not_run(content)
+        self.facts.append(np.frombuffer(content, np.uint8))
+        return self.facts[-1]
+
+    def not_run(self, reason: str) -> NoReturn:
+        """End the check as not run, as when a package is not installed that it needs: it is neither passed nor failed."""
+        raise NotRun(reason)
 
     def seeds(self, count: int) -> range:
         """Return seeds for something that chance decides: always the same, unless the suite itself is being measured."""

@@ -53,6 +53,7 @@ def results(report: Report, assignment: Assignment, metadata: dict[str, str] | N
         "visibility": "visible",
         "stdout_visibility": "hidden",
         "tests": tests,
+        **({"leaderboard": [entry.model_dump() for entry in entries]} if (entries := shown.leaderboard()) else {}),
         "extra_data": {
             "assignment": report.assignment,
             "submission": metadata or {},
@@ -80,7 +81,7 @@ def _test(check: CheckResult, assignment: Assignment, number: str) -> dict[str, 
         parts.append(check.advice())
     if check.printed:
         parts.append(f"it printed:\n{check.printed}")
-    return {
+    test = {
         "name": f"{check.question}: {check.title}",
         "number": number,
         "score": check.points,
@@ -90,6 +91,9 @@ def _test(check: CheckResult, assignment: Assignment, number: str) -> dict[str, 
         "tags": [check.question, check.suite, check.outcome.value],
         "visibility": assignment.question(check.question).hidden_visibility if hidden else "visible",
     }
+    if check.outcome is Outcome.NOT_RUN and not check.max_points:
+        del test["status"]  # nothing was lost: neither of the two that there are is true
+    return test
 
 
 def _visible_part(report: Report) -> Report:

@@ -7,6 +7,7 @@ import os
 import tempfile
 from enum import Enum
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
@@ -27,13 +28,22 @@ class Outcome(str, Enum):
     GRADER_ERROR = "grader error"
 
 
+class Entry(BaseModel):
+    """One number of a leaderboard, which a check has measured. order: "desc" where more is better."""
+
+    name: str = Field(min_length=1, max_length=40)
+    value: float = Field(allow_inf_nan=False)
+    order: Literal["asc", "desc"] = "desc"
+
+
 class CheckResult(BaseModel):
     """What became of one check.
 
     title: the line that a student reads. message: what was expected, what was found, what to do. printed: what the
     submission printed during the check. unwritten: it only met the stub's own NotImplementedError. detail: for instructors.
     mistakes: ids of the catalogued mistakes that explain all failures of the question, for statistics. hint: theirs, for the
-    student. curves: by name, what it earned in each collection of rollouts while it learned; they decide nothing.
+    student. curves: by name, what it earned in each collection of rollouts while it learned; they decide nothing. entries: what
+    the check puts on the leaderboard, for all to see.
     """
 
     id: str
@@ -50,6 +60,7 @@ class CheckResult(BaseModel):
     mistakes: tuple[str, ...] = ()
     unwritten: bool = False
     curves: dict[str, list[float]] = {}
+    entries: tuple[Entry, ...] = ()
     seconds: float = 0.0
 
     def advice(self) -> str:
@@ -68,6 +79,11 @@ class QuestionResult(BaseModel):
     max_points: float
     seconds: float
     cell: str = ""
+
+    @property
+    def left_out(self) -> bool:
+        """Whether it was not run and is worth nothing, so that nothing is missing without it."""
+        return self.outcome is Outcome.NOT_RUN and self.max_points == 0
 
 
 class Report(BaseModel):
@@ -119,6 +135,10 @@ class Report(BaseModel):
                         cell=self.cells.get(question.function, ""),
                     )
                 )
+
+    def leaderboard(self) -> list[Entry]:
+        """Return what checks put on the leaderboard, each name once."""
+        return list({entry.name: entry for check in self.checks for entry in check.entries}.values())
 
     def progress(self) -> tuple[int, int, str]:
         """Return how many checks are decided, of how many, and the question of the next one."""

@@ -29,7 +29,7 @@ def render(report: Report) -> str:
         verb=verb,
         following=following,
         reason=terminal.one_reason(report),
-        done=all(question.outcome is Outcome.PASSED for question in report.questions),
+        done=all(question.outcome is Outcome.PASSED or question.left_out for question in report.questions),
         failed={question.id: terminal.to_explain(report, question) for question in report.questions},
         passed={
             question.id: [check for check in report.checks if (check.question, check.outcome) == (question.id, Outcome.PASSED)]

@@ -88,10 +88,11 @@ def explain(report: Report, question: QuestionResult) -> list[str]:
 
 
 def to_explain(report: Report, question: QuestionResult) -> list[CheckResult]:
-    """Return the checks that a question that was tried has not passed; none where one reason explains them all."""
+    """Return the checks that a question that was tried has not passed, those not run last; none for one reason for all."""
     if question.outcome in (Outcome.PASSED, Outcome.NOT_STARTED) or one_reason(report):
         return []
-    return [check for check in report.checks if check.question == question.id and check.outcome is not Outcome.PASSED]
+    checks = [check for check in report.checks if check.question == question.id and check.outcome is not Outcome.PASSED]
+    return sorted(checks, key=lambda check: check.outcome is Outcome.NOT_RUN)
 
 
 def for_one_reason(report: Report) -> list[str]:
@@ -142,6 +143,8 @@ def mark(outcome: Outcome) -> str:
 
 def worth(check: CheckResult) -> str:
     """Return the points of a check in words."""
+    if not check.max_points:
+        return "no points"
     return f"{check.points:g} of {check.max_points:g} {'point' if check.max_points == 1 else 'points'}"
 
 
@@ -183,9 +186,11 @@ def totals(report: Report) -> list[str]:
 def next_step(report: Report) -> tuple[str, QuestionResult | None]:
     """Return a verb and the question to go on with, or None when there is nothing to do, or one reason explains it all."""
     open_outcomes = (Outcome.PASSED, Outcome.NOT_RUN, Outcome.GRADER_ERROR)
-    left = [question for question in report.questions if question.outcome not in open_outcomes]
-    # What is begun comes first: a student who works on it must not be sent away.
-    first = min(left, key=lambda question: question.outcome is Outcome.NOT_STARTED, default=None)
+    wrong = {check.question for check in report.checks if check.outcome not in open_outcomes or check.unwritten}
+    left = [question for question in report.questions if question.id in wrong and question.outcome not in open_outcomes]
+    # What is begun comes first: a student who works on it must not be sent away. What brings no points comes last.
+    left.sort(key=lambda question: (not question.max_points, question.outcome is Outcome.NOT_STARTED))
+    first = next(iter(left), None)
     if first is None or one_reason(report):
         return "", None
     return "Start with" if first.outcome is Outcome.NOT_STARTED else "Fix first", first
@@ -195,6 +200,8 @@ def standing(report: Report) -> list[str]:
     """Return the points, what they do not include, and what must be known about this run."""
     kind = " + ".join(report.suites)
     lines = [f"{kind} checks: {report.points:g}/{report.max_points:g} points"]
+    if entries := report.leaderboard():
+        lines.append(f"leaderboard: {', '.join(f'{entry.name} {entry.value:g}' for entry in entries)}")
     if report.points_elsewhere:
         lines.append(f"{report.points_elsewhere:g} more points are graded after submission, by checks that are not here")
     if "hidden" in report.suites:

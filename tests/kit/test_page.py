@@ -251,7 +251,7 @@ def test_hidden_inputs_never_reach_a_students_page(home: Home, replaced) -> None
 
 
 def learner(home: Home) -> Student:
-    return Student(None, None, home.assignment.questions[0], {}, Clock(home.assignment), 0, Patience(), None)
+    return Student(None, None, home.assignment.questions[0], {}, Clock(home.assignment), 0, Patience(), None, {})
 
 
 def test_curves_are_kept_and_bounded(home: Home) -> None:
