@@ -111,7 +111,7 @@ def files(home: Home, level: str = "basic") -> dict[str, bytes]:
         "setup.sh": SETUP.encode(),
         "run_autograder": RUN.encode(),
         "autograde.py": AUTOGRADE.format(level=level).encode(),
-        "requirements.txt": requirements(home.root, desk=False).encode(),
+        "requirements.txt": requirements(home, desk=False).encode(),
         "constraints.txt": (home.root / "constraints.txt").read_bytes(),
         f"tests/hidden/test_{name}.py": home.checks["hidden"].read_bytes(),
         "tests/hidden/solution.json": answers.only(home.answers["hidden"], name).encode(),

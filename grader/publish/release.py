@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from grader import answers
-from grader.assignment import Home, UsageError, tomllib
+from grader.assignment import Assignment, Home, UsageError, tomllib
 
 GRADER_PARTS = ("", "desk", "judge", "report", "sandbox")  # what a student's grader consists of; no publish
 INSTRUCTORS_ONLY = ("__main__.py", "doctor.py")
@@ -56,7 +56,7 @@ a function is still as you got it; *not run*, that other questions must pass fir
 
 If the instructions confuse you, look into solution.json: all cases of this folder with their answers. tests/drivers/ shows how
 your functions are called, tests/visible/ what is compared. {visible:g} points are graded here, {hidden:g} more after you hand
-in. You hand in {submission}, or a notebook that defines the functions, and nothing else. Python 3.10 to 3.13.
+in. You hand in {submission}, or a notebook that defines the functions, and nothing else{attachments}. Python 3.10 to 3.13.
 
 Your code may not start processes (so num_workers=0), use the network, or touch files outside its working folder. If it meets a
 limit, the report says which.
@@ -92,7 +92,7 @@ def files(home: Home) -> dict[str, bytes]:
         "assignment.toml": (home.folder / "assignment.toml").read_bytes(),
         "grade.py": (root / "grade.py").read_bytes(),
         "solution.json": answers.only(home.answers["visible"], assignment.name).encode(),
-        "requirements.txt": requirements(root, desk=True).encode(),
+        "requirements.txt": requirements(home, desk=True).encode(),
         "README.md": _readme(home).encode(),
         f"tests/drivers/{assignment.name}.py": home.drivers.read_bytes(),
         f"tests/visible/test_{assignment.name}.py": home.checks["visible"].read_bytes(),
@@ -117,10 +117,11 @@ def mistakes(home: Home, suite: str) -> dict[str, bytes]:
     return {f"tests/{suite}/mistakes.json": answers.only(path, name).encode()}
 
 
-def requirements(root: Path, desk: bool) -> str:
-    """Return requirements.txt: what pyproject.toml says that grading depends on, and with `desk` a student's desk."""
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return "\n".join([*project["dependencies"], *(project["optional-dependencies"]["desk"] if desk else [])]) + "\n"
+def requirements(home: Home, desk: bool) -> str:
+    """Return requirements.txt: what pyproject.toml and the assignment say that grading needs, with `desk` a student's desk."""
+    project = tomllib.loads((home.root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    desks = project["optional-dependencies"]["desk"] if desk else []
+    return "\n".join([*project["dependencies"], *home.assignment.requirements, *desks]) + "\n"
 
 
 def pack(content: dict[str, bytes], executable: Sequence[str] = ()) -> bytes:
@@ -152,10 +153,18 @@ def _readme(home: Home) -> str:
         first=assignment.questions[0].id,
         hints=", and a question to ask yourself where the mistake is a known one" if assignment.hints.visible else "",
         submission=assignment.submission,
+        attachments=_but_attachments(assignment),
         notebook=NOTEBOOK if home.notebook.is_file() else "",
         visible=assignment.total("visible"),
         hidden=assignment.total("hidden"),
     )
+
+
+def _but_attachments(assignment: Assignment) -> str:
+    if not assignment.attachments:
+        return ""
+    most = f"at most {assignment.limits.attachment_mb} MB{' each' if len(assignment.attachments) > 1 else ''}"
+    return f" but, if you like,\n{' and '.join(assignment.attachments)} in the same folder ({most})"
 
 
 def _try_out(home: Home, data: bytes) -> Iterator[str]:

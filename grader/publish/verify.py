@@ -95,9 +95,13 @@ class Proof:
     def solution(self, grader: Grader) -> Iterator[Finding]:
         trial = try_out(grader, Whole(self._text()), None)
         report = trial.report
-        self.checks, self.usable = report.checks, not report.note
+        self.usable = not report.note
+        # What looks at an attachment alone needs one, and no solution in code makes one; it can give no points.
+        idle = [check for check in report.checks if check.outcome is Outcome.NOT_RUN and not check.max_points]
+        self.checks = [check for check in report.checks if check not in idle]
         yield f"the solution gets {_points(report)}", not _perfect(report)
         yield from (_loss("the solution", check) for check in trial.lost())
+        yield from ((f"{check.id} is proven by nothing here: {check.message}", None) for check in idle)
         if report.note:
             yield report.note, True
 
@@ -179,7 +183,7 @@ class Proof:
     def whole_agent(self, grader: Grader) -> Iterator[Finding]:
         """Try those that cannot learn on the checks of the whole agent, until each of these has caught one."""
         assignment = self.home.assignment
-        unproven = whole_agent(assignment) if self.wrong else set()
+        unproven = whole_agent(assignment) & {check.question for check in self.checks} if self.wrong else set()
         functions = {assignment.question(question).function for question in unproven}
         for variant in sorted((v for v in self.wrong if not v.learns), key=lambda variant: variant.function not in functions):
             if not unproven:
