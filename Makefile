@@ -28,6 +28,7 @@ bench: $(VENV)/ready
 	$(RUN) benchmarks/watch.py
 	$(RUN) benchmarks/environment_speed.py
 	$(RUN) benchmarks/policy_gradient_training.py
+	$(RUN) benchmarks/continuous_ppo_training.py speed
 
 setup: $(VENV)/ready
 

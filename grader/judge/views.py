@@ -47,17 +47,22 @@ def row_gradients(facts: dict[str, Any]) -> dict[str, Any]:
     return view
 
 
-def rows_once(collections: Sequence[int], epochs: int) -> View:
+def rows_once(collections: Sequence[int], epochs: int, any_order: bool = False) -> View:
     """Return a view of the sizes of all minibatches in order, and of what is wrong with the rows of any epoch.
 
-    collections: rows of each collection; epochs: how often each is used.
+    collections: rows of each collection; epochs: how often each is used. any_order: sizes of the minibatches of an epoch are
+    compared in any order.
     """
     starts = np.cumsum([0, *collections])
     expected = [set(range(start, end)) for start, end in pairwise(starts.tolist()) for _ in range(epochs)]
 
     def view(facts: dict[str, Any]) -> dict[str, Any]:
         rows = [row for batch in facts["batches"] for row in batch["row"]]
-        seen: dict[str, Any] = {"rows in each minibatch": [len(batch["row"]) for batch in facts["batches"]]}
+        sizes = [len(batch["row"]) for batch in facts["batches"]]
+        if any_order:
+            each = max(len(sizes) // len(expected), 1)
+            sizes = [size for first in range(0, len(sizes), each) for size in sorted(sizes[first : first + each])]
+        seen: dict[str, Any] = {"rows in each minibatch": sizes}
         if len(rows) != sum(map(len, expected)):
             return seen  # where an epoch begins is anybody's guess
         used, begin = [], 0

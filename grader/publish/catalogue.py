@@ -186,7 +186,7 @@ def _replaced(text: str, node: ast.stmt, new: str) -> str:
 
 
 def _require_same_parameters(entry: _Entry, original: ast.stmt) -> None:
-    """Raise CatalogueError unless the function, or the class and all methods of the original, take the same parameters."""
+    """Raise CatalogueError unless the function, or all methods of the original but private ones, take the same parameters."""
     expected, found = _parameters(original), _parameters(entry.definition)
     for name, parameters in expected.items():
         if found.get(name) != parameters:
@@ -198,7 +198,7 @@ def _parameters(node: ast.stmt) -> dict[str, str]:
     """Return parameters as text (names, kinds, and which can be left out): of a function as "", of a class by method."""
     if isinstance(node, ast.ClassDef):
         methods = [item for item in node.body if isinstance(item, ast.FunctionDef)]
-        return {method.name: _parameters(method)[""] for method in methods}
+        return {method.name: _parameters(method)[""] for method in methods if not _is_private(method.name)}
     arguments = copy.deepcopy(node.args)
     for group in (arguments.posonlyargs, arguments.args, arguments.kwonlyargs, [arguments.vararg], [arguments.kwarg]):
         for argument in group:
@@ -207,6 +207,10 @@ def _parameters(node: ast.stmt) -> dict[str, str]:
     arguments.defaults = [ast.Constant(...) for _ in arguments.defaults]
     arguments.kw_defaults = [default and ast.Constant(...) for default in arguments.kw_defaults]
     return {"": f"({ast.unparse(arguments)})"}
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
 
 
 def _edited(text: str, edits: dict[str, str] | None, identifier: str) -> str:

@@ -1,0 +1,313 @@
+"""Proximal policy optimization for continuous control: the file you hand in.
+
+Fill in every place marked YOUR CODE HERE. Work from top to bottom and run `python grade.py` as often as you like. Names,
+arguments and return values must stay as they are; helper functions and further imports are welcome.
+
+Words used below: T is the number of steps in a trajectory, B the number of rows in a minibatch, A the number of action
+dimensions, N the number of environments of a batched one. A *trajectory* is a dictionary of arrays with one row per step, and
+`state`; runners.py says what is in it. Seed 000 is the course text that this assignment follows; it follows Schulman et al.
+2017, "Proximal policy optimization algorithms", and 2016, "High-dimensional continuous control using generalized advantage
+estimation".
+"""
+
+import math
+
+import gymnasium as gym
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.distributions import Independent, Normal
+
+from runners import BootstrapTruncated, EnvRunner
+
+
+class Summaries(gym.Wrapper):
+    """An environment that behaves exactly like the one it wraps, and writes down how each episode went.
+
+    env: the environment. Wrap `Normalize` around this one, so that it sees the raw rewards.
+    writer: None, or a TensorBoard writer: `writer.add_scalar(tag, value, global_step)`.
+    window: over how many of the latest episodes the moving average goes.
+
+    Attributes, one entry for each episode that has ended, whether terminated or truncated:
+        episode_returns: float, the plain (undiscounted) sum of its rewards.
+        episode_lengths: int, its steps.
+        moving_averages: float, the mean of the latest `window` returns, of fewer while there are fewer.
+    interactions: steps so far, over all episodes.
+
+    At the end of an episode the writer is given the tags "episode_return", "episode_length" and "moving_average", with
+    `interactions` as the step. An episode that is broken off by `reset` leaves no entry.
+    """
+
+    def __init__(self, env: gym.Env, writer=None, window: int = 100) -> None:
+        super().__init__(env)
+        self.writer = writer
+        self.window = window
+        self.episode_returns: list[float] = []
+        self.episode_lengths: list[int] = []
+        self.moving_averages: list[float] = []
+        self.interactions = 0
+        self._return = 0.0
+        self._length = 0
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict]:
+        """Return (observation, reward, terminated, truncated, info), as the environment gives them."""
+        # YOUR CODE HERE (about 13 lines)
+        raise NotImplementedError(
+            "Summaries: pass everything on; count steps and rewards; when an episode ends, keep its return, length and moving "
+            "average"
+        )
+
+    def reset(self, **kwargs) -> tuple[np.ndarray, dict]:
+        """Return (observation, info), as the environment gives them. kwargs: `seed` and `options`; pass them on."""
+        # YOUR CODE HERE (about 3 lines)
+        raise NotImplementedError(
+            "Summaries: pass everything on; count steps and rewards; when an episode ends, keep its return, length and moving "
+            "average"
+        )
+
+
+class Model(nn.Module):
+    """Two networks, one for the policy and one for the value function, and one vector for the variance.
+
+    obs_dim: numbers in an observation. act_dim: A.
+
+    Each network is Linear(64), tanh, Linear(64), tanh, Linear. All weights are orthogonal with gain √2, all biases zero. The
+    policy's covariance is diagonal and the same in every state: one learned vector of A numbers, zero at first, whose
+    exponential is the *variance* (not the standard deviation).
+    """
+
+    def __init__(self, obs_dim: int, act_dim: int) -> None:
+        super().__init__()
+        # YOUR CODE HERE (about 10 lines)
+        raise NotImplementedError(
+            "Model.layers: make two networks Linear(64)-tanh-Linear(64)-tanh-Linear, weights orthogonal with gain √2, biases "
+            "zero, and one vector of zeros to learn"
+        )
+
+    def forward(self, observations: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return (mean of the policy `[B, A]`, its variance `[A]`, value `[B, 1]`), float32.
+
+        observations: float32 `[B, obs_dim]`, or one of them, `[obs_dim]`; then there is no axis B in what is returned.
+        """
+        # YOUR CODE HERE (about 1 line)
+        raise NotImplementedError(
+            "Model.forward: return mean of the policy, its variance (the exponential of the vector), and value"
+        )
+
+
+class Policy:
+    """Acts by a model.
+
+    model: called with observations, returns (mean, variance, value) as `Model` does.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+
+    def act(self, inputs: np.ndarray, training: bool = False) -> dict:
+        """Return what the policy does in these observations.
+
+        inputs: `[obs_dim]`, one observation, or `[B, obs_dim]`; floating-point arrays of any precision.
+
+        training=False, to play: NumPy arrays, without a gradient.
+            actions: float32 `[A]` or `[B, A]`, sampled from the policy.
+            log_probs: float32 `[]` or `[B]`, log π of these actions: one number for the whole vector.
+            values: float32 `[1]` or `[B, 1]`, V.
+        training=True, to train: torch, with a gradient.
+            distribution: MultivariateNormal, or Independent(Normal), whose `log_prob(actions)` is `[B]`.
+            values: float32 `[B, 1]`.
+        """
+        if training:
+            # YOUR CODE HERE (about 3 lines)
+            raise NotImplementedError(
+                "Policy.training: return a dictionary with the distribution and the values, with a gradient"
+            )
+        # YOUR CODE HERE (about 6 lines)
+        raise NotImplementedError(
+            "Policy.sampling: return a dictionary with sampled actions, their log-probabilities and the values, as NumPy "
+            "arrays"
+        )
+
+
+class AsArray:
+    """Converts the lists of a trajectory to arrays, in place."""
+
+    def __call__(self, trajectory: dict) -> None:
+        for key, value in trajectory.items():
+            if key != "state":
+                trajectory[key] = np.asarray(value)
+
+
+class GAE:
+    """Generalized advantage estimation; a transformation of trajectories.
+
+    policy: `act(observation)["values"]` is V. gamma: γ. lambda_: λ.
+    """
+
+    def __init__(self, policy: Policy, gamma: float = 0.99, lambda_: float = 0.95) -> None:
+        self.policy = policy
+        self.gamma = gamma
+        self.lambda_ = lambda_
+
+    def __call__(self, trajectory: dict) -> None:
+        """Add `advantages`, shaped like `rewards`, and `value_targets`, shaped like `values`, to the trajectory.
+
+        rewards: float `[T]`, or `[T, N]` of a batched environment. resets: bool, like rewards.
+        values: `[T, 1]`, or `[T, N, 1]` or `[T, N]`: V of `observations`.
+        state["latest_observation"]: the one observation after the last step, `[obs_dim]` or `[N, obs_dim]`, whose value is not
+            in `values`: ask the policy.
+
+        A_t = δ_t + γλ A_{t+1} with δ_t = r_t + γ V(s_{t+1}) - V(s_t). Where `resets[t]` is True, the next row is of another
+        episode: nothing of it may come into row t. Whether that end was a truncation is none of your business: then
+        `BootstrapTruncated` has added γ V(s_{t+1}) to r_t already, and it must not be added again.
+        value_targets: A_t + V(s_t). (Schulman et al. 2016, eq. 11 to 16. Seed 000 writes γ^T V(s_T) in the T-step advantage,
+        where γ^(T-t) is meant: the discount counts from t.)
+        """
+        # YOUR CODE HERE (about 13 lines)
+        raise NotImplementedError(
+            "GAE: add advantages and value_targets to the trajectory; going through the rows backwards is easiest"
+        )
+
+
+class TrajectorySampler:
+    """Uses each trajectory of a runner for a number of epochs, in minibatches.
+
+    runner: `get_next()` returns a trajectory of arrays. num_epochs: how often each trajectory is used.
+    num_minibatches: into how many minibatches the rows of an epoch are dealt.
+    transforms: called in this order with each minibatch, which they change in place.
+
+    Attributes: `trajectory`, the one in use (None at first); `epoch_count` and `minibatch_count`, how many epochs of it, and
+    how many minibatches of this epoch, have been given out.
+    """
+
+    def __init__(self, runner: EnvRunner, num_epochs: int, num_minibatches: int, transforms=None) -> None:
+        self.runner = runner
+        self.num_epochs = num_epochs
+        self.num_minibatches = num_minibatches
+        self.transforms = transforms or []
+        self.minibatch_count = 0
+        self.epoch_count = 0
+        self.trajectory = None
+
+    def shuffle_trajectory(self) -> None:
+        """Bring the rows of `trajectory` into a random order, the same for every key; `state` has no rows.
+
+        To be called at the beginning of *every* epoch.
+        """
+        # YOUR CODE HERE (about 4 lines)
+        raise NotImplementedError(
+            "TrajectorySampler.shuffle_trajectory: bring the rows of every array of self.trajectory into the same random order"
+        )
+
+    def get_next(self) -> dict:
+        """Return the next minibatch: a new dictionary with B rows under each key of the trajectory, after the transforms.
+
+        Each row of a trajectory is used once in every epoch. An epoch has exactly `num_minibatches` minibatches, whose sizes
+        differ by at most one. After `num_epochs` epochs the runner is asked for the next trajectory. That of a batched
+        environment, `[T, N, ...]`, is flattened to T·N rows first. What transforms put into a minibatch must not come into the
+        trajectory. `state` may be in a minibatch, or left out.
+        """
+        # YOUR CODE HERE (about 23 lines)
+        raise NotImplementedError(
+            "TrajectorySampler.get_next: return the next minibatch; shuffle before every epoch, and get a new trajectory after "
+            "num_epochs of them"
+        )
+
+
+class NormalizeAdvantages:
+    """Gives the advantages of a minibatch mean 0 and variance 1, in place."""
+
+    def __call__(self, trajectory: dict) -> None:
+        advantages = trajectory["advantages"]
+        trajectory["advantages"] = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+
+
+def make_ppo_runner(
+    env: gym.Env,
+    policy: Policy,
+    num_runner_steps: int = 2048,
+    gamma: float = 0.99,
+    lambda_: float = 0.95,
+    num_epochs: int = 10,
+    num_minibatches: int = 32,
+) -> TrajectorySampler:
+    """Return a sampler of minibatches for PPO: all of the above, in its order."""
+    runner_transforms = [AsArray(), BootstrapTruncated(policy, gamma), GAE(policy, gamma=gamma, lambda_=lambda_)]
+    runner = EnvRunner(env, policy, num_runner_steps, transforms=runner_transforms)
+    return TrajectorySampler(runner, num_epochs=num_epochs, num_minibatches=num_minibatches, transforms=[NormalizeAdvantages()])
+
+
+class PPO:
+    """Proximal policy optimization.
+
+    policy: your `Policy`. optimizer: holds the parameters of its model.
+    cliprange: ε, for ratios and for values. value_loss_coef: weight of the value loss. max_grad_norm: the gradient of all
+    parameters together is cut to this length.
+
+    There is no entropy bonus: this environment does not need one.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        optimizer: torch.optim.Optimizer,
+        cliprange: float = 0.2,
+        value_loss_coef: float = 0.25,
+        max_grad_norm: float = 0.5,
+    ) -> None:
+        self.policy = policy
+        self.optimizer = optimizer
+        self.cliprange = cliprange
+        self.value_loss_coef = value_loss_coef
+        self.max_grad_norm = max_grad_norm
+
+    def policy_loss(self, trajectory: dict, act: dict) -> Tensor:
+        """Return -mean(min(ρA, clip(ρ, 1 - ε, 1 + ε) A)), a scalar with a gradient.
+
+        trajectory: a minibatch; `actions` `[B, A]`, `log_probs` `[B]` and `advantages` `[B]`, arrays, are what was recorded.
+        act: what `policy.act(..., training=True)` returns now: `distribution`, `values`.
+
+        ρ = π(a|s) / π_old(a|s), by the distribution of now and the recorded log-probability of the recorded action; it is 1
+        while the policy has not moved. (Schulman et al. 2017, eq. 7.)
+        """
+        # YOUR CODE HERE (about 5 lines)
+        raise NotImplementedError("PPO.policy_loss: return -mean(min(ρA, clip(ρ, 1 - ε, 1 + ε) A)), a scalar")
+
+    def value_loss(self, trajectory: dict, act: dict) -> Tensor:
+        """Return mean(max((V - G)², (V_old + clip(V - V_old, -ε, ε) - G)²)), a scalar with a gradient.
+
+        trajectory: a minibatch; `values` `[B, 1]`, V_old, and `value_targets` `[B, 1]`, G, arrays, are what was recorded.
+        act: what `policy.act(..., training=True)` returns now; `values` `[B, 1]` is V.
+
+        The pessimistic one of two errors counts, row by row: a value that has moved far from V_old earns nothing by it.
+        """
+        # YOUR CODE HERE (about 4 lines)
+        raise NotImplementedError("PPO.value_loss: return the mean of the larger of the two squared errors, a scalar")
+
+    def loss(self, trajectory: dict) -> Tensor:
+        """Return policy loss + value_loss_coef · value loss of a minibatch, a scalar."""
+        act = self.policy.act(trajectory["observations"], training=True)
+        policy_loss = self.policy_loss(trajectory, act)
+        value_loss = self.value_loss(trajectory, act)
+        return policy_loss + self.value_loss_coef * value_loss
+
+    def step(self, trajectory: dict) -> None:
+        """Update the model once by the loss of a minibatch; before, cut the gradient's length to `max_grad_norm`."""
+        # YOUR CODE HERE (about 5 lines)
+        raise NotImplementedError(
+            "PPO.step: compute the loss, clip the gradient to max_grad_norm, and make one step of the optimizer"
+        )
+
+
+def anneal_learning_rate(
+    optimizer: torch.optim.Optimizer, interactions: int, total_interactions: int, initial: float = 3e-4
+) -> None:
+    """Set the learning rate of every parameter group, on the straight line from `initial` down to 0.
+
+    optimizer: `param_groups` is a list of dictionaries, each with "lr".
+    interactions: made so far. total_interactions: of the whole training; at and after them the rate is 0, never negative.
+    """
+    # YOUR CODE HERE (about 3 lines)
+    raise NotImplementedError(
+        "anneal_learning_rate: set the learning rate of every parameter group to what is left of `initial`"
+    )

@@ -1,0 +1,318 @@
+"""Trains the reference solution of `continuous_ppo` on HalfCheetah-v5 with the settings of seed 000, beside Stable-Baselines3.
+
+    python benchmarks/continuous_ppo_training.py run SETTING SEED [SEED ...] [--work DIR]   # one million interactions for each
+    python benchmarks/continuous_ppo_training.py speed [-o benchmarks/results]              # interactions per second, in pairs
+    python benchmarks/continuous_ppo_training.py report [--work DIR] [-o benchmarks/results]
+
+A setting is one of SETTINGS. A run takes five to fifteen minutes of one core and leaves SETTING-SEED.json in the work folder;
+what is there is not run again. `report` makes continuous_ppo_training.json and .png of all runs in the work folder.
+
+All settings have the seed's networks (2 × 64 tanh), γ 0.99, λ 0.95, 2048 steps, 10 epochs of 32 minibatches, clip ranges of
+0.2 for ratio and value, value coefficient 0.25, gradient norm 0.5, Adam with ε 1e-5, its learning rate from 3e-4 down to 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import itertools
+import json
+import math
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import gymnasium as gym
+import numpy as np
+import torch
+from gymnasium.wrappers import ClipAction
+from torch import nn
+
+ROOT = Path(__file__).resolve().parents[1]
+ASSIGNMENT = ROOT / "assignments" / "continuous_ppo"
+sys.path[:0] = [str(ROOT), str(ASSIGNMENT)]
+
+from mujoco_wrappers import Normalize
+from training import make_optimizer, train
+
+ENV = "HalfCheetah-v5"
+INTERACTIONS = 1_000_000
+LAST = 100  # episodes whose mean counts
+CURVE_POINTS = 50
+STEPS, MINIBATCHES, EPOCHS = 2048, 32, 10
+WATCHED = (
+    "explained_variance", "entropy", "policy_loss", "value_loss", "gradient_norm", "value_mean", "value_target_mean",
+    "advantage_mean", "advantage_std", "kl", "ratio_max", "clipped",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is trained. head: the gain of the policy's last layer; library: Stable-Baselines3 instead of the solution."""
+
+    name: str
+    label: str
+    head: float
+    library: bool = False
+
+
+SETTINGS = {
+    setting.name: setting
+    for setting in (
+        Setting("seed", "solution, gain √2 everywhere (seed 000)", math.sqrt(2)),
+        Setting("small_head", "solution, policy head with gain 0.01", 0.01),
+        Setting("sb3", "Stable-Baselines3, gain √2 everywhere", math.sqrt(2), library=True),
+    )
+}
+
+
+def load_solution() -> Any:
+    """Return the reference solution of the assignment as a module."""
+    spec = importlib.util.spec_from_file_location("continuous_ppo_solution", ROOT / "solutions/continuous_ppo/submitted.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def train_solution(setting: Setting, seed: int, interactions: int, total: int) -> dict[str, Any]:
+    """Train the solution for so many of `total` interactions; return what happened."""
+    solution = load_solution()
+    torch.manual_seed(seed)
+    np.random.seed(seed)
+    summaries = solution.Summaries(ClipAction(gym.make(ENV, disable_env_checker=True)))
+    env = Normalize(summaries)
+    env.reset(seed=seed)
+    model = solution.Model(env.observation_space.shape[0], env.action_space.shape[0])
+    if setting.head != math.sqrt(2):
+        head = [layer for layer in model.policy_net if isinstance(layer, nn.Linear)][-1]
+        nn.init.orthogonal_(head.weight, gain=setting.head)
+    policy = solution.Policy(model)
+    sampler = solution.make_ppo_runner(env, policy, STEPS, num_epochs=EPOCHS, num_minibatches=MINIBATCHES)
+    ppo = solution.PPO(policy, make_optimizer(model))
+
+    def anneal(optimizer: Any, so_far: int, _: int) -> None:
+        solution.anneal_learning_rate(optimizer, so_far, total)
+
+    begin = time.process_time()
+    history = train(sampler, ppo, anneal, interactions)
+    cpu_seconds = time.process_time() - begin
+    return {
+        "cpu_seconds": cpu_seconds,
+        "interactions": int(sampler.runner.step_var),
+        "returns": summaries.episode_returns,
+        "history": history,
+        "model": model,
+        "env": env,
+    }
+
+
+def train_library(setting: Setting, seed: int, interactions: int, total: int) -> dict[str, Any]:
+    """Train Stable-Baselines3's PPO with the same networks and settings; return what happened."""
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.monitor import Monitor
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+
+    monitor = Monitor(gym.make(ENV, disable_env_checker=True))
+    env = VecNormalize(DummyVecEnv([lambda: monitor]), clip_obs=10.0, clip_reward=10.0, gamma=0.99)
+    agent = PPO(
+        "MlpPolicy",
+        env,
+        learning_rate=lambda remaining: 3e-4 * max(1 - (1 - remaining) * interactions / total, 0.0),
+        n_steps=STEPS,
+        batch_size=STEPS // MINIBATCHES,
+        n_epochs=EPOCHS,
+        gamma=0.99,
+        gae_lambda=0.95,
+        clip_range=0.2,
+        clip_range_vf=0.2,
+        ent_coef=0.0,
+        vf_coef=0.25,
+        max_grad_norm=0.5,
+        policy_kwargs={
+            "net_arch": {"pi": [64, 64], "vf": [64, 64]},
+            "activation_fn": nn.Tanh,
+            "optimizer_kwargs": {"eps": 1e-5},
+        },
+        seed=seed,
+        device="cpu",
+    )
+    for head in (agent.policy.action_net, agent.policy.value_net):
+        nn.init.orthogonal_(head.weight, gain=setting.head)
+    begin = time.process_time()
+    agent.learn(interactions)
+    cpu_seconds = time.process_time() - begin
+    return {"cpu_seconds": cpu_seconds, "interactions": agent.num_timesteps, "returns": monitor.get_episode_rewards()}
+
+
+def run(setting: Setting, seed: int, work: Path) -> None:
+    """Train for all interactions and leave the result in the work folder, and of the solution the trained policy as well."""
+    path = work / f"{setting.name}-{seed}.json"
+    if path.is_file():
+        return
+    found = (train_library if setting.library else train_solution)(setting, seed, INTERACTIONS, INTERACTIONS)
+    model, env = found.pop("model", None), found.pop("env", None)
+    if model is not None:
+        moments = env.observation_moments
+        normalization = {"mean": moments.mean, "variance": moments.variance, "clip": env.clipobs}
+        torch.save({"model": model.state_dict(), "normalization": normalization}, work / f"{setting.name}-{seed}.pt")
+    path.with_suffix(".part").write_text(json.dumps(found))
+    os.replace(path.with_suffix(".part"), path)
+    last = statistics.mean(found["returns"][-LAST:])
+    print(f"{setting.name} {seed}: {last:.0f} ({found['cpu_seconds']:.0f} CPU s)", flush=True)
+
+
+def speed(rounds: int = 5, interactions: int = 5 * STEPS) -> dict[str, Any]:
+    """Return interactions per CPU second of the solution and of Stable-Baselines3, one after the other in one process."""
+    seconds: dict[str, list[float]] = {"solution": [], "sb3": []}
+    train_solution(SETTINGS["seed"], 0, STEPS, INTERACTIONS)  # the first optimizer of a process costs a second
+    train_library(SETTINGS["sb3"], 0, STEPS, INTERACTIONS)
+    for seed in range(rounds):
+        for name, trainer, setting in (
+            ("solution", train_solution, SETTINGS["seed"]),
+            ("sb3", train_library, SETTINGS["sb3"]),
+        ):
+            found = trainer(setting, seed, interactions, INTERACTIONS)
+            seconds[name].append(found["cpu_seconds"] / found["interactions"])
+            print(f"{name}: {1 / seconds[name][-1]:.0f} interactions per CPU second", flush=True)
+    ratios = [sb3 / ours for ours, sb3 in zip(seconds["solution"], seconds["sb3"], strict=True)]
+    return {
+        "solution_per_cpu_second": round(1 / statistics.median(seconds["solution"])),
+        "sb3_per_cpu_second": round(1 / statistics.median(seconds["sb3"])),
+        "ratio_median": round(statistics.median(ratios), 2),
+        "ratios": [round(ratio, 2) for ratio in ratios],
+        "goal_at_least": 1.8,
+        "interactions_each": interactions,
+    }
+
+
+def summarise(setting: Setting, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what the runs of one setting came to, and their learning curves on common points."""
+    finals = [statistics.mean(found["returns"][-LAST:]) for found in runs]
+    # All episodes of HalfCheetah have 1000 steps.
+    points = np.linspace(0, INTERACTIONS // 1000, CURVE_POINTS + 1).astype(int)
+    curves = np.array([[np.mean(found["returns"][a:b]) for a, b in itertools.pairwise(points)] for found in runs])
+    summary = {
+        "label": setting.label,
+        "seeds": len(runs),
+        "final_by_seed": [round(value) for value in finals],
+        "final_median": round(statistics.median(finals)),
+        "final_mean": round(statistics.mean(finals)),
+        "cpu_seconds_median": round(statistics.median(found["cpu_seconds"] for found in runs)),
+        "interactions": (points[1:] * 1000).tolist(),
+        "curve_mean": curves.mean(axis=0).round(1).tolist(),
+        "curves": curves.round().astype(int).tolist(),
+    }
+    histories = [found["history"] for found in runs if "history" in found]
+    if histories:
+        rows = np.linspace(0, len(histories[0]) - 1, CURVE_POINTS).astype(int)
+        summary["watched"] = {"interactions": [histories[0][row]["interactions"] for row in rows]} | {
+            name: [float(f"{np.mean([history[row][name] for history in histories]):.4g}") for row in rows] for name in WATCHED
+        }
+    return summary
+
+
+def draw(result: dict[str, Any], path: Path) -> None:
+    """Draw the learning curves of all settings, and below them what seed 000 recommends to watch."""
+    from matplotlib.figure import Figure
+
+    from utils import CURVE_COLOURS
+
+    figure = Figure(figsize=(12, 13), layout="constrained")
+    grid = figure.add_gridspec(4, 4, height_ratios=(1.6, 1, 1, 1))
+    axes = figure.add_subplot(grid[0, :])
+    for summary, colour in zip(result["settings"].values(), CURVE_COLOURS, strict=False):
+        for curve in summary["curves"]:
+            axes.plot(summary["interactions"], curve, color=colour, lw=0.7, alpha=0.45)
+        axes.plot(
+            summary["interactions"], summary["curve_mean"], color=colour, lw=2.5,
+            label=f"{summary['label']}: {standing(summary)}",
+        )  # fmt: skip
+    axes.axhline(1500, color="black", lw=0.8, ls=":", label="what seed 000 expects")
+    axes.set(
+        xlabel="interactions",
+        ylabel="raw return of an episode",
+        title=f"{ENV}: thin lines are single seeds",
+        xlim=(0, INTERACTIONS),
+    )
+    axes.legend(frameon=False)
+    axes.grid(alpha=0.3)
+    for number, name in enumerate(WATCHED):
+        axes = figure.add_subplot(grid[1 + number // 4, number % 4])
+        for summary, colour in zip(result["settings"].values(), CURVE_COLOURS, strict=False):
+            if "watched" in summary:
+                axes.plot(summary["watched"]["interactions"], summary["watched"][name], color=colour)
+        axes.set_title(name.replace("_", " "), fontsize=10)
+        axes.grid(alpha=0.3)
+        axes.ticklabel_format(axis="x", style="sci", scilimits=(0, 0))
+    figure.savefig(path, dpi=100)
+
+
+def report(work: Path, output: Path) -> None:
+    """Write the JSON and the plot of all runs in the work folder, and print a table."""
+    settings = {}
+    for setting in SETTINGS.values():
+        paths = sorted(work.glob(f"{setting.name}-*.json"), key=lambda path: int(path.stem.rpartition("-")[2]))
+        if paths:
+            settings[setting.name] = summarise(setting, [json.loads(path.read_text()) for path in paths])
+    path = output / "continuous_ppo_training"
+    kept = json.loads(path.with_suffix(".json").read_text()) if path.with_suffix(".json").is_file() else {}
+    result = {
+        "about": f"raw return on {ENV} of the last {LAST} episodes of {INTERACTIONS} interactions, by random seed",
+        "machine": {"python": platform.python_version(), "torch": torch.__version__, "system": platform.platform()},
+        "speed": kept.get("speed"),
+        "settings": settings,
+    }
+    save(result, path.with_suffix(".json"))
+    draw(result, path.with_suffix(".png"))
+    for summary in settings.values():
+        print(f"{summary['label']:45} {standing(summary)} {summary['final_by_seed']}")
+
+
+def standing(summary: dict[str, Any]) -> str:
+    """Return the result of a setting in words."""
+    return f"mean {summary['final_mean']}, median {summary['final_median']} ({summary['seeds']} seeds)"
+
+
+def save(result: dict[str, Any], path: Path) -> None:
+    """Write JSON with every list of numbers on one line."""
+    import re
+
+    text = json.dumps(result, indent=1, ensure_ascii=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text) + "\n", encoding="utf-8"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("do", choices=["run", "speed", "report"])
+    parser.add_argument("setting", nargs="?", choices=list(SETTINGS))
+    parser.add_argument("seeds", nargs="*", type=int)
+    parser.add_argument("--work", type=Path, default=Path("continuous_ppo_runs"), help="folder of the runs")
+    parser.add_argument("-o", "--output", type=Path, default=ROOT / "benchmarks" / "results", help="folder for the results")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    actions: dict[str, Callable[[], None]] = {
+        "run": lambda: [run(SETTINGS[arguments.setting], seed, arguments.work) for seed in arguments.seeds],
+        "report": lambda: report(arguments.work, arguments.output),
+    }
+    if arguments.do == "speed":
+        path = arguments.output / "continuous_ppo_training.json"
+        kept = json.loads(path.read_text()) if path.is_file() else {}
+        save(kept | {"speed": speed()}, path)
+        return
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    actions[arguments.do]()
+
+
+if __name__ == "__main__":
+    main()

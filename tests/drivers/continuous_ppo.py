@@ -1,0 +1,854 @@
+"""Drivers of `continuous_ppo`: they call your classes on plain data and report plain facts. They judge nothing.
+
+You may read them to see how your classes are used. Whatever a question needs from other questions is replaced by recorded
+data or stand-ins here, so that a mistake in one method costs no points in another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.distributions import Independent, MultivariateNormal, Normal
+
+import utils
+from runners import BootstrapTruncated, EnvRunner
+from trained_policy import evaluate, load_policy
+from training import make_optimizer
+
+UNCONNECTED = "none: the result is not connected to it"
+MANY_ROWS = 4_000  # so that means and variances of samples are known well
+HIDDEN = 32  # of the small networks of the learning check
+MAX_CURVE = 500
+
+
+def tensor(array: np.ndarray) -> Tensor:
+    """Return a tensor with the numbers of an array, floating-point ones as float32."""
+    values = torch.from_numpy(np.array(array))
+    return values.float() if values.is_floating_point() else values
+
+
+def copies(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the arrays again, so that what is done to them can be seen."""
+    return {name: np.array(array) for name, array in arrays.items()}
+
+
+def changed(arrays: dict[str, Any], before: dict[str, np.ndarray]) -> list[str]:
+    """Return the names of those arrays that are not as they were."""
+    return [name for name, array in before.items() if not np.array_equal(np.asarray(arrays[name]), array, equal_nan=True)]
+
+
+def plain(value: Any) -> Any:
+    """Return a tensor or array as an array that nothing can change any more; other things unchanged."""
+    if isinstance(value, Tensor):
+        return value.detach().numpy().copy()
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.array(value)
+    return value
+
+
+def kind(value: Any) -> str:
+    """Return what kind of thing a value is."""
+    if type(value) is Tensor:
+        return "a tensor with a gradient" if value.requires_grad else "a tensor"
+    return "an array" if isinstance(value, (np.ndarray, np.generic)) else type(value).__name__
+
+
+def arrays_or_tensors(call: Callable[[dict], Any], minibatch: dict[str, Any]) -> Any:
+    """Return what the call makes of a minibatch of arrays; of one of tensors, if it cannot take arrays: samplers differ."""
+    try:
+        return call(minibatch)
+    except Exception as error:
+        with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
+            return call(
+                {name: torch.as_tensor(value) if isinstance(value, np.ndarray) else value for name, value in minibatch.items()}
+            )
+        raise error
+
+
+# Summaries
+
+
+class Recorded(gym.Env):
+    """An environment that plays recorded episodes, one after another, and notes what it is given.
+
+    observations: `[length + 1, obs_dim]` of each episode; rewards: `[length]` of each; ends: "terminated" or "truncated", or ""
+    for an episode that somebody has to break off.
+    """
+
+    def __init__(self, observations: list[np.ndarray], rewards: list[np.ndarray], ends: list[str]) -> None:
+        self.observation_space = gym.spaces.Box(-np.inf, np.inf, observations[0].shape[1:], np.float32)
+        self.action_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
+        self.episodes = list(zip(observations, rewards, ends, strict=True))
+        self.episode, self.time = -1, 0
+        self.actions: list[float] = []
+        self.resets: list[dict] = []
+
+    def reset(self, *, seed=None, options=None) -> tuple[np.ndarray, dict]:
+        self.resets.append({"seed": seed, "options": options})
+        self.episode, self.time = self.episode + 1, 0
+        return self.episodes[self.episode][0][0], {"begins": self.episode}
+
+    def step(self, action) -> tuple[np.ndarray, float, bool, bool, dict]:
+        observations, rewards, end = self.episodes[self.episode]
+        self.actions.append(float(np.asarray(action).reshape(())))
+        self.time += 1
+        last = self.time == len(rewards)
+        return (
+            observations[self.time],
+            float(rewards[self.time - 1]),
+            last and end == "terminated",
+            last and end == "truncated",
+            {"time": self.time},
+        )
+
+
+class Writer:
+    """A stand-in for TensorBoard's SummaryWriter that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.scalars: list[tuple[str, float, int]] = []
+
+    def add_scalar(self, tag, scalar_value, global_step=None, walltime=None, *others, **more) -> None:
+        self.scalars.append((str(tag), float(scalar_value), -1 if global_step is None else int(global_step)))
+
+
+def summaries(
+    submitted,
+    observations: list[np.ndarray],
+    rewards: list[np.ndarray],
+    ends: list[str],
+    window: int | None = None,
+    writer: bool = False,
+) -> dict:
+    """Play recorded episodes through `Summaries`; without a window, and without a writer, leave them out."""
+    env, writes = Recorded(observations, rewards, ends), Writer()
+    options = ({} if window is None else {"window": window}) | ({"writer": writes} if writer else {})
+    wrapped = submitted.Summaries(env, **options)
+    returned: dict[str, list] = {"observations": [], "rewards": [], "terminated": [], "truncated": [], "infos": []}
+    for number, episode in enumerate(rewards):
+        first = wrapped.reset(seed=7, options={"number": number}) if number == 1 else wrapped.reset()
+        if not isinstance(first, tuple) or len(first) != 2:
+            return {"returned": f"reset returned {described(first)}"}
+        returned["observations"].append(first[0])
+        returned["infos"].append(first[1])
+        for time in range(len(episode)):
+            five = wrapped.step(np.array([time / 8 + number], np.float32))
+            if not isinstance(five, tuple) or len(five) != 5:
+                return {"returned": f"step returned {described(five)}"}
+            for name, value in zip(("observations", "rewards", "terminated", "truncated", "infos"), five, strict=True):
+                returned[name].append(bool(value) if name in ("terminated", "truncated") else value)
+    facts: dict[str, Any] = {"returned": "two values by reset, five by step"}
+    facts |= {f"{name} that came out": value for name, value in returned.items() if name != "infos"}
+    facts["infos that came out"] = [
+        {str(key): value for key, value in info.items() if key in ("begins", "time")} for info in returned["infos"]
+    ]
+    facts["actions that came through"] = env.actions
+    facts["resets that came through"] = [[reset["seed"], (reset["options"] or {}).get("number")] for reset in env.resets]
+    if window is not None or writer:
+        for name in ("episode_returns", "episode_lengths", "moving_averages"):
+            facts[name] = numbers(getattr(wrapped, name, None))
+        facts["interactions"] = getattr(wrapped, "interactions", None)
+    if writer:
+        for tag in ("episode_return", "episode_length", "moving_average"):
+            facts[f"written as {tag}, with the step"] = [[value, step] for name, value, step in writes.scalars if name == tag]
+    return facts
+
+
+def described(result: Any) -> str:
+    """Return what a result is, for results of the wrong kind."""
+    if isinstance(result, (tuple, list)):
+        return f"{type(result).__name__} of {len(result)}: {', '.join(type(item).__name__ for item in result[:6])}"
+    return type(result).__name__
+
+
+def numbers(values: Any) -> Any:
+    """Return a list, deque, array or tensor of numbers as a list of floats."""
+    with contextlib.suppress(TypeError, ValueError, RuntimeError):
+        return [float(value) for value in values]
+    return described(values)
+
+
+# Model
+
+
+def model_class(submitted) -> Any:
+    """Return `Model`, or the one network that a file without a `Model` defines: the course's text gives it no name."""
+    if not hasattr(submitted, "Model"):
+        own = [
+            value
+            for value in vars(submitted).values()
+            if isinstance(value, type) and issubclass(value, nn.Module) and value.__module__ == submitted.__name__
+        ]
+        if len(own) == 1:
+            return own[0]
+    return submitted.Model
+
+
+def model_layers(submitted, obs_dim: int, act_dim: int) -> dict:
+    """Make a `Model` and report what it consists of."""
+    model = model_class(submitted)(obs_dim, act_dim)
+    parameters = {name: parameter.detach() for name, parameter in model.named_parameters()}
+    matrices = {name: values.double() for name, values in parameters.items() if values.ndim == 2 and min(values.shape) >= 1}
+    vectors = {name: values for name, values in parameters.items() if name not in matrices}
+    stretch = [torch.linalg.svdvals(matrix) for matrix in matrices.values()]
+    repeated = model_class(submitted)(obs_dim, act_dim)
+    drawn_anew = [
+        not torch.equal(one, other)
+        for one, other in zip(model.parameters(), repeated.parameters(), strict=True)
+        if one.ndim == 2 and one.numel() > 1
+    ]
+    return {
+        "shapes of the weights": sorted(sorted(matrix.shape) for matrix in matrices.values()),
+        "sizes of all vectors, biases included": sorted(values.numel() for values in vectors.values()),
+        "smallest and largest factor by which a weight stretches": [
+            float(min(values.min() for values in stretch)) if stretch else 0.0,
+            float(max(values.max() for values in stretch)) if stretch else 0.0,
+        ],
+        "vectors that are not zero at first": sum(bool(values.any()) for values in vectors.values()),
+        "another model has other weights": all(drawn_anew),
+        "parameters that are not trained": sum(not parameter.requires_grad for parameter in model.parameters()),
+    }
+
+
+def model_forward(submitted, obs_dim: int, act_dim: int, observations: np.ndarray) -> dict:
+    """Call a `Model` whose parameters have known numbers: all of one shape have the same, so their names do not matter."""
+    model = model_class(submitted)(obs_dim, act_dim)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            drawn = np.random.default_rng([parameter.numel()]).normal(size=tuple(parameter.shape))
+            parameter.copy_(tensor(drawn / (np.sqrt(parameter.shape[-1]) if parameter.ndim == 2 else 2)))
+    given = tensor(observations)
+    result = model(given)
+    if not isinstance(result, (tuple, list)) or len(result) != 3:
+        return {"returned": described(result)}
+    mean, variance, value = result
+    facts = {"returned": "three things", "mean": plain(mean), "variance": plain(variance), "value": plain(value)}
+    total = sum(output.sum() for output in result if isinstance(output, Tensor))
+    if isinstance(total, Tensor) and total.requires_grad:
+        total.backward()
+    facts["parameters without a gradient"] = sum(parameter.grad is None for parameter in model.parameters())
+    facts["changed by the call"] = [] if torch.equal(given, tensor(observations)) else ["observations"]
+    return facts
+
+
+# Policy
+
+
+class LinearModel(nn.Module):
+    """A stand-in for `Model`: mean and value are linear in the observation, the variance is the exponential of a vector."""
+
+    def __init__(self, mean: np.ndarray, log_variance: np.ndarray, value: np.ndarray) -> None:
+        super().__init__()
+        self.mean = nn.Parameter(tensor(mean))
+        self.log_variance = nn.Parameter(tensor(log_variance))
+        self.value = nn.Parameter(tensor(value))
+
+    def forward(self, observations: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        if observations.dtype != torch.float32:
+            raise TypeError(f"the model's weights are float32, its observations are {observations.dtype}")
+        return observations @ self.mean, self.log_variance.exp(), observations @ self.value
+
+
+def policy_training(
+    submitted, mean: np.ndarray, log_variance: np.ndarray, value: np.ndarray, observations: np.ndarray, actions: np.ndarray
+) -> dict:
+    """Call `Policy.act(observations, training=True)` on a linear model, and use what it returns."""
+    model = LinearModel(mean, log_variance, value)
+    result = arrays_or_tensors(
+        lambda given: submitted.Policy(model).act(given["observations"], training=True), {"observations": observations}
+    )
+    if not isinstance(result, dict) or not {"distribution", "values"} <= set(result):
+        return {"returned": sorted(map(str, result)) if isinstance(result, dict) else described(result)}
+    distribution, values = result["distribution"], result["values"]
+    diagonal = isinstance(distribution, Independent) and isinstance(distribution.base_dist, Normal)
+    facts: dict[str, Any] = {
+        "returned": "a dictionary with distribution and values",
+        "a MultivariateNormal, or Independent(Normal)": diagonal or isinstance(distribution, MultivariateNormal),
+        "values are": kind(values),
+    }
+    log_prob = distribution.log_prob(tensor(actions))
+    facts |= {"values": plain(values), "log_prob of some actions": plain(log_prob)}
+    facts |= {
+        "mean of the distribution": plain(distribution.mean),
+        "variance of the distribution": plain(distribution.variance),
+    }
+    loss = log_prob.sum() + values.sum()
+    if loss.requires_grad:
+        loss.backward()
+    for name, parameter in model.named_parameters():
+        facts[f"gradient of {name}"] = UNCONNECTED if parameter.grad is None else plain(parameter.grad)
+    return facts
+
+
+def policy_sampling(submitted, mean: np.ndarray, log_variance: np.ndarray, value: np.ndarray, observations: np.ndarray) -> dict:
+    """Call `Policy.act(observations)` on a linear model, twice, and report what comes back beside the distribution."""
+    model = LinearModel(mean, log_variance, value)
+    policy = submitted.Policy(model)
+    given = np.array(observations)
+    result, second = policy.act(given), policy.act(given)
+    names = ("actions", "log_probs", "values")
+    if not isinstance(result, dict) or not set(names) <= set(result):
+        return {"returned": sorted(map(str, result)) if isinstance(result, dict) else described(result)}
+    facts: dict[str, Any] = {"returned": "a dictionary with actions, log_probs and values"}
+    facts |= {f"{name} are": kind(result[name]) for name in names} | {name: plain(result[name]) for name in names}
+    with torch.no_grad():
+        expected, variance, _ = model(tensor(observations))
+    facts |= {"mean": plain(expected), "variance": plain(variance)}
+    facts["a second call samples anew"] = not np.array_equal(plain(result["actions"]), plain(second["actions"]))
+    facts["policy has the model as an attribute"] = getattr(policy, "model", None) is model
+    facts["changed by the call"] = [] if np.array_equal(given, observations) else ["observations"]
+    if not torch.is_grad_enabled():
+        facts["changed by the call"].append("torch's gradient mode, which was left off")
+    return facts
+
+
+def many_samples(submitted, mean: np.ndarray, log_variance: np.ndarray, value: np.ndarray, observation: np.ndarray) -> dict:
+    """Call `Policy.act` on many rows that are all the same observation; report how the actions are distributed."""
+    model = LinearModel(mean, log_variance, value)
+    actions = np.asarray(submitted.Policy(model).act(np.tile(observation, (MANY_ROWS, 1)))["actions"], np.float64)
+    with torch.no_grad():
+        expected, variance, _ = model(tensor(observation))
+    deviation = variance.sqrt().numpy()
+    if actions.shape != (MANY_ROWS, len(deviation)):
+        return {"shape of the actions": list(actions.shape)}
+    standard = (actions - expected.numpy()) / deviation
+    return {
+        "shape of the actions": list(actions.shape),
+        # Their standard errors are 0.016 for a mean, 0.022 for a variance, 0.016 for a correlation.
+        "means, in deviations from those of the policy": standard.mean(axis=0),
+        "variances, as multiples of those of the policy": standard.var(axis=0),
+        "largest correlation of two dimensions": float(np.abs(np.corrcoef(actions.T) - np.eye(len(deviation))).max()),
+        "largest action, in deviations": float(np.abs(standard).max()),
+    }
+
+
+# GAE
+
+
+class LinearValue:
+    """A stand-in for `Policy`: the value is linear in the observation; actions are nothing."""
+
+    def __init__(self, weights: np.ndarray, flat: bool = False) -> None:
+        self.weights = np.asarray(weights, np.float32)
+        self.flat = flat
+        self.model = self._answer
+        self.asked: list[list[int]] = []
+
+    def _answer(self, inputs) -> tuple[Tensor, Tensor, Tensor]:
+        values = torch.as_tensor(np.asarray(inputs, np.float32)) @ torch.from_numpy(self.weights)
+        return torch.zeros(*values.shape, 2), torch.ones(2), values if self.flat else values.unsqueeze(-1)
+
+    def act(self, inputs, training=False) -> dict[str, Any]:
+        mean, variance, values = self._answer(inputs)
+        if training:
+            return {"distribution": Independent(Normal(mean, variance), 1), "values": values}
+        return {"actions": mean.numpy(), "log_probs": np.zeros(mean.shape[:-1], np.float32), "values": values.numpy()}
+
+
+def gae(
+    submitted,
+    observations: np.ndarray,
+    rewards: np.ndarray,
+    resets: np.ndarray,
+    latest_observation: np.ndarray,
+    weights: np.ndarray,
+    gamma: float | None = None,
+    lambda_: float | None = None,
+    truncated: list[int] | None = None,
+    flat_values: bool = False,
+) -> dict:
+    """Call `GAE` on a trajectory whose values are linear in its observations; without γ and λ, use the defaults.
+
+    truncated: at which steps episodes ended by a time limit; their rewards hold the bootstrapped value already.
+    flat_values: `[T, N]` instead of `[T, N, 1]`, for a batched environment.
+    """
+    policy = LinearValue(weights, flat_values)
+    options = ({} if gamma is None else {"gamma": gamma}) | ({} if lambda_ is None else {"lambda_": lambda_})
+    estimator = submitted.GAE(policy, **options)
+    first = _with_advantages(estimator, policy, observations, rewards, resets, latest_observation, truncated or [])
+    with contextlib.redirect_stdout(io.StringIO()):
+        second = _with_advantages(estimator, policy, observations, rewards, resets, latest_observation, truncated or [])
+    same = all(
+        np.array_equal(first[name], second[name], equal_nan=True) for name in ("advantages", "value_targets") if name in first
+    )
+    first["changed by the call"] += [] if same else ["the result of a second call"]
+    return first
+
+
+def _with_advantages(estimator, policy, observations, rewards, resets, latest_observation, truncated) -> dict[str, Any]:
+    series = {"observations": observations, "rewards": rewards, "resets": resets}
+    series |= {name: value for name, value in policy.act(observations).items() if name != "distribution"}
+    trajectory = copies(series)
+    trajectory["state"] = state = {
+        "latest_observation": np.array(latest_observation),
+        "env_steps": len(rewards),
+        "final_observations": {step: np.array(observations[step]) for step in np.flatnonzero(resets).tolist()}
+        if resets.ndim == 1
+        else {},
+        "truncated": list(truncated),
+    }
+    estimator(trajectory)
+    facts = {name: plain(trajectory.get(name)) for name in ("advantages", "value_targets")}
+    facts["changed by the call"] = changed(trajectory, series)
+    if trajectory["state"] is not state or not np.array_equal(state["latest_observation"], latest_observation):
+        facts["changed by the call"].append("state")
+    return facts
+
+
+# TrajectorySampler
+
+
+class RecordedRunner:
+    """A stand-in for `EnvRunner` that returns recorded trajectories, one after another. Every number in a row tells the row."""
+
+    def __init__(self, sizes: list[int], num_envs: int = 0) -> None:
+        self.sizes, self.num_envs = sizes, num_envs
+        self.calls = 0
+        self.states: list[dict] = []
+        self.step_var = 0
+
+    def get_next(self) -> dict[str, Any]:
+        if self.calls == len(self.sizes):
+            raise RuntimeError(f"the runner was asked for a trajectory {self.calls + 1} times; {self.calls} are enough here")
+        shape = (self.sizes[self.calls], self.num_envs) if self.num_envs else (self.sizes[self.calls],)
+        first = sum(self.sizes[: self.calls]) * (self.num_envs or 1)
+        rows = first + np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        self.calls += 1
+        self.step_var += rows.size
+        self.states.append({"latest_observation": np.full(3, -1.0, np.float32), "env_steps": len(rows)})
+        return recorded_trajectory(rows, self.states[-1])
+
+
+def recorded_trajectory(rows: np.ndarray, state: dict) -> dict[str, Any]:
+    """Return a trajectory whose numbers all tell the row they are in."""
+    return {
+        "observations": np.stack([rows, -rows, rows + 0.5], axis=-1),
+        "rewards": rows + 0.25,
+        "resets": rows % 3 == 0,
+        "actions": np.stack([rows, rows * 2], axis=-1),
+        "log_probs": -rows,
+        "values": rows[..., None] * 3,
+        "state": state,
+        "advantages": rows * 5,
+        "value_targets": rows[..., None] * 7,
+    }
+
+
+def sampler(
+    submitted, sizes: list[int], epochs: int, minibatches: int, calls: int, num_envs: int = 0, transform: bool = False
+) -> dict:
+    """Call `get_next` of a `TrajectorySampler` so often, on recorded trajectories of these sizes.
+
+    transform: give it two transforms; the first notes the advantages and puts others into the minibatch, the second counts.
+    """
+    runner = RecordedRunner(sizes, num_envs)
+    counted: list[int] = []
+    seen: list[np.ndarray] = []
+
+    def replaces(minibatch) -> None:
+        seen.append(np.array(minibatch["advantages"]))
+        minibatch["advantages"] = np.full(len(minibatch["advantages"]), -1.0)
+
+    def counts(minibatch) -> None:
+        counted.append(len(minibatch["rewards"]) if (np.asarray(minibatch["advantages"]) == -1.0).all() else -1)
+
+    instance = submitted.TrajectorySampler(runner, epochs, minibatches, [replaces, counts] if transform else None)
+    if not keeps_rows_together(submitted):
+        instance.shuffle_trajectory = lambda: shuffle(instance.trajectory)
+    batches, kept, states = [], [], []
+    for _ in range(calls):
+        minibatch = instance.get_next()
+        if not isinstance(minibatch, dict):
+            return {"returned": described(minibatch)}
+        kept.append(minibatch)
+        states.append("state" not in minibatch or any(minibatch["state"] is state for state in runner.states))
+        batches.append(batch_facts(minibatch))
+    facts = {
+        "returned": "a dictionary",
+        "trajectories asked for": runner.calls,
+        "batches": batches,
+        "keys": sorted(str(key) for key in kept[0] if key != "state"),
+        "state is left alone": all(states),
+        "every minibatch is a dictionary of its own": len({id(minibatch) for minibatch in kept}) == len(kept),
+        "old logits of the moment": False,
+    }
+    if transform:
+        facts["rows given to the second transform, -1 where the first one's work was lost"] = counted
+        facts["what the first transform replaced came back later"] = any((values == -1.0).any() for values in seen)
+        facts["advantages that came out are those of the transform"] = all(
+            (np.asarray(minibatch["advantages"]) == -1.0).all() for minibatch in kept
+        )
+    return facts
+
+
+def batch_facts(minibatch: dict[str, Any]) -> dict[str, Any]:
+    """Return which rows a minibatch has, and by every other key which row each entry is of."""
+    values = {name: np.asarray(plain(value), np.float64) for name, value in minibatch.items() if name != "state"}
+    rows = values["observations"][..., 0].ravel()
+    size = len(rows)
+
+    def of(name: str, divisor: float = 1.0, shift: float = 0.0) -> list:
+        column = values[name].reshape(size, -1)[:, 0] if values[name].size and values[name].size % size == 0 else None
+        return [None] * size if column is None else ((column - shift) / divisor).tolist()
+
+    return {
+        "row": [int(row) for row in rows.tolist()],
+        "shapes": {name: list(value.shape[1:]) for name, value in sorted(values.items())},
+        "actions": of("actions"),
+        "rewards": of("rewards", shift=0.25),
+        "log_probs": of("log_probs", -1.0),
+        "values": of("values", 3.0),
+        "value_targets": of("value_targets", 7.0),
+        "advantages": of("advantages", 5.0),
+    }
+
+
+def shuffle(trajectory: dict[str, Any]) -> None:
+    """Stand in for `shuffle_trajectory`."""
+    order = np.argsort(np.random.random(len(trajectory["rewards"])))
+    trajectory.update({name: np.take(value, order, axis=0) for name, value in trajectory.items() if name != "state"})
+
+
+def keeps_rows_together(submitted) -> bool:
+    """Return whether `shuffle_trajectory` can be used where something else is looked at: it runs, and rows stay whole."""
+    with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
+        instance = submitted.TrajectorySampler(RecordedRunner([12]), 1, 1, None)
+        instance.trajectory = RecordedRunner([12]).get_next()
+        instance.shuffle_trajectory()
+        facts = batch_facts(instance.trajectory)
+        names = ("actions", "rewards", "log_probs", "values", "value_targets", "advantages")
+        shuffled = facts["row"] != list(range(12)) == sorted(facts["row"])
+        return shuffled and all(np.allclose(facts[name], facts["row"]) for name in names)
+    return False
+
+
+def shuffling(submitted, size: int) -> dict:
+    """Call `shuffle_trajectory` twice on a sampler that holds a recorded trajectory."""
+    instance = submitted.TrajectorySampler(RecordedRunner([size]), 3, 2, None)
+    instance.trajectory = RecordedRunner([size]).get_next()
+    state = instance.trajectory["state"]
+    latest = np.array(state["latest_observation"])
+    instance.shuffle_trajectory()
+    first = batch_facts(instance.trajectory)
+    instance.shuffle_trajectory()
+    second = batch_facts(instance.trajectory)
+    afresh = submitted.TrajectorySampler(RecordedRunner([size]), 3, 2, None)
+    afresh.trajectory = RecordedRunner([size]).get_next()
+    afresh.shuffle_trajectory()
+    third = batch_facts(afresh.trajectory)
+    rows = list(range(size))
+    return {
+        "every row is there once": sorted(first["row"]) == rows and sorted(second["row"]) == rows,
+        "the order is another one": first["row"] != rows,
+        "a second call makes another order": second["row"] not in (rows, first["row"]) and third["row"] != first["row"],
+        "batches": [first, second],
+        "keys": sorted(str(key) for key in instance.trajectory),
+        "state is left alone": instance.trajectory.get("state") is state
+        and np.array_equal(state["latest_observation"], latest)
+        and state["env_steps"] == size,
+        "old logits of the moment": False,
+    }
+
+
+# PPO
+
+
+class Still:
+    """A stand-in for `Policy` where only losses are looked at: it always answers the same."""
+
+    def __init__(self, act: dict[str, Any], model: nn.Module) -> None:
+        self.model = model
+        self.answer = act
+
+    def act(self, inputs, training=False) -> dict[str, Any]:
+        return self.answer
+
+
+def policy_loss(
+    submitted,
+    mean: np.ndarray,
+    log_variance: np.ndarray,
+    actions: np.ndarray,
+    log_probs: np.ndarray,
+    advantages: np.ndarray,
+    cliprange: float | None = None,
+    full_covariance: bool = False,
+) -> dict:
+    """Call `PPO.policy_loss` with a distribution of this mean and variance; without a clip range, use the default."""
+    parameters = nn.ParameterDict({"mean": nn.Parameter(tensor(mean)), "log_variance": nn.Parameter(tensor(log_variance))})
+    values = nn.Parameter(torch.linspace(-1, 1, len(mean)).unsqueeze(1))
+    variance = parameters["log_variance"].exp()
+    distribution = (
+        MultivariateNormal(parameters["mean"], torch.diag(variance))
+        if full_covariance
+        else Independent(Normal(parameters["mean"], variance.sqrt()), 1)
+    )
+    act = {"distribution": distribution, "values": values}
+    rows = np.arange(len(mean), dtype=np.float32)
+    # What the value loss needs is there as well, and means nothing here.
+    minibatch = {"actions": actions, "log_probs": log_probs, "advantages": advantages, "values": 1 - rows[:, None]}
+    minibatch |= {"value_targets": rows[:, None], "observations": rows[:, None], "rewards": rows, "resets": rows > 2}
+    return loss_facts("policy_loss", submitted, act, minibatch, {**parameters, "values": values}, cliprange, parameters)
+
+
+def value_loss(
+    submitted, values: np.ndarray, old_values: np.ndarray, value_targets: np.ndarray, cliprange: float | None = None
+) -> dict:
+    """Call `PPO.value_loss`; values are what the network says now. Without a clip range, use the default."""
+    parameters = nn.ParameterDict({"V": nn.Parameter(tensor(values))})
+    act = {"distribution": Independent(Normal(torch.zeros(len(values), 2), torch.ones(2)), 1), "values": parameters["V"]}
+    rows = np.arange(len(values), dtype=np.float32)
+    minibatch = {"values": old_values, "value_targets": value_targets, "advantages": 2 - rows, "log_probs": rows}
+    minibatch |= {"actions": np.stack([rows, rows], 1), "observations": rows[:, None], "rewards": rows, "resets": rows > 2}
+    return loss_facts("value_loss", submitted, act, minibatch, dict(parameters), cliprange, parameters)
+
+
+def loss_facts(
+    name: str,
+    submitted,
+    act: dict[str, Any],
+    minibatch: dict[str, np.ndarray],
+    parameters: dict[str, nn.Parameter],
+    cliprange: float | None,
+    model: nn.Module,
+) -> dict[str, Any]:
+    """Call a loss of `PPO`; return it, the gradient that it gives to each parameter, and what the call changed."""
+    given, options = copies(minibatch), {} if cliprange is None else {"cliprange": cliprange}
+    ppo = submitted.PPO(Still(act, model), RecordingSGD(model, 0.1), **options)
+    loss = arrays_or_tensors(lambda rows: getattr(ppo, name)(rows, act), given)
+    with contextlib.redirect_stdout(io.StringIO()):
+        second = arrays_or_tensors(lambda rows: getattr(ppo, name)(rows, act), given)
+    facts: dict[str, Any] = {"loss": loss}
+    if type(loss) is Tensor and loss.numel() == 1:
+        facts["loss"] = loss = loss.reshape(())
+        if loss.requires_grad:
+            loss.backward()
+    facts["gradient"] = {key: UNCONNECTED if value.grad is None else plain(value.grad) for key, value in parameters.items()}
+    same = type(second) is not Tensor or np.allclose(plain(second), plain(loss), equal_nan=True)
+    facts["changed by the call"] = changed(given, minibatch) + ([] if same else ["the result of a second call"])
+    return facts
+
+
+class RecordingSGD(torch.optim.Optimizer):
+    """A stand-in for `torch.optim.SGD` that keeps the gradient of every step.
+
+    It is an Optimizer by name only: running `Optimizer.__init__` for the first time costs a second of imports.
+    """
+
+    def __init__(self, model: nn.Module, lr: float) -> None:
+        self.names = dict(model.named_parameters())
+        self.param_groups = [{"params": list(self.names.values()), "lr": lr}]
+        self.gradients: list[dict[str, Any]] = []
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for parameter in self.names.values():
+            parameter.grad = None
+
+    def step(self, closure=None) -> None:
+        if closure is not None:
+            with torch.enable_grad():
+                closure()
+        self.gradients.append(
+            {name: UNCONNECTED if value.grad is None else plain(value.grad) for name, value in self.names.items()}
+        )
+        with torch.no_grad():
+            for parameter in self.names.values():
+                if parameter.grad is not None:
+                    parameter -= self.param_groups[0]["lr"] * parameter.grad
+
+
+class Slopes(nn.Module):
+    """A model of a few parameters; the losses of `update` are linear in them."""
+
+    def __init__(self, policy: np.ndarray, value: np.ndarray) -> None:
+        super().__init__()
+        self.policy = nn.Parameter(tensor(policy))
+        self.value = nn.Parameter(tensor(value))
+
+    def forward(self, observations: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        mean = observations @ self.policy
+        return mean, torch.ones(mean.shape[-1]), observations @ self.value
+
+
+class LinearPolicy:
+    """A stand-in for `Policy` with a model of `Slopes`."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+
+    def act(self, inputs, training=False) -> dict[str, Any]:
+        mean, variance, values = self.model(torch.as_tensor(inputs, dtype=torch.float32))
+        return {"distribution": Independent(Normal(mean, variance), 1), "values": values}
+
+
+def update(
+    submitted,
+    policy: np.ndarray,
+    value: np.ndarray,
+    observations: list[np.ndarray],
+    scales: list[float],
+    value_loss_coef: float,
+    max_grad_norm: float | None = None,
+) -> dict:
+    """Call `PPO.step` once for each of several minibatches, with losses that are means of what the model says.
+
+    scales: by which the losses of each minibatch are multiplied, hence their gradients.
+    """
+    model = Slopes(policy, value)
+    optimizer = RecordingSGD(model, 0.1)
+    options = {} if max_grad_norm is None else {"max_grad_norm": max_grad_norm}
+    agent = LinearPolicy(model)
+    ppo = submitted.PPO(agent, optimizer, value_loss_coef=value_loss_coef, **options)
+    acts: list[int] = []
+
+    def of_policy(trajectory, act) -> Tensor:
+        return float(trajectory["advantages"][0]) * act["distribution"].mean.sum(dim=1).mean()
+
+    def of_value(trajectory, act) -> Tensor:
+        return float(trajectory["advantages"][0]) * act["values"].mean()
+
+    def whole(trajectory) -> Tensor:
+        acts.append(len(trajectory["observations"]))
+        act = agent.act(trajectory["observations"], training=True)
+        return of_policy(trajectory, act) + value_loss_coef * of_value(trajectory, act)
+
+    ppo.policy_loss, ppo.value_loss, ppo.loss = of_policy, of_value, whole
+    changes = []
+    for rows, scale in zip(observations, scales, strict=True):
+        before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+        ppo.step({"observations": np.array(rows), "advantages": np.full(len(rows), scale, np.float32)})
+        changes.append({name: plain(parameter - before[name]) for name, parameter in model.named_parameters()})
+    return {
+        "updates after each call": len(optimizer.gradients),
+        "gradients of the updates": optimizer.gradients,
+        "lengths of the gradients": [
+            float(np.sqrt(sum((value**2).sum() for value in found.values() if isinstance(value, np.ndarray))))
+            for found in optimizer.gradients
+        ],
+        "changes of the parameters": changes,
+    }
+
+
+# Annealing
+
+
+class Groups(torch.optim.Optimizer):
+    """A stand-in for an optimizer, by name: its parameter groups."""
+
+    def __init__(self, rates: list[float]) -> None:
+        self.param_groups = [{"params": [], "lr": rate, "eps": 1e-5} for rate in rates]
+
+
+def annealing(
+    submitted, rates: list[float], interactions: list[int], total_interactions: int, initial: float | None = None
+) -> dict:
+    """Call `anneal_learning_rate` for these numbers of interactions, one after another; without `initial`, use the default."""
+    optimizer = Groups(rates)
+    options = {} if initial is None else {"initial": initial}
+    found = []
+    for so_far in interactions:
+        submitted.anneal_learning_rate(optimizer, so_far, total_interactions, **options)
+        found.append([float(group["lr"]) for group in optimizer.param_groups])
+    return {
+        "learning rates, by call and group": np.array(found),
+        "what else is in the groups is left alone": all(
+            group["eps"] == 1e-5 and group["params"] == [] for group in optimizer.param_groups
+        ),
+    }
+
+
+# Learning
+
+
+class SmallModel(nn.Module):
+    """The model of the learning check: as yours, with fewer units. Its first six parameters are the policy's."""
+
+    def __init__(self, obs_dim: int, act_dim: int) -> None:
+        super().__init__()
+        self.policy_net = self._net(obs_dim, act_dim, last=0.1)
+        self.value_net = self._net(obs_dim, 1, last=1.0)
+        self.log_variance = nn.Parameter(torch.full((act_dim,), -1.0))
+
+    def _net(self, inputs: int, outputs: int, last: float) -> nn.Sequential:
+        net = nn.Sequential(
+            nn.Linear(inputs, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, outputs)
+        )
+        nn.init.normal_(net[4].weight, std=last / HIDDEN**0.5)
+        return net
+
+    def forward(self, observations: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.policy_net(observations), torch.exp(self.log_variance), self.value_net(observations)
+
+
+def learn(submitted, interactions: int, seed: int, d: int = 1) -> dict:
+    """Train a small policy on PointMass with your classes; return its weights, and the returns, which decide nothing."""
+    torch.manual_seed(seed)
+    np.random.seed(seed)
+    env = gym.wrappers.RecordEpisodeStatistics(utils.PointMass(d), buffer_length=10_000)
+    env.reset(seed=seed)
+    model = SmallModel(2 * d, d)
+    policy = submitted.Policy(model)
+
+    def as_arrays(trajectory) -> None:
+        trajectory.update({name: np.array(value) for name, value in trajectory.items() if name != "state"})
+
+    def standardised(minibatch) -> None:
+        given = minibatch["advantages"]
+        minibatch["advantages"] = (given - given.mean()) / (given.std() + 1e-8)
+
+    transforms = [as_arrays, BootstrapTruncated(policy, 0.95), submitted.GAE(policy, gamma=0.95, lambda_=0.9)]
+    runner = EnvRunner(env, policy, 300, transforms=transforms)
+    epochs, minibatches = 10, 5
+    trajectories = submitted.TrajectorySampler(
+        runner, num_epochs=epochs, num_minibatches=minibatches, transforms=[standardised]
+    )
+    optimizer = make_optimizer(model)
+    optimizer.param_groups[0]["lr"] = 3e-3
+    ppo = submitted.PPO(policy, optimizer)
+    for _ in range(interactions // runner.nsteps * epochs * minibatches):
+        ppo.step(trajectories.get_next())
+    weights = [plain(parameter) for parameter in model.policy_net.parameters()]
+    return {"weights": weights, "returns": [float(value) for value in list(env.return_queue)[:MAX_CURVE]]}
+
+
+def play(submitted, weights: list[np.ndarray], seed: int, episodes: int = 50, d: int = 1) -> dict:
+    """Return the mean return of the mean action of a policy with these weights. Run without any submission."""
+    total = 0.0
+    env = utils.PointMass(d)
+    observation, _ = env.reset(seed=seed)
+    for _ in range(episodes):
+        truncated = False
+        while not truncated:
+            values = np.asarray(observation, np.float64)
+            for number in range(0, 6, 2):
+                values = np.asarray(weights[number]) @ values + np.asarray(weights[number + 1])
+                values = np.tanh(values) if number < 4 else values
+            observation, reward, _, truncated, _ = env.step(values)
+            total += float(reward)
+        observation, _ = env.reset()
+    return {"mean return": total / episodes}
+
+
+# The trained policy
+
+
+def score(submitted, file: np.ndarray, seeds: list[int]) -> dict:
+    """Return the returns of a trained policy that was handed in, uint8 `[bytes]`. Run without any submission."""
+    # MuJoCo imports what opens windows, which starts a process to see its own version; nothing is shown here.
+    sys.modules.setdefault("glfw", types.ModuleType("glfw"))
+    try:
+        policy = load_policy(file.tobytes())
+        return {"returns": evaluate(policy, seeds)}
+    except ValueError as error:
+        return {"refused": str(error)}
+    except (ImportError, gym.error.DependencyNotInstalled) as error:
+        return {"missing": getattr(error, "name", None) or str(error)}
