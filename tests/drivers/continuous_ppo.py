@@ -22,7 +22,6 @@ from torch.distributions import Independent, MultivariateNormal, Normal
 import utils
 from runners import BootstrapTruncated, EnvRunner
 from trained_policy import evaluate, load_policy
-from training import make_optimizer
 
 UNCONNECTED = "none: the result is not connected to it"
 MANY_ROWS = 4_000  # so that means and variances of samples are known well
@@ -811,9 +810,7 @@ def learn(submitted, interactions: int, seed: int, d: int = 1) -> dict:
     trajectories = submitted.TrajectorySampler(
         runner, num_epochs=epochs, num_minibatches=minibatches, transforms=[standardised]
     )
-    optimizer = make_optimizer(model)
-    optimizer.param_groups[0]["lr"] = 3e-3
-    ppo = submitted.PPO(policy, optimizer)
+    ppo = submitted.PPO(policy, utils.PlainAdam(list(model.parameters()), lr=3e-3, eps=1e-5))
     for _ in range(interactions // runner.nsteps * epochs * minibatches):
         ppo.step(trajectories.get_next())
     weights = [plain(parameter) for parameter in model.policy_net.parameters()]

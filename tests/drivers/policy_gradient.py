@@ -542,41 +542,6 @@ def numbers(values: Any) -> Any:
 # Learning
 
 
-class PlainAdam(torch.optim.Optimizer):
-    """Adam (Kingma and Ba 2015) in a few lines; an Optimizer by name only, for the reason given at `RecordingSGD`."""
-
-    def __init__(self, parameters: list[nn.Parameter], lr: float, betas=(0.9, 0.999), eps: float = 1e-8) -> None:
-        self.param_groups = [{"params": parameters, "lr": lr}]
-        self.betas, self.eps, self.time = betas, eps, 0
-        self.means = [torch.zeros_like(parameter) for parameter in parameters]
-        self.squares = [torch.zeros_like(parameter) for parameter in parameters]
-
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        for parameter in self.param_groups[0]["params"]:
-            parameter.grad = None
-
-    @torch.no_grad()
-    def step(self, closure=None) -> None:
-        run_closure(closure)
-        self.time += 1
-        moving = [
-            (parameter, mean, square)
-            for parameter, mean, square in zip(self.param_groups[0]["params"], self.means, self.squares, strict=True)
-            if parameter.grad is not None
-        ]
-        if not moving:
-            return
-        parameters, means, squares = (list(column) for column in zip(*moving, strict=True))
-        gradients = [parameter.grad for parameter in parameters]
-        beta1, beta2 = self.betas
-        torch._foreach_lerp_(means, gradients, 1 - beta1)
-        torch._foreach_mul_(squares, beta2)
-        torch._foreach_addcmul_(squares, gradients, gradients, 1 - beta2)
-        scale = torch._foreach_sqrt(torch._foreach_div(squares, 1 - beta2**self.time))
-        torch._foreach_add_(scale, self.eps)
-        torch._foreach_addcdiv_(parameters, means, scale, -self.param_groups[0]["lr"] / (1 - beta1**self.time))
-
-
 def small_world() -> utils.GridWorldPointTargetEnv:
     """Return the world of the learning checks: a line of five cells, ten steps."""
     return utils.GridWorldPointTargetEnv(grid_size=5, episode_length=10, dimensions=1)
@@ -595,7 +560,7 @@ def learn(submitted, loss: str, rollouts: int, epochs: int, seed: int) -> dict:
     result = submitted.train_policy_gradient(
         env=env,
         policy=policy,
-        optimizer=PlainAdam([*policy.parameters(), *value_net.parameters()], lr=1e-2),
+        optimizer=utils.PlainAdam([*policy.parameters(), *value_net.parameters()], lr=1e-2),
         get_policy_gradient_loss=getattr(submitted, loss),
         get_returns=submitted.get_returns,
         rollouts=rollouts,
