@@ -482,9 +482,9 @@ plt.show()
 # arrays: one and the same order for every key, or an action would be judged by the advantage of another one.
 #
 # **Write `shuffle_trajectory` and `get_next` of `TrajectorySampler`.** `get_next` returns the next minibatch, asks the runner
-# for a trajectory when it needs one, and calls the transformations on the minibatch. What those change must not reach the
-# trajectory itself: it is needed again in the next epoch. (`NormalizeAdvantages`, given, is the transformation that we will
-# use. It works on minibatches, as is the custom with PPO.)
+# for a trajectory when it needs one, and calls the transformations on the minibatch. What those put into the minibatch must not
+# come into the trajectory: that is needed again in the next epoch. (`NormalizeAdvantages`, given, is the transformation that we
+# will use. It works on minibatches, as is the custom with PPO.)
 #
 # In the cell, the rows of the first trajectory are numbered from 0 to 9, of the next one from 10 to 19. With two epochs of
 # three minibatches, expect sizes of 3, 3 and 4 in any order, each row once in every epoch, a new order in the second epoch, and
@@ -506,7 +506,7 @@ class Numbered:
 
 
 def times_hundred(minibatch):
-    minibatch["rewards"] *= 100
+    minibatch["rewards"] = 100 * minibatch["rewards"]
 
 
 np.random.seed(0)
