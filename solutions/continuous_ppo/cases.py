@@ -49,7 +49,7 @@ def summaries_three_episodes(rng):
 @case("summaries", question="Summaries", hidden=True)
 def summaries_broken_off(rng):
     """An episode that somebody breaks off leaves no entry, and nothing of it in the next one; six for a window of three."""
-    lengths, ends = [3, 2, 5, 1, 2, 4, 3], ["truncated", "", "terminated", "truncated", "truncated", "terminated", "truncated"]
+    lengths, ends = [3, 2, 5, 1, 2, 4, 3], ["truncated", "", "terminated", "both", "truncated", "terminated", "truncated"]
     return episodes(rng, lengths, ends) | dict(window=3)
 
 
@@ -79,6 +79,11 @@ def forward_batch(rng):
 @case("model_forward", question="Model.forward")
 def forward_one_observation(rng):
     return dict(obs_dim=4, act_dim=2, observations=normal(rng, 4))
+
+
+@case("model_forward", question="Model.forward", hidden=True)
+def forward_one_row(rng):
+    return dict(obs_dim=6, act_dim=4, observations=normal(rng, 1, 6))
 
 
 @case("model_forward", question="Model.forward", hidden=True)
@@ -115,7 +120,8 @@ def training_one_row(rng):
 
 @case("policy_sampling", question="Policy.sampling")
 def sampling_one_observation(rng):
-    return linear_model(rng, 4, 3) | dict(observations=normal(rng, 4))
+    """In double precision, as environments give them."""
+    return linear_model(rng, 4, 3) | dict(observations=rng.normal(size=4))
 
 
 @case("policy_sampling", question="Policy.sampling")
@@ -140,7 +146,8 @@ def sampling_large_batch(rng):
 
 @case("many_samples", question="Policy.sampling", hidden=True)
 def sampling_many_dimensions(rng):
-    return linear_model(rng, 4, 6) | dict(observation=normal(rng, 4))
+    """One action after another, as the runner asks."""
+    return linear_model(rng, 4, 6) | dict(observation=normal(rng, 4), one_by_one=True)
 
 
 # GAE
@@ -208,7 +215,7 @@ def gae_one_step(rng):
     return trajectory(rng, 1, [], gamma=0.9, lambda_=0.9)
 
 
-@case("gae", question="GAE", hidden=True)
+@case("gae", question="GAE")
 def gae_truncated(rng):
     """Two of three ends came from a time limit. Their rewards hold the value already, so it is an end like any other."""
     return trajectory(rng, 12, [2, 6, 9], gamma=0.9, lambda_=0.85, truncated=[2, 9])
@@ -224,6 +231,7 @@ def batched(rng, size, num_envs, **options):
     resets = np.zeros((size, num_envs), bool)
     for env in range(num_envs):
         resets[rng.choice(size - 1, size=1 + env % 2, replace=False), env] = True
+    resets[-1, 0] = True
     return (
         dict(
             observations=normal(rng, size, num_envs, 3),
@@ -275,7 +283,7 @@ def minibatches_divide(rng):
 
 @case("sampler", question="TrajectorySampler.get_next")
 def minibatches_of_two_trajectories(rng):
-    return dict(sizes=[12, 12], epochs=3, minibatches=3, calls=18)
+    return dict(sizes=[18, 18], epochs=3, minibatches=3, calls=18)
 
 
 @case("sampler", question="TrajectorySampler.get_next")
@@ -354,7 +362,10 @@ def ratios_on_both_sides(rng):
 
 @case("policy_loss", question="PPO.policy_loss", hidden=True)
 def default_range(rng):
-    return losses(rng, normal(rng, 17, scale=0.5))
+    """More rows than a minibatch of the course; the first ratios are 13 and 1/13, with both signs of advantage."""
+    inputs = losses(rng, np.concatenate([[2.6, 2.6, -2.6, -2.6], normal(rng, 66, scale=0.5)]))
+    inputs["advantages"][:4] = [1.5, -1.5, 1.5, -1.5]
+    return inputs
 
 
 @case("policy_loss", question="PPO.policy_loss", hidden=True)
@@ -410,7 +421,7 @@ def values_far_from_the_old(rng):
 
 @case("value_loss", question="PPO.value_loss", hidden=True)
 def values_default_range(rng):
-    return value_inputs(rng, 21, 0.4)
+    return value_inputs(rng, 70, 0.4)
 
 
 @case("value_loss", question="PPO.value_loss", hidden=True)

@@ -7,12 +7,12 @@ from grader.judge.views import aligned, only, rows_once, shuffled
 
 loss = only("loss")
 gradient = only("gradient", "changed by the call")
-KEYS = ("actions", "rewards", "log_probs", "values", "value_targets", "advantages")
+KEYS = ("observations", "actions", "rewards", "resets", "log_probs", "values", "value_targets", "advantages")
 
 
 def one_variance(facts):
     """The outputs of a model; whether the variance is repeated for every row does not matter."""
-    if facts["returned"] == "three things" and np.ndim(facts["variance"]) == np.ndim(facts["mean"]) > 1:
+    if facts["returned"] == "three things" and np.ndim(facts["variance"]) == 2:
         rows = np.asarray(facts["variance"])
         if (rows == rows[0]).all():
             facts = facts | {"variance": facts["variance"][0]}
@@ -37,7 +37,7 @@ def density(facts):
 
 
 def spread(facts):
-    """Whether many samples are distributed as they should be: six standard errors are allowed."""
+    """Whether many samples are distributed as they should be: at least four standard errors are allowed."""
     if "means, in deviations from those of the policy" not in facts:
         return facts
     means = np.asarray(facts["means, in deviations from those of the policy"])
@@ -48,6 +48,8 @@ def spread(facts):
         "the variances are those of the policy": bool((np.abs(variances - 1) < 0.14).all()),
         "the dimensions are independent": facts["largest correlation of two dimensions"] < 0.1,
         "there are actions beyond two and a half deviations": facts["largest action, in deviations"] > 2.5,
+        "as many as of a normal distribution are within one": abs(facts["share of the numbers within one deviation"] - 0.683)
+        < 0.03,
     }
 
 
@@ -86,6 +88,7 @@ def test_two_networks(student):
 def test_first_weights(student):
     """Weights are orthogonal with gain √2, biases and the variance's vector zero."""
     first = ("smallest and largest factor by which a weight stretches", "vectors that are not zero at first")
+    first = (*first, "layers that begin with the same weights")
     student.expect("model_of_half_cheetah", only(*first), atol=1e-3)
 
 
@@ -146,7 +149,7 @@ def test_samples(student):
 @points(1, question="Policy.sampling")
 def test_values_of_a_batch(student):
     """A batch of observations has a batch of values; every call samples anew and changes nothing."""
-    names = ("values", "a second call samples anew", "changed by the call")
+    names = ("values", "values have the same shape when training", "a second call samples anew", "changed by the call")
     student.expect("sampling_batch", only(*names), also=without_last_axis("values"))
 
 
@@ -171,10 +174,16 @@ def test_unfinished_episode(student):
     student.expect("gae_unfinished", only("advantages", "value_targets"))
 
 
-@points(3, question="GAE")
+@points(2, question="GAE")
 def test_several_episodes(student):
     """Nothing of the next episode comes into an advantage; nothing but advantages and value_targets changes."""
     student.expect("gae_several_episodes")
+
+
+@points(1, question="GAE")
+def test_truncated(student):
+    """An end by a time limit is an end like any other: its value is in the reward already."""
+    student.expect("gae_truncated")
 
 
 # TrajectorySampler
@@ -223,9 +232,10 @@ def test_next_trajectory(student):
     """After num_epochs epochs the runner is asked for the next trajectory, and not before."""
 
     def view(facts):
-        return only("trajectories asked for")(facts) | rows_once([12, 12], epochs=3)(facts)
+        return only("trajectories asked for")(facts) | rows_once([18, 18], epochs=3)(facts)
 
     student.expect("minibatches_of_two_trajectories", view)
+    student.expect("minibatches_of_two_trajectories", shuffled([18, 18], epochs=3))
 
 
 @points(1, question="TrajectorySampler.get_next")
