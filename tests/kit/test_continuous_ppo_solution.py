@@ -737,11 +737,11 @@ class TestTrajectorySampler:
         assert state.keys() == {"latest_observation", "env_steps"}
 
     def test_transforms_in_order_and_on_minibatches_only(self, solution: ModuleType) -> None:
-        """Catches: a minibatch that is a view of the trajectory, transforms of all rows, or in another order."""
+        """Catches: a minibatch that is the trajectory itself, transforms of all rows, or in another order."""
 
         def spoil(minibatch: dict[str, Any]) -> None:
             for key in minibatch.keys() - {"state"}:
-                minibatch[key][...] = 0
+                minibatch[key] = np.zeros_like(minibatch[key])
 
         def count(minibatch: dict[str, Any]) -> None:
             minibatch["rewards"] = minibatch["rewards"] + len(minibatch["rewards"])
