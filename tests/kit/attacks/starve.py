@@ -226,7 +226,8 @@ def returns_a_huge_view(values, scale, known):
     return numpy.broadcast_to(numpy.float32(6.0), (10**9,))
 
 
-@attack("returns what is nested a hundred thousand deep", safe=True, sees=("failed", "crashed"))
+# On a busy machine, taking the nest apart takes longer than a call may.
+@attack("returns what is nested a hundred thousand deep", safe=True, sees=("failed", "crashed", "timeout"))
 def returns_a_deep_nest(values, scale, known):
     nest = []
     for _ in range(100_000):
