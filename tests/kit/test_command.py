@@ -207,7 +207,7 @@ def test_build_does_not_overwrite_work(tmp_path: Path) -> None:
         shutil.copy(ROOT / name, tmp_path)
     stub = tmp_path / "assignments" / "policy_gradient" / "submitted.py"
     stub.write_text(stub.read_text() + "\n\ndef my_helper():\n    return 1\n")
-    done = run("-m", "grader", "build", cwd=tmp_path)
+    done = run("-m", "grader", "build", "policy_gradient", cwd=tmp_path)
     assert done.returncode == 2
     assert "holds work of its own (my_helper)" in done.stderr
     assert "my_helper" in stub.read_text()
