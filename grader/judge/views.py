@@ -156,8 +156,8 @@ def shuffled(collections: Sequence[int], epochs: int) -> View:
             "every epoch goes through the rows in order": all(all(ordered) for ordered in in_order),
             "all minibatches of an epoch are runs of neighbouring rows": any(all(runs) for runs in neighbours),
             "two collections have the same minibatches": len(begins) > 1 and begins[0] == begins[1],
-            "a later epoch has the same minibatches as the first": any(
-                set(splits[index]) == set(first[index // epochs]) for index in range(len(splits)) if index % epochs
+            "a later epoch has the same minibatches as an earlier one": any(
+                set(splits[index]) in map(set, splits[index - index % epochs : index]) for index in range(len(splits))
             ),
         }
 

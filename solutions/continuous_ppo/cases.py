@@ -54,6 +54,12 @@ def summaries_broken_off(rng):
 
 
 @case("summaries", question="Summaries", hidden=True)
+def summaries_default_window(rng):
+    """More episodes than the default window holds, of one step each."""
+    return episodes(rng, [1] * 104, ["truncated"] * 104, obs_dim=1) | dict(writer=True)
+
+
+@case("summaries", question="Summaries", hidden=True)
 def summaries_written(rng):
     return episodes(rng, [2, 3, 1, 2], ["terminated", "truncated", "", "terminated"]) | dict(window=100, writer=True)
 
@@ -83,7 +89,8 @@ def forward_one_observation(rng):
 
 @case("model_forward", question="Model.forward", hidden=True)
 def forward_one_row(rng):
-    return dict(obs_dim=6, act_dim=4, observations=normal(rng, 1, 6))
+    """One row, and one action dimension: no axis may be squeezed away."""
+    return dict(obs_dim=6, act_dim=1, observations=normal(rng, 1, 6))
 
 
 @case("model_forward", question="Model.forward", hidden=True)
@@ -115,7 +122,8 @@ def training_double_precision(rng):
 
 @case("policy_training", question="Policy.training", hidden=True)
 def training_one_row(rng):
-    return linear_model(rng, 3, 4) | dict(observations=normal(rng, 1, 3), actions=normal(rng, 1, 4))
+    """And one action dimension."""
+    return linear_model(rng, 3, 1) | dict(observations=normal(rng, 1, 3), actions=normal(rng, 1, 1))
 
 
 @case("policy_sampling", question="Policy.sampling")
@@ -142,6 +150,12 @@ def sampling_double_precision(rng):
 @case("policy_sampling", question="Policy.sampling", hidden=True)
 def sampling_large_batch(rng):
     return linear_model(rng, 6, 5) | dict(observations=rng.normal(size=(40, 6)))
+
+
+@case("policy_sampling", question="Policy.sampling", hidden=True)
+def sampling_one_row(rng):
+    """One row, and one action dimension: no axis may be squeezed away."""
+    return linear_model(rng, 3, 1) | dict(observations=normal(rng, 1, 3))
 
 
 @case("many_samples", question="Policy.sampling", hidden=True)
@@ -252,6 +266,12 @@ def gae_batched(rng):
 
 
 @case("gae", question="GAE", hidden=True)
+def gae_batched_one_environment(rng):
+    """An axis of length one is an axis."""
+    return batched(rng, 5, 1)
+
+
+@case("gae", question="GAE", hidden=True)
 def gae_batched_flat_values(rng):
     return batched(rng, 6, 3, flat_values=True)
 
@@ -259,7 +279,7 @@ def gae_batched_flat_values(rng):
 @case("gae", question="GAE", hidden=True)
 def gae_long(rng):
     """Long enough that powers of γλ, or loops over all pairs, would show; random ends."""
-    return trajectory(rng, 300, np.flatnonzero(rng.random(299) < 0.05), gamma=0.99, lambda_=0.95)
+    return trajectory(rng, 1100, np.flatnonzero(rng.random(1099) < 0.05), obs_dim=1, gamma=0.99, lambda_=0.95)
 
 
 # TrajectorySampler

@@ -48,7 +48,11 @@ def copies(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def changed(arrays: dict[str, Any], before: dict[str, np.ndarray]) -> list[str]:
     """Return the names of those arrays that are not as they were."""
-    return [name for name, array in before.items() if not np.array_equal(np.asarray(arrays[name]), array, equal_nan=True)]
+    return [
+        name
+        for name, array in before.items()
+        if name not in arrays or not np.array_equal(np.asarray(arrays[name]), array, equal_nan=True)
+    ]
 
 
 def plain(value: Any) -> Any:
@@ -84,6 +88,11 @@ def beforehand(call: Callable[[], Any]) -> None:
     """Make a call on other data, before the one that counts: nothing of it may be kept."""
     with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
         call()
+
+
+def precision(*values: Any) -> list[str]:
+    """Return which precisions arrays or tensors have."""
+    return sorted({str(np.asarray(plain(value)).dtype) for value in values})
 
 
 def same_state(one: Any, other: dict[str, Any]) -> bool:
@@ -263,24 +272,30 @@ def model_layers(submitted, obs_dim: int, act_dim: int) -> dict:
         "vectors that are not zero at first": sum(bool(values.any()) for values in vectors.values()),
         "another model has other weights": all(drawn_anew),
         "layers that begin with the same weights": twins,
+        "precision of the parameters": precision(*parameters.values()),
         "parameters that are not trained": sum(not parameter.requires_grad for parameter in model.parameters()),
     }
 
 
 def model_forward(submitted, obs_dim: int, act_dim: int, observations: np.ndarray) -> dict:
     """Call a `Model` whose parameters have known numbers: all of one shape have the same, so their names do not matter."""
-    model = model_class(submitted)(obs_dim, act_dim)
+    model = model_class(submitted)(obs_dim, act_dim).float()
     given = tensor(observations)
     beforehand(lambda: model(1 - given))
     with torch.no_grad():
         for parameter in model.parameters():
-            drawn = np.random.default_rng([parameter.numel()]).normal(size=tuple(parameter.shape))
-            parameter.copy_(tensor(drawn / (np.sqrt(parameter.shape[-1]) if is_matrix(parameter, act_dim) else 2)))
+            # A weight and its transpose get the same, and square ones are symmetric: layers may be written either way.
+            drawn = np.random.default_rng([parameter.numel()]).normal(size=sorted(parameter.shape)) / 2
+            if is_matrix(parameter, act_dim):
+                drawn = 2 * drawn / parameter.numel() ** 0.25
+                drawn = (drawn + drawn.T) / 2**0.5 if drawn.shape[0] == drawn.shape[1] else drawn
+            parameter.copy_(tensor(drawn if drawn.shape == tuple(parameter.shape) else drawn.T))
     result = model(given)
     if not isinstance(result, (tuple, list)) or len(result) != 3:
         return {"returned": described(result)}
     mean, variance, value = result
     facts = {"returned": "three things", "mean": plain(mean), "variance": plain(variance), "value": plain(value)}
+    facts["precision"] = precision(mean, variance, value)
     total = sum(output.sum() for output in result if isinstance(output, Tensor))
     if isinstance(total, Tensor) and total.requires_grad:
         total.backward()
@@ -335,6 +350,8 @@ def policy_training(
     if not isinstance(result, dict) or not {"distribution", "values"} <= set(result):
         return {"returned": sorted(map(str, result)) if isinstance(result, dict) else described(result)}
     distribution, values = result["distribution"], result["values"]
+    if not isinstance(values, (Tensor, np.ndarray)):
+        return {"returned": f"values: {described(values)}"}
     diagonal = isinstance(distribution, Independent) and isinstance(distribution.base_dist, Normal)
     facts: dict[str, Any] = {
         "returned": "a dictionary with distribution and values",
@@ -343,6 +360,7 @@ def policy_training(
         "values are": kind(values),
     }
     log_prob = distribution.log_prob(tensor(actions))
+    facts["precision"] = precision(values, log_prob)
     facts |= {"values": plain(values), "log_prob of some actions": plain(log_prob)}
     facts |= {
         "mean of the distribution": plain(distribution.mean),
@@ -423,6 +441,9 @@ def largest_correlation(columns: np.ndarray) -> float:
 # GAE
 
 
+ADDED = "advantages and value_targets were added to the trajectory"
+
+
 class LinearValue:
     """A stand-in for `Policy`: the value is linear in the observation; actions are nothing."""
 
@@ -430,7 +451,6 @@ class LinearValue:
         self.weights = np.asarray(weights, np.float32)
         self.flat = flat
         self.model = self._answer
-        self.asked: list[list[int]] = []
 
     def _answer(self, inputs) -> tuple[Tensor, Tensor, Tensor]:
         values = torch.as_tensor(np.asarray(inputs, np.float32)) @ torch.from_numpy(self.weights)
@@ -439,7 +459,7 @@ class LinearValue:
     def act(self, inputs, training=False) -> dict[str, Any]:
         mean, variance, values = self._answer(inputs)
         if training:
-            return {"distribution": Independent(Normal(mean, variance), 1), "values": values}
+            return {"distribution": Independent(Normal(mean, variance), 1), "values": values.requires_grad_()}
         return {"actions": mean.numpy(), "log_probs": np.zeros(mean.shape[:-1], np.float32), "values": values.numpy()}
 
 
@@ -465,10 +485,13 @@ def gae(
     estimator = submitted.GAE(policy, **options)
     beforehand(lambda: _with_advantages(estimator, policy, observations, -rewards, resets, 1 - latest_observation, []))
     first = _with_advantages(estimator, policy, observations, rewards, resets, latest_observation, truncated or [])
+    if first["returned"] != ADDED:
+        return first
     with contextlib.redirect_stdout(io.StringIO()):
         second = _with_advantages(estimator, policy, observations, rewards, resets, latest_observation, truncated or [])
     same = all(
-        np.array_equal(first[name], second[name], equal_nan=True) for name in ("advantages", "value_targets") if name in first
+        np.array_equal(np.asarray(first[name], float), np.asarray(second[name], float), equal_nan=True)
+        for name in ("advantages", "value_targets")
     )
     first["changed by the call"] += [] if same else ["the result of a second call"]
     return first
@@ -487,9 +510,21 @@ def _with_advantages(estimator, policy, observations, rewards, resets, latest_ob
         "truncated": list(truncated),
     }
     estimator(trajectory)
-    facts = {name: plain(trajectory.get(name)) for name in ("advantages", "value_targets")}
+    missing = [name for name in ("advantages", "value_targets") if trajectory.get(name) is None]
+    if missing:
+        return {"returned": f"the trajectory that was given has no {' and no '.join(missing)} afterwards"}
+    added = {name: trajectory[name] for name in ("advantages", "value_targets")}
+    facts: dict[str, Any] = {"returned": ADDED} | {name: plain(value) for name, value in added.items()}
     facts["changed by the call"] = changed(trajectory, series)
-    if trajectory["state"] is not state or not np.array_equal(state["latest_observation"], latest_observation):
+    facts["changed by the call"] += [
+        f"{name}, which carries a gradient" for name, value in added.items() if kind(value) == "a tensor with a gradient"
+    ]
+    facts["changed by the call"] += [
+        f"{name}, which was added and has no row for each step"
+        for name, value in trajectory.items()
+        if name not in (*series, *added, "state") and np.shape(value)[:1] != (len(rewards),)
+    ]
+    if trajectory.get("state") is not state or not np.array_equal(state["latest_observation"], latest_observation):
         facts["changed by the call"].append("state")
     return facts
 
@@ -554,17 +589,19 @@ def sampler(
     instance = submitted.TrajectorySampler(runner, epochs, minibatches, [replaces, counts] if transform else None)
     if not keeps_rows_together(submitted):
         instance.shuffle_trajectory = lambda: shuffle(instance.trajectory)
-    batches, kept, states = [], [], []
+    batches, kept, states, used = [], [], [], []
     for _ in range(calls):
         minibatch = instance.get_next()
         if not isinstance(minibatch, dict):
             return {"returned": described(minibatch)}
         kept.append(minibatch)
         states.append("state" not in minibatch or any(same_state(minibatch["state"], state) for state in runner.states))
+        used.append(isinstance(instance.trajectory, dict) and np.ndim(instance.trajectory.get("rewards")) == 1)
         batches.append(batch_facts(minibatch))
     facts = {
         "returned": "a dictionary",
         "trajectories asked for": runner.calls,
+        "the trajectory in use is an attribute, in rows": all(used),
         "batches": batches,
         "keys": sorted(str(key) for key in kept[0] if key != "state"),
         "state is left alone": all(states),
@@ -596,7 +633,7 @@ FIRST_NUMBERS = {
 def batch_facts(minibatch: dict[str, Any]) -> dict[str, Any]:
     """Return which rows a minibatch has by its observations, and by every other key which row each entry is of.
 
-    An entry that is not whole is told by its first number.
+    An entry that is not whole is told by its first number, unless that is right.
     """
     values = {name: np.asarray(plain(value), np.float64) for name, value in minibatch.items() if name != "state"}
     rows = values["observations"][..., 0].ravel()
@@ -607,11 +644,13 @@ def batch_facts(minibatch: dict[str, Any]) -> dict[str, Any]:
     for name, (scale, shift) in FIRST_NUMBERS.items():
         flat = (
             values[name].reshape(size, -1)
-            if values[name].size and values[name].size % size == 0
+            if name in values and values[name].size and values[name].size % size == 0
             else np.full((size, 1), np.nan)
         )
         whole = np.asarray(recorded[name], np.float64).reshape(size, -1)
-        of = np.where((flat == whole).all(axis=1), rows, (flat[:, 0] - shift) / scale) if flat.shape == whole.shape else np.nan
+        first = (flat[:, 0] - shift) / scale
+        first = np.where(first == rows, np.nan, first)
+        of = np.where((flat == whole).all(axis=1), rows, first) if flat.shape == whole.shape else np.nan
         facts[name] = [None if np.isnan(row) else row for row in np.broadcast_to(of, size).tolist()]
     return facts
 
@@ -623,14 +662,21 @@ def shuffle(trajectory: dict[str, Any]) -> None:
 
 
 def keeps_rows_together(submitted) -> bool:
-    """Return whether `shuffle_trajectory` can be used where something else is looked at: it runs, and rows stay whole."""
+    """Return whether `shuffle_trajectory` can be used where something else is looked at: it is random, and rows stay whole."""
     with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
         instance = submitted.TrajectorySampler(RecordedRunner([12]), 1, 1, None)
         instance.trajectory = RecordedRunner([12]).get_next()
         instance.shuffle_trajectory()
         facts = batch_facts(instance.trajectory)
         shuffled = facts["row"] != list(range(12)) == sorted(facts["row"])
-        return shuffled and all(facts[name] == facts["row"] for name in FIRST_NUMBERS)
+        again = submitted.TrajectorySampler(RecordedRunner([60]), 1, 1, None)
+        orders = []
+        for _ in range(2):
+            again.trajectory = RecordedRunner([60]).get_next()
+            again.shuffle_trajectory()
+            orders.append(batch_facts(again.trajectory)["row"])
+        random = orders[0] != orders[1] and (np.abs(np.diff(orders[0])) == 1).mean() < 0.25
+        return shuffled and random and all(facts[name] == facts["row"] for name in FIRST_NUMBERS)
     return False
 
 
@@ -655,6 +701,7 @@ def shuffling(submitted, size: int) -> dict:
         "batches": [first, second],
         "keys": sorted(str(key) for key in instance.trajectory),
         "state is left alone": same_state(instance.trajectory.get("state"), untouched),
+        "lists instead of arrays": sorted(name for name, value in instance.trajectory.items() if isinstance(value, list)),
         "neighbours that are neighbours afterwards": float((np.abs(np.diff(first["row"])) == 1).mean()),
         "correlation of old and new places": float(np.corrcoef(first["row"], np.arange(len(first["row"])))[0, 1]),
         "old logits of the moment": False,
@@ -736,7 +783,8 @@ def loss_facts(
         facts["loss"] = loss = loss.reshape(())
         if loss.requires_grad:
             loss.backward()
-    facts["gradient"] = {key: UNCONNECTED if value.grad is None else plain(value.grad) for key, value in parameters.items()}
+    none = UNCONNECTED if type(loss) is Tensor and loss.numel() == 1 else "none: the loss is not a tensor of one number"
+    facts["gradient"] = {key: none if value.grad is None else plain(value.grad) for key, value in parameters.items()}
     same = type(second) is not Tensor or np.allclose(plain(second), plain(loss), equal_nan=True)
     facts["changed by the call"] = changed(given, minibatch) + ([] if same else ["the result of a second call"])
     return facts
@@ -812,7 +860,6 @@ def update(
     options = {} if max_grad_norm is None else {"max_grad_norm": max_grad_norm}
     agent = LinearPolicy(model)
     ppo = submitted.PPO(agent, optimizer, value_loss_coef=value_loss_coef, **options)
-    acts: list[int] = []
 
     def of_policy(trajectory, act) -> Tensor:
         return float(trajectory["advantages"][0]) * act["distribution"].mean.sum(dim=1).mean()
@@ -821,11 +868,12 @@ def update(
         return float(trajectory["advantages"][0]) * act["values"].mean()
 
     def whole(trajectory) -> Tensor:
-        acts.append(len(trajectory["observations"]))
         act = agent.act(trajectory["observations"], training=True)
         return of_policy(trajectory, act) + value_loss_coef * of_value(trajectory, act)
 
-    ppo.policy_loss, ppo.value_loss, ppo.loss = of_policy, of_value, whole
+    ppo.policy_loss, ppo.value_loss = of_policy, of_value
+    if not hasattr(ppo, "loss"):
+        ppo.loss = whole
     changes = []
     for rows, scale in zip(observations, scales, strict=True):
         before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
@@ -849,7 +897,7 @@ class Groups(torch.optim.Optimizer):
     """A stand-in for an optimizer, by name: its parameter groups."""
 
     def __init__(self, rates: list[float]) -> None:
-        self.param_groups = [{"params": [], "lr": rate, "eps": 1e-5} for rate in rates]
+        self.param_groups = [{"params": [rate], "lr": rate, "eps": 1e-5} for rate in rates]
 
 
 def annealing(
@@ -861,11 +909,12 @@ def annealing(
     found = []
     for so_far in interactions:
         submitted.anneal_learning_rate(optimizer, so_far, total_interactions, **options)
-        found.append([float(group["lr"]) for group in optimizer.param_groups])
+        found.append([np.nan if isinstance(group["lr"], str) else float(group["lr"]) for group in optimizer.param_groups])
     return {
         "learning rates, by call and group": np.array(found),
         "what else is in the groups is left alone": all(
-            group["eps"] == 1e-5 and group["params"] == [] for group in optimizer.param_groups
+            group["eps"] == 1e-5 and group["params"] == [rate] and set(group) <= {"params", "lr", "eps", "initial_lr"}
+            for group, rate in zip(optimizer.param_groups, rates, strict=True)
         ),
     }
 

@@ -59,6 +59,7 @@ def spread(facts):
 def test_broken_off(student):
     """An episode that is broken off leaves no entry, and nothing of it in the next one."""
     student.expect("summaries_broken_off", only("episode_returns", "episode_lengths", "moving_averages"))
+    student.expect("summaries_default_window", only("moving_averages"))
 
 
 @points(1, question="Summaries")
@@ -96,7 +97,7 @@ def test_large_batch(student):
     """Large observations, a batch of one, and every parameter gets a gradient."""
 
     def view(facts):
-        return one_variance(facts) | only("parameters without a gradient", "changed by the call")(facts)
+        return one_variance(facts) | only("parameters without a gradient", "changed by the call", "precision")(facts)
 
     # Thirty-three rows through 64 units, in float32.
     student.expect("forward_large", view, also=without_last_axis("value"), atol=1e-4)
@@ -128,7 +129,10 @@ def test_one_double_observation(student):
 def test_large_batch_of_actions(student):
     """The log-probabilities of forty actions of five dimensions, and their values."""
     student.expect("sampling_large_batch", density, atol=1e-4)
-    student.expect("sampling_large_batch", only("values", "values are"), also=without_last_axis("values"))
+    values = only("values", "values are")
+    student.expect("sampling_large_batch", values, also=without_last_axis("values"))
+    student.expect("sampling_one_row", density, atol=1e-4)
+    student.expect("sampling_one_row", values, also=without_last_axis("values"))
 
 
 @points(1, question="Policy.sampling")
@@ -177,6 +181,7 @@ def test_end_at_the_last_row(student):
 def test_batched(student):
     """Several environments at once, each with ends of its own: values are [T, N, 1]."""
     student.expect("gae_batched")
+    student.expect("gae_batched_one_environment")
 
 
 @points(1, question="GAE")
@@ -187,7 +192,7 @@ def test_batched_flat_values(student):
 
 @points(2, question="GAE")
 def test_long(student):
-    """Three hundred steps with random ends."""
+    """Eleven hundred steps with random ends."""
     student.expect("gae_long", advantages)
 
 

@@ -194,7 +194,7 @@ def test_rows_stay_whole(student):
     """All keys are shuffled in the same way, and each row is there once."""
 
     def view(facts):
-        return only("every row is there once", "keys")(facts) | aligned(*KEYS)(facts)
+        return only("every row is there once", "keys", "lists instead of arrays")(facts) | aligned(*KEYS)(facts)
 
     student.expect("shuffling_rows", view)
 
@@ -232,7 +232,8 @@ def test_next_trajectory(student):
     """After num_epochs epochs the runner is asked for the next trajectory, and not before."""
 
     def view(facts):
-        return only("trajectories asked for")(facts) | rows_once([18, 18], epochs=3)(facts)
+        names = ("trajectories asked for", "the trajectory in use is an attribute, in rows")
+        return only(*names)(facts) | rows_once([18, 18], epochs=3)(facts)
 
     student.expect("minibatches_of_two_trajectories", view)
     student.expect("minibatches_of_two_trajectories", shuffled([18, 18], epochs=3))
