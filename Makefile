@@ -17,7 +17,7 @@ grade: $(VENV)/ready
 test: $(VENV)/ready
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
-	$(RUN) -m grader verify --quick
+	echo $(notdir $(wildcard solutions/*)) | xargs -n 1 -P 2 $(RUN) -m grader verify --quick
 	$(RUN) -m pytest
 
 verify: $(VENV)/ready
