@@ -1089,8 +1089,8 @@ print(f"ten episodes with the mean action: {np.mean(without_noise):.0f} ± {np.s
 # ## To try, if you like
 #
 # - The last layer of the policy with a gain of 0.01 instead of $\sqrt 2$: its means begin near 0, and every state is treated
-#   alike at first. Many implementations do this. One training of ours ended at 2414, which says
-#   nothing yet: see above.
+#   alike at first. Many implementations do this. Three trainings of ours ended at 1736, 2414 and 4509: it
+#   may help, but three say little, see above.
 # - Leave out `Normalize`, or only one half of it (`obs=False`, `ret=False`).
 # - $\lambda = 0$ and $\lambda = 1$ in `make_ppo_runner`, on `PointMass(2)`.
 # - Take `BootstrapTruncated` out of `make_ppo_runner`, and climb the ladder again.
