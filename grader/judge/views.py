@@ -162,3 +162,46 @@ def shuffled(collections: Sequence[int], epochs: int) -> View:
         }
 
     return view
+
+
+def one_variance(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return what a Gaussian policy's model returned; whether the variance is repeated for every row does not matter."""
+    if facts["returned"] == "three things" and np.ndim(facts["variance"]) == 2:
+        rows = np.asarray(facts["variance"])
+        if (rows == rows[0]).all():
+            facts = facts | {"variance": facts["variance"][0]}
+    return only("mean", "variance", "value")(facts)
+
+
+def without_last_axis(name: str) -> View:
+    """Return what makes, of expected facts, those with one number, not a list of one, for each row of this one."""
+    return lambda expected: expected | {name: expected[name][..., 0]}
+
+
+def log_density_gap(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return how far log-probabilities are from those of the actions that came with them, which chance decides."""
+    if facts["returned"] != "a dictionary with actions, log_probs and values":
+        return {"returned": facts["returned"]}
+    actions, mean, variance = (np.asarray(facts[name], np.float64) for name in ("actions", "mean", "variance"))
+    seen = {"shape of actions": list(np.shape(facts["actions"])), "shape of log_probs": list(np.shape(facts["log_probs"]))}
+    if actions.shape != mean.shape or np.shape(facts["log_probs"]) != actions.shape[:-1]:
+        return seen
+    squares = (actions - mean) ** 2 / variance + np.log(variance) + np.log(2 * np.pi)
+    return seen | {"log_probs minus log π(actions)": np.asarray(facts["log_probs"], np.float64) + squares.sum(axis=-1) / 2}
+
+
+def gaussian_spread(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return whether many samples are distributed as they should be: at least four standard errors are allowed."""
+    if "means, in deviations from those of the policy" not in facts:
+        return facts
+    means = np.asarray(facts["means, in deviations from those of the policy"])
+    variances = np.asarray(facts["variances, as multiples of those of the policy"])
+    return {
+        "shape of the actions": facts["shape of the actions"],
+        "the actions are around the mean": bool((np.abs(means) < 0.1).all()),
+        "the variances are those of the policy": bool((np.abs(variances - 1) < 0.14).all()),
+        "the dimensions are independent": facts["largest correlation of two dimensions"] < 0.1,
+        "there are actions beyond two and a half deviations": facts["largest action, in deviations"] > 2.5,
+        "as many as of a normal distribution are within one": abs(facts["share of the numbers within one deviation"] - 0.683)
+        < 0.03,
+    }

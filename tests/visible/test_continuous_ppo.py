@@ -3,54 +3,20 @@
 import numpy as np
 
 from grader.judge import points
-from grader.judge.views import aligned, only, rows_once, shuffled
+from grader.judge.views import (
+    aligned,
+    gaussian_spread,
+    log_density_gap,
+    one_variance,
+    only,
+    rows_once,
+    shuffled,
+    without_last_axis,
+)
 
 loss = only("loss")
 gradient = only("gradient", "changed by the call")
 KEYS = ("observations", "actions", "rewards", "resets", "log_probs", "values", "value_targets", "advantages")
-
-
-def one_variance(facts):
-    """The outputs of a model; whether the variance is repeated for every row does not matter."""
-    if facts["returned"] == "three things" and np.ndim(facts["variance"]) == 2:
-        rows = np.asarray(facts["variance"])
-        if (rows == rows[0]).all():
-            facts = facts | {"variance": facts["variance"][0]}
-    return only("mean", "variance", "value")(facts)
-
-
-def without_last_axis(name):
-    """The same with one number, not a list of one, for each row."""
-    return lambda expected: expected | {name: expected[name][..., 0]}
-
-
-def density(facts):
-    """How far the log-probabilities are from those of the actions that came with them, which chance decides."""
-    if facts["returned"] != "a dictionary with actions, log_probs and values":
-        return {"returned": facts["returned"]}
-    actions, mean, variance = (np.asarray(facts[name], np.float64) for name in ("actions", "mean", "variance"))
-    seen = {"shape of actions": list(np.shape(facts["actions"])), "shape of log_probs": list(np.shape(facts["log_probs"]))}
-    if actions.shape != mean.shape or np.shape(facts["log_probs"]) != actions.shape[:-1]:
-        return seen
-    squares = (actions - mean) ** 2 / variance + np.log(variance) + np.log(2 * np.pi)
-    return seen | {"log_probs minus log π(actions)": np.asarray(facts["log_probs"], np.float64) + squares.sum(axis=-1) / 2}
-
-
-def spread(facts):
-    """Whether many samples are distributed as they should be: at least four standard errors are allowed."""
-    if "means, in deviations from those of the policy" not in facts:
-        return facts
-    means = np.asarray(facts["means, in deviations from those of the policy"])
-    variances = np.asarray(facts["variances, as multiples of those of the policy"])
-    return {
-        "shape of the actions": facts["shape of the actions"],
-        "the actions are around the mean": bool((np.abs(means) < 0.1).all()),
-        "the variances are those of the policy": bool((np.abs(variances - 1) < 0.14).all()),
-        "the dimensions are independent": facts["largest correlation of two dimensions"] < 0.1,
-        "there are actions beyond two and a half deviations": facts["largest action, in deviations"] > 2.5,
-        "as many as of a normal distribution are within one": abs(facts["share of the numbers within one deviation"] - 0.683)
-        < 0.03,
-    }
 
 
 # Summaries
@@ -137,13 +103,13 @@ def test_one_action(student):
 def test_log_probabilities(student):
     """The log-probabilities are those of the actions that come with them."""
     # Differences of float32 sums of about 10.
-    student.expect("sampling_batch", density, atol=1e-4)
+    student.expect("sampling_batch", log_density_gap, atol=1e-4)
 
 
 @points(1, question="Policy.sampling")
 def test_samples(student):
     """Actions are drawn from the policy's distribution, every dimension with its own variance."""
-    student.expect("sampling_many", spread)
+    student.expect("sampling_many", gaussian_spread)
 
 
 @points(1, question="Policy.sampling")
