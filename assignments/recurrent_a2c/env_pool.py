@@ -1,0 +1,64 @@
+"""Several games at once, played by one agent with memory. Given; do not change it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+
+
+class EnvPool:
+    """Plays B games side by side and returns rollouts of them.
+
+    agent: has `get_initial_state(batch_size)`, `step(prev_state, observations)` and `sample_actions(outputs)`.
+    make_env: makes one game; or a VectorEnv, with next-step autoreset, that is used as it is.
+    n_parallel_games: B. seed: of the games; None for another one every time.
+
+    Attributes, all of the tick that comes next:
+        prev_observations: `[B, ...]`.
+        prev_memory_states: tensors `[B, ...]`, what the agent remembers: to be kept *before* `interact`, for the training on
+            what that returns.
+        just_ended: bool `[B]`: the observation is the last of a game; the coming tick resets it, whatever the action.
+    """
+
+    def __init__(
+        self, agent: Any, make_env: Callable[[], gym.Env] | VectorEnv, n_parallel_games: int = 1, seed: int | None = None
+    ) -> None:
+        self.agent = agent
+        self.envs = make_env if isinstance(make_env, VectorEnv) else SyncVectorEnv([make_env] * n_parallel_games)
+        if self.envs.metadata["autoreset_mode"] != AutoresetMode.NEXT_STEP:
+            raise ValueError("EnvPool needs next-step autoreset: the last observation of a game has a tick of its own")
+        self.prev_observations, _ = self.envs.reset(seed=seed)
+        self.prev_memory_states = agent.get_initial_state(self.envs.num_envs)
+        self.just_ended = np.zeros(self.envs.num_envs, bool)
+
+    def interact(self, n_steps: int = 100) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return (observations `[B, n_steps, ...]`, actions int64, rewards float32, is_not_done bool, all `[B, n_steps]`).
+
+        n_steps: columns. They are n_steps - 1 ticks, and in the last column the observations that come next, with action 0 and
+            reward 0, which are in the next rollout's first column again.
+
+        is_not_done is False in the tick *after* the one with a game's last reward: its observation is the final one of that
+        game, its action was not executed, its reward is 0. The next column is the first of a new game, and the agent's memory
+        has been reset before it. In the last column it is False as well if that observation is the final one of its game.
+        """
+        history = []
+        for _ in range(n_steps - 1):
+            is_not_done = ~self.just_ended
+            memory, outputs = self.agent.step(self.prev_memory_states, self.prev_observations)
+            actions = np.asarray(self.agent.sample_actions(outputs))
+            observations, rewards, terminated, truncated, _ = self.envs.step(actions)
+            history.append((self.prev_observations, actions, rewards, is_not_done))
+            alive = torch.from_numpy(is_not_done)
+            fresh = self.agent.get_initial_state(self.envs.num_envs)
+            self.prev_memory_states = tuple(
+                torch.where(alive.view(-1, *[1] * (m.ndim - 1)), m, new) for m, new in zip(memory, fresh, strict=True)
+            )
+            self.prev_observations = observations
+            self.just_ended = terminated | truncated
+        nothing = np.zeros(self.envs.num_envs)
+        history.append((self.prev_observations, nothing, nothing, ~self.just_ended))
+        observations, actions, rewards, is_not_done = (np.stack(column, axis=1) for column in zip(*history, strict=True))
+        return observations, actions.astype(np.int64), rewards.astype(np.float32), is_not_done

@@ -1,0 +1,94 @@
+"""A trained agent as a file, and the games that it is tested on. Given; do not change it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.vector import SyncVectorEnv
+from torch import nn
+
+from atari_util import make_env
+
+TEST_SEEDS = tuple(range(20))  # of the games by which an agent is judged: the mean score of all
+
+
+def save_agent(path: str | Path, agent: nn.Module) -> None:
+    """Write the weights of an agent to a file to hand in: "agent.safetensors" beside submitted.py is what is graded."""
+    from safetensors.torch import save_file
+
+    save_file({name: value.detach().float().contiguous() for name, value in agent.state_dict().items()}, str(path))
+
+
+def load_agent(data: bytes, agent: nn.Module) -> nn.Module:
+    """Return the agent with the weights in the content of such a file; raises ValueError that says what does not fit."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    try:
+        weights = load(bytes(data))
+    except SafetensorError as error:
+        raise ValueError(f"this is not a safetensors file: {error}") from error
+    expected = {name: list(value.shape) for name, value in agent.state_dict().items()}
+    found = {name: list(value.shape) for name, value in weights.items()}
+    if found != expected:
+        different = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
+        raise ValueError(
+            f"these are not the weights of your SimpleRecurrentAgent: {different[0]} is {found.get(different[0], 'missing')} in "
+            f"the file and {expected.get(different[0], 'missing')} in the agent ({len(different)} of {len(expected)} differ)"
+        )
+    for name, value in weights.items():
+        if not value.isfinite().all():
+            raise ValueError(f"{name} must be finite numbers")
+    agent.load_state_dict(weights)
+    return agent
+
+
+def games(seeds: Iterable[int] = TEST_SEEDS) -> Generator[np.ndarray, np.ndarray, list[float]]:
+    """Play one game for each seed, all side by side: yields observations, is sent actions, and returns the scores.
+
+    Observations are float32 `[games, 1, 42, 42]`, actions integers `[games]`, 0 to 13. A game that has ended goes on with a
+    new one, which does not count. Raises ValueError for actions that are none.
+    """
+    seeds = [int(seed) for seed in seeds]
+    envs = SyncVectorEnv([make_env] * len(seeds))
+    observations, _ = envs.reset(seed=seeds)
+    scores, playing = np.zeros(len(seeds)), np.ones(len(seeds), bool)
+    while playing.any():
+        actions = np.asarray((yield observations))
+        if actions.shape != playing.shape or actions.dtype.kind not in "iu" or not ((actions >= 0) & (actions < 14)).all():
+            raise ValueError(f"actions must be {len(seeds)} integers from 0 to 13, found {actions.dtype} {list(actions.shape)}")
+        observations, rewards, terminated, truncated, _ = envs.step(actions)
+        scores += playing * rewards
+        playing &= ~(terminated | truncated)
+    envs.close()
+    return scores.tolist()
+
+
+def player(agent: Any, batch_size: int, seed: int = 0) -> Generator[np.ndarray | None, np.ndarray, None]:
+    """Play with memory, without end: is sent observations and yields actions drawn from the policy (at first, None).
+
+    agent: `get_initial_state` and `step` are called. seed: of the actions that are drawn.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    memory, actions = agent.get_initial_state(batch_size), None
+    while True:
+        observations = yield actions
+        memory, (logits, _) = agent.step(memory, observations)
+        actions = torch.multinomial(logits.softmax(dim=-1), 1, generator=generator)[:, 0].numpy()
+
+
+def play_test_games(agent: Any, seeds: Iterable[int] = TEST_SEEDS) -> list[float]:
+    """Return the score of a game of KungFuMaster for each seed, with actions drawn from the agent's policy."""
+    seeds = list(seeds)
+    play, act = games(seeds), player(agent, len(seeds))
+    observations, actions = next(play), next(act)
+    while True:
+        actions = act.send(observations)
+        try:
+            observations = play.send(actions)
+        except StopIteration as over:
+            return over.value

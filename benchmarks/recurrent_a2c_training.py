@@ -1,0 +1,282 @@
+"""Trains the agent of `recurrent_a2c` on KungFuMaster: what it takes to play well, and what each part of it brings.
+
+    python benchmarks/recurrent_a2c_training.py run RECIPE SEED [SEED ...] [--steps N] [--work DIR]
+    python benchmarks/recurrent_a2c_training.py speed [-o benchmarks/results]        # steps per second, in pairs
+    python benchmarks/recurrent_a2c_training.py report [--work DIR] [-o benchmarks/results]
+    python benchmarks/recurrent_a2c_training.py checkpoint [--work DIR]              # solutions/recurrent_a2c/agent.safetensors
+
+A recipe is one of RECIPES. A run leaves RECIPE-SEED-STEPS.json and .safetensors in the work folder; what is there is not run
+again. `report` makes recurrent_a2c_training.json and .png of all runs in the work folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import math
+import os
+import statistics
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import gymnasium as gym
+import numpy as np
+import torch
+from gymnasium.vector import SyncVectorEnv
+from safetensors.torch import save_file
+from torch import nn
+
+ROOT = Path(__file__).resolve().parents[1]
+ASSIGNMENT = ROOT / "assignments" / "recurrent_a2c"
+sys.path[:0] = [str(ROOT), str(ASSIGNMENT)]
+
+from atari_util import make_env
+from env_pool import EnvPool
+
+GAMMA = 0.99
+TEST_GAMES = 20  # with the seeds 0, 1, ...
+MAIN_STEPS = 1_500_000
+CURVE_POINTS = 60
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is trained, and how.
+
+    label: for the plot. games, ticks: of one rollout. solution: its loss is that of the solution's train_on_rollout; with
+    everything from `lambda_` to `clip_norm` unused. lives: the return is cut, too, where a life is lost, not the memory.
+    """
+
+    label: str
+    games: int = 16
+    ticks: int = 16
+    learning_rate: float = 6e-4
+    anneal: bool = True
+    orthogonal: bool = True
+    reward_scale: float = 0.01
+    reward_clip: float = 5.0
+    solution: bool = False
+    lambda_: float = 0.95
+    normalise: bool = True
+    lives: bool = True
+    value_coefficient: float = 0.25
+    entropy_coefficient: float = 0.01
+    clip_norm: float = 0.5
+
+
+FULL = Recipe("everything")
+RECIPES = {
+    "full": FULL,
+    "raw_rewards": replace(FULL, label="without scaled rewards", reward_scale=1.0, reward_clip=math.inf),
+    "few_games": replace(FULL, label="5 games × 9 ticks instead of 16 × 16", games=5, ticks=9),
+    "low_rate": replace(FULL, label="learning rate 1e-5, constant", learning_rate=1e-5, anneal=False),
+    "not_normalised": replace(FULL, label="without normalised advantages", normalise=False),
+    "no_lives": replace(FULL, label="without cuts at lost lives", lives=False),
+    "no_gae": replace(FULL, label="without GAE (λ = 1)", lambda_=1.0),
+    "default_init": replace(FULL, label="without orthogonal weights", orthogonal=False),
+    "solution": replace(FULL, label="the solution's loss with scaled rewards, 16 × 16", solution=True, learning_rate=5e-4),
+    "seed": Recipe(
+        "the recipe of seed 001",
+        games=5,
+        ticks=9,
+        learning_rate=1e-5,
+        anneal=False,
+        orthogonal=False,
+        reward_scale=1.0,
+        reward_clip=math.inf,
+        solution=True,
+    ),
+}
+
+
+class Game(gym.Wrapper):
+    """A game whose rewards are scaled and clipped, and whose info says whether a life was lost and how a finished game went."""
+
+    def __init__(self, env: gym.Env, scale: float, clip: float) -> None:
+        super().__init__(env)
+        self.scale = scale
+        self.clip = clip
+
+    def reset(self, **kwargs) -> tuple[np.ndarray, dict]:
+        observation, info = self.env.reset(**kwargs)
+        self.lives, self.score = info["lives"], 0.0
+        return observation, {"life_lost": False, "score": 0.0}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self.score += float(reward)
+        life_lost, self.lives = info["lives"] < self.lives, info["lives"]
+        shaped = min(max(reward * self.scale, -self.clip), self.clip)
+        return observation, shaped, terminated, truncated, {"life_lost": life_lost, "score": self.score}
+
+
+def load_solution() -> Any:
+    """Return the reference solution of the assignment as a module."""
+    spec = importlib.util.spec_from_file_location("recurrent_a2c_solution", ROOT / "solutions/recurrent_a2c/submitted.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def orthogonal(agent: nn.Module) -> None:
+    """Give the agent orthogonal weights with gain √2, 1 in the memory and the critic, 0.01 in the policy; biases zero."""
+    for name, parameter in agent.named_parameters():
+        if parameter.ndim == 1:
+            nn.init.zeros_(parameter)
+        else:
+            gain = {"rnn": 1.0, "state_value": 1.0, "logits": 0.01}.get(name.split(".")[0], math.sqrt(2))
+            nn.init.orthogonal_(parameter, gain)
+
+
+class Player:
+    """Plays rollouts like EnvPool, which it fills with `Game`s, and also says where lives were lost, and finished scores."""
+
+    def __init__(self, agent: nn.Module, recipe: Recipe, seed: int) -> None:
+        self.life_lost: list[np.ndarray] = []
+        self.scores: list[tuple[int, float]] = []  # (steps so far, score)
+        self.steps = 0
+        envs = SyncVectorEnv([lambda: Game(make_env(), recipe.reward_scale, recipe.reward_clip)] * recipe.games)
+        step = envs.step
+
+        def watched(actions: np.ndarray) -> tuple:
+            result = step(actions)
+            _, _, terminated, truncated, info = result
+            self.steps += len(actions)
+            self.life_lost.append(info["life_lost"])
+            self.scores += [(self.steps, float(score)) for score in info["score"][terminated | truncated]]
+            return result
+
+        envs.step = watched
+        self.pool = EnvPool(agent, envs, seed=seed)
+
+    def interact(self, ticks: int) -> tuple[np.ndarray, ...]:
+        """Return (observations, actions, rewards, is_not_done, whether a life was lost)."""
+        self.life_lost = []
+        rollout = self.pool.interact(ticks + 1)
+        return *rollout, np.stack(self.life_lost, axis=1)
+
+
+def recipe_loss(agent: nn.Module, memory: tuple, rollout: tuple, recipe: Recipe) -> torch.Tensor:
+    """Return the loss of a rollout: policy gradient with normalised GAE, value loss on its targets, entropy."""
+    observations, actions, rewards, is_not_done, life_lost = map(torch.as_tensor, rollout)
+    played = is_not_done.float()
+    logits, values = [], []
+    for t in range(observations.shape[1]):
+        memory, (logits_t, values_t) = agent(memory, observations[:, t])
+        memory = [m * played[:, t, None] for m in memory]
+        logits.append(logits_t)
+        values.append(values_t)
+    values = torch.stack(values, dim=1)
+    logprobas = torch.stack(logits, dim=1)[:, :-1].log_softmax(dim=-1)
+
+    fixed = values.detach()
+    advantages = torch.zeros_like(rewards[:, :-1])
+    advantage = torch.zeros(len(rewards))
+    for t in reversed(range(advantages.shape[1])):
+        follows = played[:, t + 1] * (1 - life_lost[:, t].float() if recipe.lives else 1)
+        delta = rewards[:, t] + GAMMA * follows * fixed[:, t + 1] - fixed[:, t]
+        advantages[:, t] = advantage = delta + GAMMA * recipe.lambda_ * follows * advantage
+    targets = fixed[:, :-1] + advantages
+
+    mask = played[:, :-1] > 0
+    weights = advantages[mask]
+    if recipe.normalise:
+        weights = (weights - weights.mean()) / (weights.std() + 1e-8)
+    chosen = logprobas.gather(-1, actions[:, :-1, None])[..., 0]
+    entropy = -(logprobas.exp() * logprobas).sum(dim=-1)[mask].mean()
+    value_loss = (targets - values[:, :-1])[mask].square().mean()
+    return -(chosen[mask] * weights).mean() + recipe.value_coefficient * value_loss - recipe.entropy_coefficient * entropy
+
+
+def entropy_of(agent: nn.Module, player: Player) -> float:
+    """Return the entropy of the policy in what the games show now, in nats."""
+    _, (logits, _) = agent.step(player.pool.prev_memory_states, player.pool.prev_observations)
+    return float(torch.distributions.Categorical(logits=logits).entropy().mean())
+
+
+def test(agent: nn.Module, seeds: range) -> list[float]:
+    """Return the score of one game for each seed, played with sampled actions, all at once."""
+    envs = SyncVectorEnv([make_env] * len(seeds))
+    observations, _ = envs.reset(seed=list(seeds))
+    memory = agent.get_initial_state(len(seeds))
+    generator = torch.Generator().manual_seed(seeds[0])
+    scores, alive = np.zeros(len(seeds)), np.ones(len(seeds), bool)
+    while alive.any():
+        memory, (logits, _) = agent.step(memory, observations)
+        actions = torch.multinomial(logits.softmax(dim=-1), 1, generator=generator)[:, 0].numpy()
+        observations, rewards, terminated, truncated, _ = envs.step(actions)
+        scores += alive * rewards
+        alive &= ~(terminated | truncated)
+    return scores.tolist()
+
+
+def train(recipe: Recipe, seed: int, steps: int) -> tuple[nn.Module, dict[str, Any]]:
+    """Return (the trained agent, what happened) after so many actions in all games together."""
+    torch.manual_seed(seed)
+    solution = load_solution()
+    agent = solution.agent
+    if recipe.orthogonal:
+        orthogonal(agent)
+    solution.opt = torch.optim.Adam(agent.parameters(), lr=recipe.learning_rate, eps=1e-5, fused=True)
+    player = Player(agent, recipe, seed)
+    entropies = []
+    begin = time.process_time()
+    while player.steps < steps:
+        if recipe.anneal:
+            solution.opt.param_groups[0]["lr"] = recipe.learning_rate * (1 - player.steps / steps)
+        memory = player.pool.prev_memory_states
+        rollout = player.interact(recipe.ticks)
+        if recipe.solution:
+            solution.train_on_rollout(*rollout[:4], memory, GAMMA)
+        else:
+            loss = recipe_loss(agent, memory, rollout, recipe)
+            solution.opt.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(agent.parameters(), recipe.clip_norm)
+            solution.opt.step()
+        if len(entropies) < CURVE_POINTS * player.steps / steps:
+            entropies.append((player.steps, entropy_of(agent, player)))
+    seconds = time.process_time() - begin
+    return agent, {"steps": player.steps, "cpu_seconds": seconds, "scores": player.scores, "entropies": entropies}
+
+
+def run(name: str, seed: int, steps: int, work: Path) -> None:
+    """Train and test once; leave the result in the work folder."""
+    path = work / f"{name}-{seed}-{steps}.json"
+    if path.exists():
+        return
+    agent, result = train(RECIPES[name], seed, steps)
+    result |= {"recipe": name, "seed": seed, "test": test(agent, range(TEST_GAMES))}
+    save_file(agent.state_dict(), path.with_suffix(".safetensors"))
+    path.write_text(json.dumps(result))
+    late = [score for _, score in result["scores"][-50:]]
+    print(
+        f"{path.stem}: {result['cpu_seconds']:.0f} CPU s, test {statistics.mean(result['test']):.0f}, "
+        f"last 50 games in training {statistics.mean(late or [math.nan]):.0f}"
+    )
+
+
+def main() -> None:
+    """Do what the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    command = commands.add_parser("run")
+    command.add_argument("recipe", choices=RECIPES)
+    command.add_argument("seeds", type=int, nargs="+")
+    command.add_argument("--steps", type=int, default=MAIN_STEPS)
+    command.add_argument("--work", type=Path, default=Path("/tmp/recurrent_a2c_runs"))
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    for seed in arguments.seeds:
+        run(arguments.recipe, seed, arguments.steps, arguments.work)
+
+
+if __name__ == "__main__":
+    main()
