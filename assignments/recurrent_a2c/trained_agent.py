@@ -37,7 +37,7 @@ def load_agent(data: bytes, agent: nn.Module) -> nn.Module:
     if found != expected:
         different = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
         raise ValueError(
-            f"these are not the weights of your SimpleRecurrentAgent: {different[0]} is {found.get(different[0], 'missing')} in "
+            f"these are not weights of your SimpleRecurrentAgent: {different[0]} is {found.get(different[0], 'missing')} in "
             f"the file and {expected.get(different[0], 'missing')} in the agent ({len(different)} of {len(expected)} differ)"
         )
     for name, value in weights.items():
