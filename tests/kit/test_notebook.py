@@ -69,6 +69,26 @@ EXPECTED = {
         rises={"PointMass(1)": 5, "PointMass(2)": 5},
         probes={"PPO": 6},
     ),
+    "recurrent_a2c": Expected(
+        figures={
+            "game": 1,
+            "movement": 1,
+            "forward": 1,
+            "watch": 1,
+            "ends": 1,
+            "trap": 1,
+            "pushes": 1,
+            "memory": 1,
+            "inside": 1,
+            "train": 1,
+            "look": 1,
+            "test": 1,
+            "film": 1,
+        },
+        # Nothing is asked of the settings that are wrong by design, nor of KungFuMaster, of which six updates are played.
+        rises={"Cue, right": 0.5, "Metronome, right": 0.4},
+        probes={"train_on_rollout": 12},
+    ),
 }
 
 
