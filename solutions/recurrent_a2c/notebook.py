@@ -948,9 +948,8 @@ if ATARI:
     both[1].spines[["top", "right"]].set_visible(False)
     plt.show()
     print("finite:", bool(logits.isfinite().all() and values.isfinite().all()), "(expected True)")
-    print(
-        f"standard deviation between games: of a probability {logits.softmax(dim=-1).std(dim=0).mean():.5f}, of V {values.std():.5f}"
-    )
+    spread = logits.softmax(dim=-1).std(dim=0).mean()
+    print(f"standard deviation between games: of a probability {spread:.5f}, of V {values.std():.5f}")
 else:
     print(SKIPPED)
 
