@@ -170,10 +170,11 @@ else:
 # **Write `SimpleRecurrentAgent.forward(prev_state, obs_t)`.** The value is `[B]`, one number for each game, and *not* `[B, 1]`
 # as the linear layer gives it. Section 5 says what that would do.
 #
-# The cell looks at logits and values of a fresh network, which is the first thing to look at in any trouble: are they finite,
-# of moderate size, and not all the same? Fresh logits are small, so the policy is nearly uniform (left). Then it shows the
-# network one and the same picture twenty times (right). With its memory passed on, the value changes, because the memory does:
-# each time the network has seen one picture more. With an empty memory each time, it must stay where it was.
+# The cell looks at logits and values of a fresh network, which is the first thing to look at in any trouble: are they finite
+# and of moderate size? Fresh logits are small, so the policy is nearly uniform (left). Note that five different pictures have
+# nearly the same value; section 9 will come back to that. Then the cell shows the network one and the same picture twenty times
+# (right). With its memory passed on, the value changes, because the memory does: each time the network has seen one picture
+# more. With an empty memory each time, it must stay where it was.
 
 # %% forward
 torch.manual_seed(0)
