@@ -10,7 +10,7 @@ import contextlib
 import io
 import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import gymnasium as gym
@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+import trained_agent
 import utils
 from env_pool import EnvPool
 
@@ -454,3 +455,33 @@ def play(submitted, task: str, weights: dict[str, np.ndarray], seed: int, ticks:
         ends = np.flatnonzero(~game_mask)
         totals += [float(part.sum()) for part in np.split(game_rewards, ends)[: len(ends)]]
     return {"mean return": float(np.mean(totals))}
+
+
+# The trained agent: `referee` holds the games, in a process without student code, and is told what `act` wants to do in them.
+
+
+def referee(submitted, seeds: list[int]) -> Generator[np.ndarray, np.ndarray, dict]:
+    """Play a game for each seed by actions that it is sent, int64 `[games]`; return the scores. Run without any submission."""
+    try:
+        play = trained_agent.games(seeds)
+        observations = next(play)
+    except ImportError as error:
+        return {"missing": error.name}
+    try:
+        while True:
+            actions = yield np.round(observations * 255).astype(np.uint8)  # a quarter of the bytes, and nothing is lost
+            observations = play.send(actions)
+    except StopIteration as over:
+        return {"scores": over.value}
+    except ValueError as error:
+        return {"refused": str(error)}
+
+
+def act(submitted, file: np.ndarray, games: int, seed: int) -> Generator[np.ndarray | None, np.ndarray, None]:
+    """Let your agent, with the weights of the file that was handed in, uint8 `[bytes]`, play these games."""
+    agent = trained_agent.load_agent(file.tobytes(), submitted.SimpleRecurrentAgent((1, 42, 42), 14))
+    player = trained_agent.player(agent, games, seed)
+    actions = next(player)
+    while True:
+        observations = yield actions
+        actions = player.send(observations.astype(np.float32) / np.float32(255))
