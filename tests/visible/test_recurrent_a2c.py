@@ -221,7 +221,7 @@ def reaches(least, student, kit, task, updates):
 
 @points(0, question="trained_agent")
 def test_trained_agent(student):
-    """An agent that is handed in plays five games of KungFuMaster, with actions drawn from its policy: the mean score counts."""
+    """An agent that is handed in plays five games of KungFuMaster, drawing actions from its policy: the mean score counts."""
     seeds = list(range(5))
     file = student.attachment("agent.safetensors")
     facts = student.dialogue(
