@@ -289,7 +289,10 @@ def outputs_of_a_step(facts: dict[str, Any]) -> dict[str, Any]:
 
 def steps_by_their_loss(facts: dict[str, Any]) -> dict[str, Any]:
     """Return how many steps of the optimizer each call made, and whether by its loss's gradient; clipping it is allowed."""
-    ratios = facts["the step's gradient is that of this loss, or shorter, by call"]
-    return only("steps of opt, by call")(facts) | {
-        "the step's gradient is that of this loss, by call": [0.0 < ratio < 1.001 for ratio in ratios]
-    }
+    view = only("steps of opt, by call")(facts)
+    for name, most in (("what came to the agent", 1.001), ("the slope of the loss", 1.03)):
+        ratios = facts[f"the step's gradient, as a multiple of {name}, by call"]
+        view[f"the step's gradient is {name}, by call"] = [
+            "yes" if not isinstance(ratio, str) and 0 < ratio < most else ratio for ratio in ratios
+        ]
+    return view

@@ -107,9 +107,9 @@ def network(submitted, n_actions: int, batch: int, seed: int) -> dict:
             del name  # sorted by it: the order in which layers are made does not matter
             parameter.copy_(tensor(rng.normal(size=tuple(parameter.shape)) * (2 / fan_in) ** 0.5))
     observations = tensor(rng.uniform(size=(batch, 1, 42, 42)))
-    state = (tensor(rng.normal(size=(batch, UNITS))), tensor(rng.normal(size=(batch, UNITS))))
-    given = [observations.clone(), state[0].clone(), state[1].clone()]
-    beforehand(lambda: agent((state[1] + 1, state[0] - 1), 1 - observations))
+    state = tuple(tensor(rng.normal(size=(batch, UNITS))).requires_grad_() for _ in range(2))
+    given = [value.detach().clone() for value in (observations, *state)]
+    beforehand(lambda: agent((state[1].detach() + 1, state[0].detach() - 1), 1 - observations))
     watch = Watch(agent)
     result = agent(state, observations)
     calls = list(watch.calls)
@@ -124,23 +124,74 @@ def network(submitted, n_actions: int, batch: int, seed: int) -> dict:
         return facts
     for one, other in itertools.pairwise(LAYERS[:5]):
         facts[f"between {one} and {other}"] = watch.between(one, other)
+    facts["conv0 is given obs_t as it is"] = torch.equal(watch.inputs["conv0"], observations)
     facts["shapes of h, c, logits and state_value"] = [list(value.shape) for value in (h, c, logits, values)]
-    if h.shape != c.shape or h.shape != state[0].shape:
-        return facts
-    with torch.no_grad():
-        cell = agent.rnn(watch.inputs["rnn"], state) if len(watch.inputs["rnn"]) == batch else (h + 1, c + 1)
-        facts["h and c are those that rnn makes of its input and prev_state"] = close(h, cell[0]) and close(c, cell[1])
-        facts["logits are those of the new h"] = close(logits, agent.logits(cell[0]))
-        facts["state_value is that of the new h"] = close(values.reshape(-1), agent.state_value(cell[0]).reshape(-1))
-    total = h.sum() + c.sum() + logits.sum() + values.sum()
-    if total.requires_grad:
-        total.backward()
-    facts["parameters without a gradient"] = sum(parameter.grad is None for parameter in agent.parameters())
+    facts |= origins(agent, watch.inputs["rnn"], state, (h, c), logits, values)
+    for name, outputs in (("new memory", (h, c)), ("logits", (logits,)), ("state_value", (values,))):
+        facts[f"a gradient goes from {name} to"] = reached(agent, state, outputs)
     now = [observations, *state]
     facts["changed by the call"] = [
         name for name, one, other in zip(("obs_t", "h", "c"), now, given, strict=True) if not torch.equal(one, other)
     ]
     return facts
+
+
+def origins(agent: nn.Module, hidden: Tensor, state: tuple[Tensor, Tensor], new: tuple, logits: Tensor, values: Tensor) -> dict:
+    """Return what the new memory, the logits and the state values were made of: the first guess that fits."""
+    if len(hidden) != len(state[0]):
+        return {"rnn is given": f"{len(hidden)} rows"}
+    with torch.no_grad():
+        h, c = agent.rnn(hidden, state)
+        zeros = tuple(torch.zeros_like(value) for value in state)
+        memory = {
+            "what rnn makes of its input and prev_state": (h, c),
+            "what rnn makes of its input and an empty memory": agent.rnn(hidden, zeros),
+            "what rnn makes of its input and (c, h) of prev_state": agent.rnn(hidden, state[::-1]),
+            "(c, h) instead of (h, c)": (c, h),
+            "prev_state": state,
+            "h twice": (h, h),
+        }
+        inputs = {
+            "the new h": h,
+            "the new c": c,
+            "the output of hid": hidden,
+            "the old h": state[0],
+            "relu of the new h": h.relu(),
+        }
+        heads = {}
+        for name, value in inputs.items():
+            made = agent.logits(value)
+            # Logits are the same policy whatever is added to all of them.
+            heads[name] = made.log_softmax(dim=-1)
+            heads |= {f"softmax, of {name}": made.softmax(-1).log_softmax(-1), f"relu, of {name}": made.relu().log_softmax(-1)}
+        critics = {}
+        for name, value in inputs.items():
+            made = agent.state_value(value).reshape(-1)
+            critics |= {name: made, f"relu, of {name}": made.relu(), f"tanh, of {name}": made.tanh()}
+        return {
+            "the new memory is": named(new, memory),
+            "logits are made of": named((logits.log_softmax(dim=-1),), {name: (value,) for name, value in heads.items()}),
+            "state_value is made of": named((values.reshape(-1),), {name: (value,) for name, value in critics.items()}),
+        }
+
+
+def named(found: tuple, guesses: dict[str, tuple]) -> str:
+    """Return the name of the first guess that is what was found."""
+    for name, guess in guesses.items():
+        if all(close(one, other) for one, other in zip(found, guess, strict=True)):
+            return name
+    return "something else"
+
+
+def reached(agent: nn.Module, state: tuple[Tensor, Tensor], outputs: tuple[Tensor, ...]) -> list[str]:
+    """Return the layers to which a gradient goes from the sum of the outputs, and whether it goes to the memory given."""
+    total = sum(output.sum() for output in outputs)
+    if not total.requires_grad:
+        return []
+    places = [*agent.named_parameters(), ("prev_state", state[0]), ("prev_state", state[1])]
+    gradients = torch.autograd.grad(total, [value for _, value in places], retain_graph=True, allow_unused=True)
+    found = {name.partition(".")[0] for (name, _), gradient in zip(places, gradients, strict=True) if gradient is not None}
+    return [name for name in (*LAYERS, "prev_state") if name in found]
 
 
 def is_result(result: Any) -> bool:
@@ -177,7 +228,7 @@ class TableAgent(nn.Module):
         self.heard = np.full((*values.shape, 2), np.nan)
         self.connected = np.zeros(values.shape, bool)
         self.gradients: dict[str, Tensor] = {}
-        self.backwards = 0
+        self.returned: list[tuple[Tensor, Tensor]] = []
         # Noted when it comes, so that it does not matter what is done to it afterwards.
         for name in ("table", "values"):
             getattr(self, name).register_hook(lambda gradient, name=name: self.note(name, gradient))
@@ -188,6 +239,10 @@ class TableAgent(nn.Module):
     def gradient(self, name: str) -> Any:
         """Return the gradient that came to a table, or a text where none came."""
         return plain(self.gradients[name]) if name in self.gradients else NO_GRADIENT
+
+    def altered(self) -> bool:
+        """Return whether the memory that was returned has been changed in place: then an LSTM could not go back."""
+        return not all(torch.equal(value, copy) for value, copy in self.returned)
 
     def observations(self) -> np.ndarray:
         """Return the observations of a rollout, float32 `[B, T, 1, 4, 4]`."""
@@ -214,6 +269,7 @@ class TableAgent(nn.Module):
         # What is remembered depends on the tables, so that a gradient can go there; the numbers do not.
         linked = 0 * self.table[games, columns].sum(dim=1, keepdim=True)
         state = (h / 2 + (rows + 1)[:, None] + linked, c / 4 - (rows + 1)[:, None] + linked)
+        self.returned += [(value, value.detach().clone()) for value in state]
         values = self.values[games, columns]
         return state, (self.table[games, columns], values[:, None] if self.column else values)
 
@@ -274,22 +330,23 @@ def memories(games: int) -> tuple[Tensor, Tensor]:
     return (numbers / 8).requires_grad_() * 1, (-numbers / 4).requires_grad_() * 1
 
 
-def call_on(submitted, agent: TableAgent, rollout: dict[str, np.ndarray], gamma: float | None) -> tuple[Any, CountingSGD, Any]:
-    """Call `train_on_rollout` for this agent; return what it returned, its optimizer, and the memory that was given."""
-    optimizer, state = CountingSGD(agent), memories(len(agent.values))
-    place(submitted, agent, optimizer, agent.table.shape[-1])
+def call_on(
+    submitted, agent: TableAgent, rollout: dict[str, np.ndarray], gamma: float | None = None, state: tuple | None = None
+) -> Any:
+    """Return what `train_on_rollout` returns for this agent and an optimizer of its own."""
+    place(submitted, agent, CountingSGD(agent), agent.table.shape[-1])
     options = {} if gamma is None else {"gamma": gamma}
     arrays = (agent.observations(), *(np.array(rollout[name]) for name in ("actions", "rewards", "is_not_done")))
-    return submitted.train_on_rollout(*arrays, state, **options), optimizer, state
+    return submitted.train_on_rollout(*arrays, state or memories(len(agent.values)), **options)
 
 
 def going_through(submitted, actions: np.ndarray, rewards: np.ndarray, is_not_done: np.ndarray) -> dict:
     """Call `train_on_rollout` and report what the agent remembered when it was asked about each column."""
     agent = TableAgent(np.zeros((*rewards.shape, 4)), np.zeros(rewards.shape), returns_columns(submitted))
     rollout = {"actions": actions, "rewards": rewards, "is_not_done": is_not_done}
-    state = None
+    state = memories(len(rewards))
     try:
-        _, _, state = call_on(submitted, agent, rollout, None)
+        call_on(submitted, agent, rollout, None, state)
     except Exception:
         # What comes after going through the rollout is other questions.
         if np.isnan(agent.heard).any():
@@ -299,7 +356,7 @@ def going_through(submitted, actions: np.ndarray, rewards: np.ndarray, is_not_do
         "h before each column, by game": agent.heard[..., 0],
         "c before each column, by game": agent.heard[..., 1],
         "a gradient can go into the memory, by column": agent.connected.all(axis=0).tolist(),
-        "prev_memory_states were changed": state is not None and not torch.equal(state[0], memories(len(rewards))[0]),
+        "memory was changed in place": agent.altered() or not torch.equal(state[0], memories(len(rewards))[0]),
     }
 
 
@@ -324,7 +381,7 @@ def losses(
 
     def one(logits: np.ndarray, values: np.ndarray, rollout: dict[str, np.ndarray]) -> tuple[TableAgent, Any]:
         agent = TableAgent(logits, values, column)
-        return agent, call_on(submitted, agent, rollout, gamma)[0]
+        return agent, call_on(submitted, agent, rollout, gamma)
 
     beforehand(lambda: one(1 - logits, 1 - values, rollout))
     everything, loss = one(logits, values, rollout)
@@ -357,29 +414,49 @@ def updates(
     submitted, logits: np.ndarray, values: np.ndarray, actions: np.ndarray, rewards: np.ndarray, is_not_done: np.ndarray
 ) -> dict:
     """Call `train_on_rollout` twice with the same agent and optimizer; report what each call did to the agent."""
-    agent = TableAgent(logits, values, returns_columns(submitted))
+    column = returns_columns(submitted)
+    agent = TableAgent(logits, values, column)
     optimizer = CountingSGD(agent)
-    place(submitted, agent, optimizer, logits.shape[-1])
     arrays = {"actions": actions, "rewards": rewards, "is_not_done": is_not_done}
-    facts: dict[str, Any] = {"steps of opt, by call": [], "what is returned": []}
-    ratios = []
+    facts: dict[str, Any] = {"steps of opt, by call": [], "what is returned": [], "the agent is changed by opt alone": []}
+    noted, measured = [], []
     for _ in range(2):
+        place(submitted, agent, optimizer, logits.shape[-1])
         before, steps = {name: plain(value) for name, value in agent.named_parameters()}, len(optimizer.steps)
         agent.gradients.clear()
         given = {name: np.array(value) for name, value in arrays.items()}
         loss = submitted.train_on_rollout(agent.observations(), *given.values(), memories(len(values)))
-        facts["steps of opt, by call"].append(len(optimizer.steps) - steps)
+        after = {name: plain(value) for name, value in agent.named_parameters()}
+        made = len(optimizer.steps) - steps
+        step = optimizer.steps[-1] if made else {name: np.zeros_like(value) for name, value in before.items()}
+        facts["steps of opt, by call"].append(made)
         facts["what is returned"].append(kind(loss))
-        ratios.append(ratio(optimizer.steps[-1]["values"], agent.gradient("values")) if len(optimizer.steps) > steps else 0.0)
         facts["arrays that were changed"] = [name for name, value in arrays.items() if not np.array_equal(value, given[name])]
-        facts["the agent is changed by opt alone"] = all(
-            np.allclose(before[name] - 0.1 * np.asarray(step[name]), plain(value), atol=1e-6)
-            for step in optimizer.steps[-1:]
-            for name, value in agent.named_parameters()
-            if not isinstance(step[name], str)
+        facts["the agent is changed by opt alone"].append(
+            made > 1
+            or all(
+                isinstance(step[name], str) or np.allclose(value - 0.1 * step[name], after[name], atol=1e-6)
+                for name, value in before.items()
+            )
         )
-    facts["the step's gradient is that of this loss, or shorter, by call"] = ratios
+        noted.append(min((ratio(step[name], agent.gradient(name)) for name in before), key=abs))
+        measured.append(slope(submitted, before, step["table"], arrays, column))
+    facts["the step's gradient, as a multiple of what came to the agent, by call"] = noted
+    facts["the step's gradient, as a multiple of the slope of the loss, by call"] = measured
     return facts
+
+
+def slope(submitted, tables: dict[str, np.ndarray], gradient: Any, arrays: dict[str, np.ndarray], column: bool) -> Any:
+    """Return the length of a gradient, for the logits, divided by how fast the loss that is returned grows that way."""
+    if isinstance(gradient, str) or not np.abs(gradient).max() > 0:
+        return 0.0
+    length = float(np.sqrt((gradient**2).sum()))
+    losses = []
+    for side in (1, -1):
+        moved = tables["table"] + side * 0.05 * gradient / length
+        losses.append(number(call_on(submitted, TableAgent(moved, tables["values"], column), arrays)))
+    difference = subtracted(*losses)
+    return difference if isinstance(difference, str) else 0.1 * length / difference if difference else 0.0
 
 
 def ratio(used: Any, came: Any) -> float:

@@ -30,14 +30,15 @@ def test_one_game(student):
 def test_other_actions(student):
     """Another number of actions."""
     student.expect("network_other_actions", outputs_of_a_step)
-    names = ("h and c are those that rnn makes of its input and prev_state", "logits are those of the new h")
-    student.expect("network_other_actions", only(*names, "state_value is that of the new h"))
+    names = ("the new memory is", "logits are made of", "state_value is made of")
+    student.expect("network_other_actions", only(*names))
 
 
 @points(2, question="forward")
 def test_gradients_of_the_network(student):
-    """A gradient reaches all parameters, and nothing that was given is changed."""
-    student.expect("network_other_actions", only("parameters without a gradient", "changed by the call"))
+    """Gradients go from each result through the memory to all layers before it; nothing that was given is changed."""
+    names = (f"a gradient goes from {name} to" for name in ("new memory", "logits", "state_value"))
+    student.expect("network_other_actions", only(*names, "changed by the call"))
 
 
 # Going through the rollout
@@ -59,13 +60,14 @@ def test_one_tick(student):
 def test_one_game_with_an_end(student):
     """A rollout of one game."""
     student.expect("going_one_game", HEARD)
-    student.expect("going_one_game", only("prev_memory_states were changed"))
+    student.expect("going_one_game", only("memory was changed in place"))
 
 
 @points(2, question="train_on_rollout.memory")
 def test_mask_of_integers(student):
     """A mask of integers instead of booleans."""
     student.expect("going_with_numbers_as_mask", HEARD)
+    student.expect("going_with_numbers_as_mask", only("memory was changed in place"))
 
 
 # The losses

@@ -31,20 +31,20 @@ def test_what_is_returned(student):
 @points(2, question="forward")
 def test_activations(student):
     """An activation function follows each convolution and hid."""
-    names = ("times that each layer is used", *(f"between {pair}" for pair in BETWEEN))
+    names = ("times that each layer is used", "conv0 is given obs_t as it is", *(f"between {pair}" for pair in BETWEEN))
     student.expect("network_five_games", only(*names))
 
 
 @points(2, question="forward")
 def test_new_memory(student):
     """The new memory is what rnn makes of the output of hid and of the old memory."""
-    student.expect("network_five_games", only("h and c are those that rnn makes of its input and prev_state"))
+    student.expect("network_five_games", only("the new memory is"))
 
 
 @points(2, question="forward")
 def test_heads(student):
     """Logits and state value are linear in the new h."""
-    student.expect("network_five_games", only("logits are those of the new h", "state_value is that of the new h"))
+    student.expect("network_five_games", only("logits are made of", "state_value is made of"))
 
 
 # Going through the rollout
