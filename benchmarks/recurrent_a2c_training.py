@@ -3,7 +3,7 @@
     python benchmarks/recurrent_a2c_training.py run RECIPE SEED [SEED ...] [--steps N] [--work DIR]
     python benchmarks/recurrent_a2c_training.py speed [-o benchmarks/results]        # steps per second, in pairs
     python benchmarks/recurrent_a2c_training.py report [--work DIR] [-o benchmarks/results]
-    python benchmarks/recurrent_a2c_training.py checkpoint [--work DIR]              # solutions/recurrent_a2c/agent.safetensors
+    python benchmarks/recurrent_a2c_training.py checkpoint [--work DIR]    # results/recurrent_a2c_agent.safetensors
 
 A recipe is one of RECIPES. A run leaves RECIPE-SEED-STEPS.json and .safetensors in the work folder; what is there is not run
 again. `report` makes recurrent_a2c_training.json and .png of all runs in the work folder.
@@ -402,12 +402,12 @@ def plot(runs: list[dict[str, Any]], path: Path) -> None:
 
 
 def checkpoint(work: Path) -> None:
-    """Save the best agent of the long runs beside the solution, in float32 as it was trained."""
+    """Save the best agent of the long runs, in float32 as it was trained."""
     runs = [(json.loads(path.read_text()), path) for path in work.glob(f"full-*-{MAIN_STEPS}.json")]
     if not runs:
         raise SystemExit(f"there is no run of {MAIN_STEPS:,} steps in {work}: run full 0 first")
     result, path = max(runs, key=lambda run: statistics.mean(run[0]["test"]))
-    target = ROOT / "solutions" / "recurrent_a2c" / "agent.safetensors"
+    target = ROOT / "benchmarks" / "results" / "recurrent_a2c_agent.safetensors"
     save_agent(target, load_agent(path.with_suffix(".safetensors").read_bytes(), load_solution().agent))
     print(f"{target.relative_to(ROOT)}: seed {result['seed']}, test {statistics.mean(result['test']):.0f}")
 

@@ -193,14 +193,14 @@ def test_loss_is_returned(student):
 
 @points(1, question="learning")
 def test_learns_cue(student, kit):
-    """After 300 updates on Cue, an agent with a small memory remembers at the end what it saw in the beginning."""
-    reaches(0.7, student, kit, task="cue", updates=300)
+    """After 150 updates on Cue, an agent with a small memory remembers at the end what it saw in the beginning."""
+    reaches(0.5, student, kit, task="cue", updates=150)
 
 
 @points(1, question="learning")
 def test_learns_metronome(student, kit):
-    """After 300 updates on Metronome, it counts the steps of each episode, from its beginning."""
-    reaches(0.4, student, kit, task="metronome", updates=300)
+    """After 150 updates on Metronome, it counts the steps of each episode, from its beginning."""
+    reaches(0.3, student, kit, task="metronome", updates=150)
 
 
 def reaches(least, student, kit, task, updates):
