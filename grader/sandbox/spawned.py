@@ -116,6 +116,9 @@ class SpawnedSandbox(SandboxCalls):
         try:
             yield exchange
         finally:
+            if exchange.waits:
+                # The worker answers once more, and can be kept then, with the torch that it has imported.
+                exchange.turn(wire.encode({"over": True}))
             if exchange.heard is None:
                 self._worker.kill()
                 exchange.status = self._worker.wait()
@@ -132,7 +135,8 @@ class SpawnedSandbox(SandboxCalls):
 class _Exchange:
     """One request and what is said to it, until one deadline.
 
-    heard: the last word, if it has been said. status: of the worker, once it has been ended for want of one.
+    heard: the last word, if it has been said. waits: whether it is the other side's turn in a dialogue. status: of the worker,
+    once it has been ended for want of a last word.
     """
 
     fault = ""
@@ -147,7 +151,7 @@ class _Exchange:
         self.began = time.monotonic()
         self.deadline = self.began + seconds
         self.seconds = 0.0
-        self.late = False
+        self.late = self.waits = False
         self.heard: tuple[bytes, bytes] | None = None
         self.status = 0
         self.output = ""
@@ -157,7 +161,8 @@ class _Exchange:
         self.frame = frame or self.frame
         self.run()
         said = passed_on(*self.heard, number=self.number) if self.heard else None
-        self.heard = None if said else self.heard
+        self.waits = said is not None
+        self.heard = None if self.waits else self.heard
         return said
 
     def run(self) -> None:

@@ -70,6 +70,8 @@ def answer(request: dict[str, Any], send: Callable[[bytes], None], turn: Callabl
         set_alarm(False)  # nothing may be sent before it is this side's turn again
         heard = turn(_frame(request, {"status": "said", "facts": value}))
         set_alarm(True)
+        if "over" in heard:
+            raise EOFError("the dialogue is over")
         return heard["said"]
 
     if works:
