@@ -182,7 +182,7 @@ class SandboxCalls:
         return self._ready(run)
 
     def restart(self) -> None:
-        """Replace the processes behind it by new ones, when they are needed."""
+        """Replace the process behind it by a new one; the second one is started again when it is needed."""
         self._stop()
         if self._other is not None:
             self._other._stop()
