@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Callable
 
-import cv2
 import gymnasium as gym
 import numpy as np
 
@@ -48,6 +47,8 @@ class PreprocessAtari(gym.ObservationWrapper):
 
     def observation(self, frame: np.ndarray) -> np.ndarray:
         """Return the observation with this frame as its latest."""
+        import cv2  # here, as ale_py below, so that everything else works without it
+
         frame = self.crop(frame)
         if frame.ndim == 3 and not self.color:
             frame = cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY)  # the weights that the emulator itself has for grey
@@ -64,8 +65,9 @@ def make_env(render_mode: str | None = None) -> gym.Env:
 
     Needs ale-py, which brings the game itself. The crop leaves out the scores above, the lives below, and the left margin.
     """
-    import ale_py  # here, so that everything else works without it
+    import ale_py
 
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # no greeting from every game
     gym.register_envs(ale_py)
     env = gym.make(GAME, obs_type="grayscale", render_mode=render_mode, disable_env_checker=True)
     return PreprocessAtari(env, height=42, width=42, crop=lambda frame: frame[60:-30, 15:], color=False, n_frames=1)

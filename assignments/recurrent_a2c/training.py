@@ -42,7 +42,8 @@ def evaluate(agent: Any, env: gym.Env, n_games: int = 1, seed: int | None = None
 def record(agent: Any, path: str | Path, seed: int = 0, max_steps: int = 500) -> float:
     """Play a game and write what it looks like to a GIF file; return its score so far. It needs no display.
 
-    max_steps: actions after which it ends. An action is 4 of the game's 60 frames a second, so it plays in real time.
+    max_steps: actions after which it ends. An action takes 4 of the game's 60 frames a second: it plays in about real time.
+    Pictures that do not change are one frame of the file.
     """
     from PIL import Image
 
@@ -128,7 +129,7 @@ def plot_training(history: dict[str, list[float]]) -> Any:
     scores.axhline(THRESHOLD, color="tab:green", linestyle=":", label="to be reached")
     scores.set(xlabel="updates", ylabel="score")
     scores.legend()
-    entropies.plot(history["updates"], history["entropy"], color="tab:purple")
+    entropies.plot(history["updates"], history["entropy"], color="tab:purple", label="entropy")
     entropies.axhline(0.1, color="tab:red", linestyle=":", label="too low")
     entropies.set(xlabel="updates", ylabel="entropy of the policy, nats", ylim=(0, 2.8))
     entropies.legend()
