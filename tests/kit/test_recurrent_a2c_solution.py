@@ -911,11 +911,22 @@ class TestEnvPool:
         assert pool.envs is envs
         assert pool.interact(6)[3].tolist() == mask_of(*["---.--"] * 4).tolist()
 
-    @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
-    def test_refuses_another_autoreset(self, env_pool: ModuleType, mode: AutoresetMode) -> None:
-        """Catches: final observations that are never seen, or games that are never reset."""
+    def test_keeps_what_the_vector_writes_over(self, env_pool: ModuleType) -> None:
+        """Catches: columns that all show the last observation, where a vector of games has one array for all."""
+        envs = SyncVectorEnv([lambda number=number: Counting(number, (3,)) for number in range(2)], copy=False)
+        pool = env_pool.EnvPool(Diary(), envs)
+        rollouts = [pool.interact(4), pool.interact(4)]
+        assert rollouts[0][0][1, :, 1:].tolist() == [[0, 0], [0, 1], [0, 2], [0, 3]]
+        assert rollouts[1][0][1, :, 1:].tolist() == [[0, 3], [1, 0], [1, 1], [1, 2]]
+
+    @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED, None])
+    def test_refuses_another_autoreset(self, env_pool: ModuleType, mode: AutoresetMode | None) -> None:
+        """Catches: final observations that are never seen, or games that are never reset; a vector that does not say."""
+        envs = SyncVectorEnv([lambda: Counting(0, (3,))], autoreset_mode=mode or AutoresetMode.DISABLED)
+        if mode is None:
+            del envs.metadata["autoreset_mode"]
         with pytest.raises(ValueError, match="next-step autoreset"):
-            env_pool.EnvPool(Diary(), SyncVectorEnv([lambda: Counting(0, (3,))], autoreset_mode=mode))
+            env_pool.EnvPool(Diary(), envs)
 
     def test_number_of_games(self, env_pool: ModuleType) -> None:
         """Catches: another default."""
@@ -1447,6 +1458,10 @@ class TestTrainedAgent:
             ({"rnn.bias_hh": torch.full((512,), torch.nan)}, r"rnn\.bias_hh must be finite"),
             ({"conv0.bias": torch.full((32,), torch.inf)}, r"conv0\.bias must be finite"),
             ({"conv0.bias": torch.cat([torch.zeros(31), torch.tensor([-torch.inf])])}, r"conv0\.bias must be finite"),
+            ({"conv0.bias": torch.full((32,), 1e300, dtype=torch.float64)}, r"conv0\.bias must be finite numbers of float32"),
+            ({"conv0.bias": torch.zeros(32).to(torch.float8_e4m3fn)}, r"conv0\.bias must be finite numbers of float32"),
+            ({"conv0.bias": torch.zeros(32, dtype=torch.complex64)}, r"conv0\.bias must be finite numbers of float32"),
+            ({"conv0.bias": torch.zeros(32, dtype=torch.int64)}, r"conv0\.bias must be finite numbers of float32"),
         ],
     )
     def test_refused(self, modules: SimpleNamespace, solution: ModuleType, change: dict[str, Tensor | None], says: str) -> None:
@@ -1466,6 +1481,13 @@ class TestTrainedAgent:
         """Catches: a file of torch.save, which runs code when it is read; an error that names no cause."""
         with pytest.raises(ValueError, match="not a safetensors file"):
             modules.trained_agent.load_agent(data, nn.Linear(2, 2))
+
+    def test_numbers_that_torch_does_not_have(self, modules: SimpleNamespace) -> None:
+        """Catches: an error of safetensors' own tables in place of one about the file."""
+        entry = '{"dtype": "F4", "shape": [4], "data_offsets": [0, 2]}'
+        header = f'{{"weight": {entry}}}'.encode()
+        with pytest.raises(ValueError, match="not a safetensors file"):
+            modules.trained_agent.load_agent(len(header).to_bytes(8, "little") + header + b"..", nn.Linear(2, 2))
 
     def test_cut_off(self, modules: SimpleNamespace, tmp_path: Path) -> None:
         """Catches: half a file that is taken for a whole one."""
