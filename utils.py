@@ -4,8 +4,8 @@ Randomness is never hidden: an environment owns its generator, and a function th
 matplotlib and tqdm are imported only by what needs them, because importing them costs as much as many rollouts. (gymnasium
 takes 0.03 s after torch, which takes 1.3 s.)
 
-The assignments that say so use `EnvInterface`, which is small. `PointMass` and `GridWorldEnv` are environments of gymnasium,
-with batches of them in NumPy, for everything else; importing this module registers them:
+The assignments that say so use `EnvInterface`, which is small. `PointMass`, `GridWorldEnv`, `Cue` and `Metronome` are
+environments of gymnasium, with batches of them in NumPy, for everything else; importing this module registers them:
 
     gymnasium.make("PointMass-v0", d=2)                  # with "utils:PointMass-v0" it imports this module by itself
     gymnasium.make_vec("GridWorld-v0", num_envs=64)      # a GridWorldVector
@@ -288,21 +288,107 @@ class GridWorldEnv(gymnasium.Env):
         return observation[0].numpy(), float(reward), False, at_end, {}
 
 
-class _VectorOfEqualEpisodes(gymnasium.vector.VectorEnv):
-    """Environments that move together, in plain NumPy. Subclasses say how they begin, move and are observed.
+class Cue(gymnasium.Env):
+    """A cue in the first step says which action is right in the last one: to be remembered in between.
 
-    env: an environment that is like each of them. episode_length: after how many steps each is truncated.
+    length: steps of an episode, from 1 on; memory is needed from 2 on.
+
+    Observation: (cue, junction, 1), float32 `[3]`. cue: +1 or -1 in the first step, 0 in all others. junction: 1 in the last
+        step, 0 in all others. The observation that comes after the last step is (0, 0, 1).
+    Action: 1 is right for the cue +1, 0 for the cue -1.
+    Reward: in the last step +1 for the right action and -1 for the other one; 0 in all others.
+    Start: the cue is drawn, both alike, from the environment's own generator (`np_random`).
+    End: step `length` is `terminated`; `truncated` never.
+
+    An episode returns 1 at best. Without memory it is 0 in the mean, whatever the policy: both cues look the same at the end.
     """
 
-    metadata = {"render_modes": [], "autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP}  # noqa: RUF012, gymnasium's
     _steps: int | None = None
 
-    def __init__(self, num_envs: int, env: gymnasium.Env, episode_length: int) -> None:
+    def __init__(self, length: int = 8) -> None:
+        self.length = _size("length", length)
+        self.observation_space = gymnasium.spaces.Box(np.float32([-1, 0, 0]), np.float32([1, 1, 1]))
+        self.action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+        """Return (first observation, empty dictionary). A seed makes this and the following episodes reproducible."""
+        super().reset(seed=seed)
+        self._right = int(self.np_random.integers(2))
+        self._steps = 0
+        return self._observe(), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Return (observation, reward, terminated, truncated, empty dictionary)."""
+        if self._steps is None:
+            raise gymnasium.error.ResetNeeded("call reset() before step()")
+        reward = 1.0 if _action_index(action, 2) == self._right else -1.0
+        self._steps += 1
+        at_end = self._steps >= self.length
+        return self._observe(), reward if at_end else 0.0, at_end, False, {}
+
+    def _observe(self) -> np.ndarray:
+        cue = 2 * self._right - 1 if self._steps == 0 else 0
+        return np.array([cue, self._steps == self.length - 1, 1], dtype=np.float32)
+
+
+class Metronome(gymnasium.Env):
+    """Action 1 is right in the fourth step of an episode and wrong in all others: to be counted, for nothing is to be seen.
+
+    Observation: 1, always, float32 `[1]`.
+    Action: 0 waits, 1 beats.
+    Reward of step t, counted from 0: of a beat +1 if t = 3 and -0.25 otherwise; 0 for waiting.
+    Start: T, the number of steps, is drawn from 1 to 8, all alike, from the environment's own generator (`np_random`).
+    End: step T is `terminated`; `truncated` never.
+
+    What an episode returns in the mean:
+
+        optimum             0.625    to beat at t = 3 alone, which 5 of 8 episodes reach
+        blind               0        to wait: the best that can be done without knowing t
+        random actions     -0.172
+
+    Without t, a policy beats with one probability p in every step. An episode has 4.5 steps in the mean, 5/8 of which are the
+    fourth one and 31/8 others, so it returns p · (5/8 - 0.25 · 31/8) = -0.34 p. A memory that goes on from one episode to the
+    next is as blind before long: ends cannot be seen, and of all steps only 5/36 are the fourth, less than the 1/5 that pays.
+    """
+
+    BEAT = 3
+    MAX_LENGTH = 8
+    _steps: int | None = None
+
+    def __init__(self) -> None:
+        self.observation_space = gymnasium.spaces.Box(0.0, 1.0, (1,), dtype=np.float32)
+        self.action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+        """Return (first observation, empty dictionary). A seed makes this and the following episodes reproducible."""
+        super().reset(seed=seed)
+        self._length = int(self.np_random.integers(1, self.MAX_LENGTH + 1))
+        self._steps = 0
+        return np.ones(1, dtype=np.float32), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Return (observation, reward, terminated, truncated, empty dictionary)."""
+        if self._steps is None:
+            raise gymnasium.error.ResetNeeded("call reset() before step()")
+        reward = 1.0 if self._steps == self.BEAT else -0.25
+        self._steps += 1
+        at_end = self._steps >= self._length
+        return np.ones(1, dtype=np.float32), reward if _action_index(action, 2) else 0.0, at_end, False, {}
+
+
+class _Vector(gymnasium.vector.VectorEnv):
+    """Environments in plain NumPy, stepped together. Subclasses say how they begin, move, end and are observed.
+
+    env: an environment that is like each of them.
+    """
+
+    _steps: Any = None  # since the episodes began; None before the first reset
+
+    def __init__(self, num_envs: int, env: gymnasium.Env) -> None:
         self.num_envs = _size("num_envs", num_envs)
         self.single_observation_space, self.single_action_space = env.observation_space, env.action_space
         self.observation_space = gymnasium.vector.utils.batch_space(env.observation_space, self.num_envs)
         self.action_space = gymnasium.vector.utils.batch_space(env.action_space, self.num_envs)
-        self._episode_length = episode_length
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin an episode in every environment; return (observations, empty dictionary).
@@ -311,11 +397,32 @@ class _VectorOfEqualEpisodes(gymnasium.vector.VectorEnv):
         options: unused; `reset_mask`, which would begin some of the episodes, is refused (ValueError).
         """
         if options and "reset_mask" in options:
-            raise ValueError("all environments are in the same step, so only all of them can be reset")
+            raise ValueError("all environments are reset together: only all of them can be reset")
         super().reset(seed=seed)
         self._begin()
-        self._steps = 0
         return self._observe(), {}
+
+    def _begin(self) -> None:
+        """Begin an episode in every environment: set `_steps` and draw from `np_random`, as they would one by one."""
+        raise NotImplementedError
+
+    def _move(self, actions: Any) -> np.ndarray:
+        """Carry out the actions and return the rewards, float64 `[num_envs]`. Refuses actions that make no sense."""
+        raise NotImplementedError
+
+    def _observe(self) -> np.ndarray:
+        """Return the observations as a new array, float32 `[num_envs, obs_dim]`."""
+        raise NotImplementedError
+
+
+class _VectorOfEqualEpisodes(_Vector):
+    """Environments that are in the same step, always. episode_length: after how many steps they are truncated."""
+
+    metadata = {"render_modes": [], "autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP}  # noqa: RUF012, gymnasium's
+
+    def __init__(self, num_envs: int, env: gymnasium.Env, episode_length: int) -> None:
+        super().__init__(num_envs, env)
+        self._episode_length = episode_length
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Return (observations, rewards, terminations, truncations, info), each a new array with one row an environment."""
@@ -331,20 +438,41 @@ class _VectorOfEqualEpisodes(gymnasium.vector.VectorEnv):
             everywhere = np.ones(self.num_envs, dtype=bool)
             info = {"final_obs": last, "_final_obs": everywhere, "final_info": {}, "_final_info": everywhere.copy()}
             self._begin()
-            self._steps = 0
             observations = self._observe()
         return observations, rewards, np.zeros(self.num_envs, dtype=bool), np.full(self.num_envs, at_end), info
 
     def _begin(self) -> None:
+        self._steps = 0
+        self._draw()
+
+    def _draw(self) -> None:
         """Draw new starts for all environments from `np_random`, in the order in which they would draw one by one."""
         raise NotImplementedError
 
-    def _move(self, actions: Any) -> np.ndarray:
-        """Carry out the actions and return the rewards, float64 `[num_envs]`. Refuses actions that make no sense."""
-        raise NotImplementedError
 
-    def _observe(self) -> np.ndarray:
-        """Return the observations as a new array, float32 `[num_envs, obs_dim]`."""
+class _VectorOfOwnEpisodes(_Vector):
+    """Environments whose episodes end one by one. Each begins again in a step of its own, whose action is not carried out."""
+
+    metadata = {"render_modes": [], "autoreset_mode": gymnasium.vector.AutoresetMode.NEXT_STEP}  # noqa: RUF012, gymnasium's
+    _lengths: Any  # of the episodes: a number, or one for each
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Return (observations, rewards, terminations, truncations, empty info), new arrays with one row an environment."""
+        if self._steps is None:
+            raise gymnasium.error.ResetNeeded("call reset() before step()")
+        begins = self._steps >= self._lengths
+        rewards = np.where(begins, 0.0, self._move(actions))
+        self._steps = np.where(begins, 0, self._steps + 1)
+        self._draw(begins)
+        terminations = self._steps >= self._lengths
+        return self._observe(), rewards, terminations, np.zeros(self.num_envs, dtype=bool), {}
+
+    def _begin(self) -> None:
+        self._steps = np.zeros(self.num_envs, dtype=np.int64)
+        self._draw(np.ones(self.num_envs, dtype=bool))
+
+    def _draw(self, begins: np.ndarray) -> None:
+        """Draw new starts from `np_random` where an episode begins, bool `[num_envs]`, the first environment first."""
         raise NotImplementedError
 
 
@@ -362,7 +490,7 @@ class PointMassVector(_VectorOfEqualEpisodes):
     def __init__(self, num_envs: int, d: int = 1) -> None:
         super().__init__(num_envs, PointMass(d), PointMass.EPISODE_LENGTH)
 
-    def _begin(self) -> None:
+    def _draw(self) -> None:
         self._position = self.np_random.uniform(-1.0, 1.0, self.action_space.shape)
         self._velocity = np.zeros(self.action_space.shape)
 
@@ -398,7 +526,7 @@ class GridWorldVector(_VectorOfEqualEpisodes):
         for index, (axis, sign) in enumerate(env._world._moves):
             self._moves[index, axis] = sign
 
-    def _begin(self) -> None:
+    def _draw(self) -> None:
         dimensions = self._moves.shape[1]
         shape = (self.num_envs, sum(position is None for position in self._fixed), dimensions)
         drawn = self.np_random.integers(self._grid_size, size=shape).astype(np.float64)
@@ -407,17 +535,72 @@ class GridWorldVector(_VectorOfEqualEpisodes):
         self._state = drawn[:, -1] if state is None else np.tile(state, (self.num_envs, 1))
 
     def _move(self, actions: Any) -> np.ndarray:
-        actions, count = np.asarray(actions), len(self._moves)
-        if actions.shape != (self.num_envs,) or actions.dtype.kind not in "iu":
-            raise ValueError(f"actions must be integers of shape [{self.num_envs}], found {actions!r}")
-        if actions.min() < 0 or actions.max() >= count:
-            raise ValueError(f"actions must be whole numbers from 0 to {count - 1}, found {actions}")
-        self._state = np.clip(self._state + self._moves[actions], 0, self._grid_size)
+        moves = self._moves[_action_indices(actions, self.num_envs, len(self._moves))]
+        self._state = np.clip(self._state + moves, 0, self._grid_size)
         return np.sqrt(np.square(self._state - self._target).sum(axis=1)) / -self._grid_size
 
     def _observe(self) -> np.ndarray:
         size = self._grid_size
         return _observed(2 * self._target / size - 1, 2 * self._state / size - 1)
+
+
+class CueVector(_VectorOfOwnEpisodes):
+    """`num_envs` environments `Cue(length)` in one, computed together: a gymnasium.vector.VectorEnv.
+
+    Actions: integers `[num_envs]`. Observations: float32 `[num_envs, 3]`. Rewards: float64 `[num_envs]`. Terminations and
+    truncations: bool `[num_envs]`. info: always empty. One generator (`np_random`) draws all starts.
+
+    An episode that has ended begins anew in the next step (AutoresetMode.NEXT_STEP, as SyncVectorEnv does it by default): that
+    step returns its first observation and the reward 0, whatever the action.
+    """
+
+    def __init__(self, num_envs: int, length: int = 8) -> None:
+        super().__init__(num_envs, Cue(length))
+        self._lengths = _size("length", length)
+        self._right = np.zeros(self.num_envs, dtype=np.int64)
+
+    def _draw(self, begins: np.ndarray) -> None:
+        self._right[begins] = self.np_random.integers(2, size=np.count_nonzero(begins))
+
+    def _move(self, actions: Any) -> np.ndarray:
+        right = _action_indices(actions, self.num_envs, 2) == self._right
+        return np.where(self._steps == self._lengths - 1, np.where(right, 1.0, -1.0), 0.0)
+
+    def _observe(self) -> np.ndarray:
+        cues = np.where(self._steps == 0, 2 * self._right - 1, 0)
+        return np.stack((cues, self._steps == self._lengths - 1, np.ones(self.num_envs)), axis=1, dtype=np.float32)
+
+
+class MetronomeVector(_VectorOfOwnEpisodes):
+    """`num_envs` environments `Metronome` in one, computed together: a gymnasium.vector.VectorEnv.
+
+    Actions: integers `[num_envs]`. Observations: float32 `[num_envs, 1]`. Everything else as in `CueVector`, also what happens
+    after the end of an episode.
+    """
+
+    def __init__(self, num_envs: int) -> None:
+        super().__init__(num_envs, Metronome())
+        self._lengths = np.zeros(self.num_envs, dtype=np.int64)
+
+    def _draw(self, begins: np.ndarray) -> None:
+        self._lengths[begins] = self.np_random.integers(1, Metronome.MAX_LENGTH + 1, size=np.count_nonzero(begins))
+
+    def _move(self, actions: Any) -> np.ndarray:
+        beats = _action_indices(actions, self.num_envs, 2) == 1
+        return np.where(beats, np.where(self._steps == Metronome.BEAT, 1.0, -0.25), 0.0)
+
+    def _observe(self) -> np.ndarray:
+        return np.ones((self.num_envs, 1), dtype=np.float32)
+
+
+def _action_indices(actions: Any, number: int, count: int) -> np.ndarray:
+    """Return the actions as an array of `number` integers below `count`; raises ValueError for anything else."""
+    actions = np.asarray(actions)
+    if actions.shape != (number,) or actions.dtype.kind not in "iu":
+        raise ValueError(f"actions must be integers of shape [{number}], found {actions!r}")
+    if actions.min() < 0 or actions.max() >= count:
+        raise ValueError(f"actions must be whole numbers from 0 to {count - 1}, found {actions}")
+    return actions
 
 
 def _size(name: str, value: int) -> int:
@@ -426,7 +609,12 @@ def _size(name: str, value: int) -> int:
     return int(value)
 
 
-for _id, _env, _vector in (("PointMass-v0", PointMass, PointMassVector), ("GridWorld-v0", GridWorldEnv, GridWorldVector)):
+for _id, _env, _vector in (
+    ("PointMass-v0", PointMass, PointMassVector),
+    ("GridWorld-v0", GridWorldEnv, GridWorldVector),
+    ("Cue-v0", Cue, CueVector),
+    ("Metronome-v0", Metronome, MetronomeVector),
+):
     if _id not in gymnasium.registry:  # it is there already when this module is loaded anew
         gymnasium.register(_id, f"utils:{_env.__name__}", vector_entry_point=f"utils:{_vector.__name__}")
 
@@ -471,14 +659,62 @@ class SimpleReLuNetwork(nn.Module):
         return self.net(observation)
 
 
+class SmallRecurrentAgent(nn.Module):
+    """An actor and a critic that share a memory, an LSTM cell: what can learn `Cue` and `Metronome` within seconds.
+
+    obs_dim: numbers in an observation. n_actions: how many actions there are. units: size of the memory.
+
+    Initialised as torch does it, from its global generator. The memory is (h, c), each float32 `[batch, units]`.
+    """
+
+    def __init__(self, obs_dim: int, n_actions: int, units: int = 32) -> None:
+        super().__init__()
+        self.rnn = nn.LSTMCell(obs_dim, units)
+        self.logits = nn.Linear(units, n_actions)
+        self.state_value = nn.Linear(units, 1)
+
+    def forward(self, prev_state: tuple[Tensor, Tensor], obs_t: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """Return (new_state, (logits, state_value)): the memory after the observation, float32 `[batch, n_actions]`, `[batch]`.
+
+        prev_state: the memory before, a pair. obs_t: float32 `[batch, obs_dim]`.
+        """
+        h, c = self.rnn(obs_t, tuple(prev_state))
+        return (h, c), (self.logits(h), self.state_value(h)[:, 0])
+
+    def get_initial_state(self, batch_size: int) -> tuple[Tensor, Tensor]:
+        """Return the memory at the start of an episode: zeros."""
+        return torch.zeros(batch_size, self.rnn.hidden_size), torch.zeros(batch_size, self.rnn.hidden_size)
+
+    def sample_actions(self, agent_outputs: tuple[Tensor, Tensor]) -> np.ndarray:
+        """Return actions drawn from the policy by torch's global generator, int64 `[batch]`.
+
+        agent_outputs: (logits, state_value), as `step` returns them.
+        """
+        return distribution_sample(agent_outputs[0])[0].numpy()
+
+    @torch.no_grad()
+    def step(self, prev_state: tuple[Tensor, Tensor], obs_t: Any) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """Return the same as `forward`, without a gradient. obs_t: an array `[batch, obs_dim]`."""
+        return self(prev_state, torch.as_tensor(obs_t, dtype=torch.float32))
+
+
 class PlainAdam(torch.optim.Optimizer):
     """Adam (Kingma and Ba 2015) in a few lines, for checks: the first optimizer of torch.optim costs a second of imports.
 
     It is an Optimizer by name only, for that reason. parameters: its one group. lr, betas, eps: as of `torch.optim.Adam`.
+    max_grad_norm: `step` makes a longer gradient this long, all parameters together; `grad` of the parameters stays as it is.
     """
 
-    def __init__(self, parameters: list[nn.Parameter], lr: float, betas=(0.9, 0.999), eps: float = 1e-8) -> None:
+    def __init__(
+        self,
+        parameters: list[nn.Parameter],
+        lr: float,
+        betas=(0.9, 0.999),
+        eps: float = 1e-8,
+        max_grad_norm: float | None = None,
+    ) -> None:
         self.param_groups = [{"params": parameters, "lr": lr}]
+        self.max_grad_norm = max_grad_norm
         self.betas, self.eps, self.time = betas, eps, 0
         self.means = [torch.zeros_like(parameter) for parameter in parameters]
         self.squares = [torch.zeros_like(parameter) for parameter in parameters]
@@ -502,6 +738,9 @@ class PlainAdam(torch.optim.Optimizer):
             return
         parameters, means, squares = (list(column) for column in zip(*moving, strict=True))
         gradients = [parameter.grad for parameter in parameters]
+        if self.max_grad_norm is not None:
+            norm = torch.stack(torch._foreach_norm(gradients)).norm()
+            gradients = torch._foreach_mul(gradients, (self.max_grad_norm / (norm + 1e-6)).clamp(max=1))
         beta1, beta2 = self.betas
         torch._foreach_lerp_(means, gradients, 1 - beta1)
         torch._foreach_mul_(squares, beta2)

@@ -24,7 +24,6 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import torch
-from gymnasium.vector import AutoresetMode
 from tqdm import tqdm
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -86,15 +85,26 @@ def main() -> None:
     torch.set_num_threads(1)
     line, plane = (utils.GridWorldPointTargetEnv(dimensions=dimensions) for dimensions in (1, 2))
     cart_pole = gymnasium.make("CartPole-v1")
-    single = {"point_mass": utils.PointMass, "grid_world_env": utils.GridWorldEnv}
-    batch = {"point_mass": utils.PointMassVector, "grid_world_env": utils.GridWorldVector}
+    single = {
+        "point_mass": utils.PointMass,
+        "grid_world_env": utils.GridWorldEnv,
+        "cue": utils.Cue,
+        "metronome": utils.Metronome,
+    }
+    batch = {
+        "point_mass": utils.PointMassVector,
+        "grid_world_env": utils.GridWorldVector,
+        "cue": utils.CueVector,
+        "metronome": utils.MetronomeVector,
+    }
     measurements: dict[str, Callable[[int], float]] = {
         "grid_world_1d": partial(time_grid_world, line),
         "grid_world_2d": partial(time_grid_world, plane),
         "cart_pole": partial(time_single, cart_pole),
     }
     for name, make in single.items():
-        together = gymnasium.vector.SyncVectorEnv([make] * NUM_ENVS, autoreset_mode=AutoresetMode.SAME_STEP)
+        autoreset = batch[name].metadata["autoreset_mode"]
+        together = gymnasium.vector.SyncVectorEnv([make] * NUM_ENVS, autoreset_mode=autoreset)
         measurements |= {
             name: partial(time_single, make()),
             f"{name}_batch": partial(time_batch, batch[name](NUM_ENVS)),

@@ -3,7 +3,7 @@
     python benchmarks/recurrent_a2c_training.py run RECIPE SEED [SEED ...] [--steps N] [--work DIR]
     python benchmarks/recurrent_a2c_training.py speed [-o benchmarks/results]        # steps per second, in pairs
     python benchmarks/recurrent_a2c_training.py report [--work DIR] [-o benchmarks/results]
-    python benchmarks/recurrent_a2c_training.py checkpoint [--work DIR]              # solutions/recurrent_a2c/agent.safetensors
+    python benchmarks/recurrent_a2c_training.py checkpoint [--work DIR]    # results/recurrent_a2c_agent.safetensors
 
 A recipe is one of RECIPES. A run leaves RECIPE-SEED-STEPS.json and .safetensors in the work folder; what is there is not run
 again. `report` makes recurrent_a2c_training.json and .png of all runs in the work folder.
@@ -18,6 +18,7 @@ import math
 import os
 import statistics
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,22 +26,24 @@ from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import ale_py
+import cv2
 import gymnasium as gym
 import numpy as np
 import torch
 from gymnasium.vector import SyncVectorEnv
-from safetensors.torch import save_file
 from torch import nn
 
 ROOT = Path(__file__).resolve().parents[1]
 ASSIGNMENT = ROOT / "assignments" / "recurrent_a2c"
 sys.path[:0] = [str(ROOT), str(ASSIGNMENT)]
 
-from atari_util import make_env
+from atari_util import GAME, make_env
 from env_pool import EnvPool
+from trained_agent import TEST_SEEDS, load_agent, play_test_games, save_agent
 
 GAMMA = 0.99
-TEST_GAMES = 20  # with the seeds 0, 1, ...
+TEST_GAMES = len(TEST_SEEDS)
 MAIN_STEPS = 1_500_000
 CURVE_POINTS = 60
 
@@ -200,22 +203,6 @@ def entropy_of(agent: nn.Module, player: Player) -> float:
     return float(torch.distributions.Categorical(logits=logits).entropy().mean())
 
 
-def test(agent: nn.Module, seeds: range) -> list[float]:
-    """Return the score of one game for each seed, played with sampled actions, all at once."""
-    envs = SyncVectorEnv([make_env] * len(seeds))
-    observations, _ = envs.reset(seed=list(seeds))
-    memory = agent.get_initial_state(len(seeds))
-    generator = torch.Generator().manual_seed(seeds[0])
-    scores, alive = np.zeros(len(seeds)), np.ones(len(seeds), bool)
-    while alive.any():
-        memory, (logits, _) = agent.step(memory, observations)
-        actions = torch.multinomial(logits.softmax(dim=-1), 1, generator=generator)[:, 0].numpy()
-        observations, rewards, terminated, truncated, _ = envs.step(actions)
-        scores += alive * rewards
-        alive &= ~(terminated | truncated)
-    return scores.tolist()
-
-
 def train(recipe: Recipe, seed: int, steps: int) -> tuple[nn.Module, dict[str, Any]]:
     """Return (the trained agent, what happened) after so many actions in all games together."""
     torch.manual_seed(seed)
@@ -252,14 +239,177 @@ def run(name: str, seed: int, steps: int, work: Path) -> None:
     if path.exists():
         return
     agent, result = train(RECIPES[name], seed, steps)
-    result |= {"recipe": name, "seed": seed, "test": test(agent, range(TEST_GAMES))}
-    save_file(agent.state_dict(), path.with_suffix(".safetensors"))
+    result |= {"recipe": name, "seed": seed, "test": play_test_games(agent)}
+    save_agent(path.with_suffix(".safetensors"), agent)
     path.write_text(json.dumps(result))
     late = [score for _, score in result["scores"][-50:]]
     print(
         f"{path.stem}: {result['cpu_seconds']:.0f} CPU s, test {statistics.mean(result['test']):.0f}, "
         f"last 50 games in training {statistics.mean(late or [math.nan]):.0f}"
     )
+
+
+class SeedGame(gym.Wrapper):
+    """A game as seed 001's course prepares it: colour frames scaled in float64, shrunk linearly, then the mean of colours."""
+
+    def __init__(self) -> None:
+        gym.register_envs(ale_py)
+        super().__init__(gym.make(GAME, disable_env_checker=True))
+
+    def reset(self, **kwargs) -> tuple[np.ndarray, dict]:
+        frame, info = self.env.reset(**kwargs)
+        return self.prepared(frame), info
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+        frame, *others = self.env.step(action)
+        return self.prepared(frame), *others
+
+    def prepared(self, frame: np.ndarray) -> np.ndarray:
+        small = cv2.resize(frame[60:-30, 15:] / 255, (42, 42))
+        return small.mean(axis=-1, keepdims=True).transpose(2, 0, 1).astype(np.float32)
+
+
+class SeedPool:
+    """The pool of seed 001's course: a list of games, one after another; the agent tracks gradients while it plays."""
+
+    def __init__(self, agent: nn.Module, games: int) -> None:
+        self.agent = agent
+        self.games = [SeedGame() for _ in range(games)]
+        self.observations = [game.reset(seed=number)[0] for number, game in enumerate(self.games)]
+        self.prev_memory_states = agent.get_initial_state(games)
+        self.ended = [False] * games
+
+    def interact(self, columns: int) -> tuple[np.ndarray, ...]:
+        log = []
+        for _ in range(columns - 1):
+            observations = torch.tensor(np.asarray(self.observations), dtype=torch.float32)
+            (h, c), (logits, _) = self.agent(self.prev_memory_states, observations)
+            h, c = h.detach(), c.detach()
+            actions = torch.multinomial(nn.functional.softmax(logits.detach(), dim=-1), 1)[:, 0].numpy()
+            row = [self.tick(number, action, h, c) for number, action in enumerate(actions)]
+            new, rewards, alive = zip(*row, strict=True)
+            log.append((self.observations, actions, rewards, alive))
+            self.observations, self.prev_memory_states = list(new), (h, c)
+        nothing = [0] * len(self.games)
+        log.append((self.observations, nothing, nothing, [1] * len(self.games)))
+        return tuple(np.array(column).swapaxes(0, 1) for column in zip(*log, strict=True))
+
+    def tick(self, number: int, action: int, h: torch.Tensor, c: torch.Tensor) -> tuple[np.ndarray, float, bool]:
+        if self.ended[number]:
+            self.ended[number], h[number], c[number] = False, 0.0, 0.0
+            return self.games[number].reset()[0], 0.0, False
+        observation, reward, terminated, truncated, _ = self.games[number].step(action)
+        self.ended[number] = terminated or truncated
+        return observation, float(reward), True
+
+
+def steps_per_second(pool: Any, solution: Any, columns: int, games: int, updates: int) -> float:
+    """Return the game steps per CPU second of rollouts and updates by the solution."""
+    begin = time.process_time()
+    for _ in range(updates):
+        memory = list(pool.prev_memory_states)
+        solution.train_on_rollout(*pool.interact(columns), memory)
+    return updates * games * (columns - 1) / (time.process_time() - begin)
+
+
+def measure_speed(pairs: int = 7) -> dict[str, Any]:
+    """Return steps per CPU second of the given pool and of the course's own, each with its recommended sizes, in pairs.
+
+    Both train the same network with the solution's train_on_rollout: 5 games × 10 columns as in the seed, 16 × 17 here.
+    """
+    rates: dict[str, list[float]] = {"seed": [], "kit": []}
+    sides = {}
+    for name, games, columns in (("seed", 5, 10), ("kit", 16, 17)):
+        solution = load_solution()
+        pool = SeedPool(solution.agent, games) if name == "seed" else EnvPool(solution.agent, make_env, games, seed=0)
+        sides[name] = (pool, solution, columns, games)
+    for number in range(pairs + 1):
+        for name, (pool, solution, columns, games) in sides.items():
+            rate = steps_per_second(pool, solution, columns, games, updates=1600 // (games * (columns - 1)))
+            if number:  # the first is a warm-up
+                rates[name].append(round(rate, 1))
+    ratios = [kit / seed for kit, seed in zip(rates["kit"], rates["seed"], strict=True)]
+    return {
+        "steps_per_cpu_second": rates,
+        "ratios": [round(ratio, 3) for ratio in ratios],
+        "ratio": round(statistics.median(ratios), 3),
+    }
+
+
+def summary(path: Path) -> dict[str, Any]:
+    """Return what the report says of one run."""
+    result = json.loads(path.read_text())
+    edges = [result["steps"] * (part + 1) / CURVE_POINTS for part in range(CURVE_POINTS)]
+    curve, begin = [], 0.0
+    for edge in edges:
+        scores = [score for step, score in result["scores"] if begin < step <= edge]
+        begin = edge
+        curve.append(round(statistics.mean(scores)) if scores else None)
+    return {
+        "recipe": result["recipe"],
+        "label": RECIPES[result["recipe"]].label,
+        "seed": result["seed"],
+        "steps": result["steps"],
+        "cpu_seconds": round(result["cpu_seconds"]),
+        "test_mean": round(statistics.mean(result["test"])),
+        "test_std": round(statistics.stdev(result["test"])),
+        "test": [round(score) for score in result["test"]],
+        "training_scores": curve,
+        "entropy": [round(value, 3) for _, value in result["entropies"]],
+    }
+
+
+def report(work: Path, output: Path) -> None:
+    """Write the JSON and the plot of all runs in the work folder; what was measured of speed stays."""
+    path = output / "recurrent_a2c_training.json"
+    before = json.loads(path.read_text()) if path.is_file() else {}
+    order = list(RECIPES)
+    runs = [summary(found) for found in work.glob("*.json")]
+    runs.sort(key=lambda run: (-run["steps"] // 1000, order.index(run["recipe"]), run["seed"]))
+    result = {"speed": before.get("speed"), "test_games": TEST_GAMES, "runs": runs}
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    plot(runs, path.with_suffix(".png"))
+
+
+def plot(runs: list[dict[str, Any]], path: Path) -> None:
+    """Draw the curves of the long runs, and the test scores of the short ones, each of which leaves something out."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    longest = max(run["steps"] for run in runs)
+    long = [run for run in runs if run["steps"] > longest / 2]
+    short = [run for run in runs if run["steps"] <= longest / 2]
+    figure, (curves, bars) = plt.subplots(1, 2, figsize=(12, 4.2), layout="constrained", width_ratios=(1, 1.2))
+    for run in long:
+        points = [(run["steps"] * (i + 1) / CURVE_POINTS, y) for i, y in enumerate(run["training_scores"]) if y is not None]
+        label = f"seed {run['seed']}: 20 test games {run['test_mean']:,} ± {run['test_std']:,}"
+        curves.plot(*zip(*points, strict=True), label=label)
+    curves.axhline(10_000, color="gray", linestyle=":")
+    curves.set(xlabel="actions in all games", ylabel="score of games in training", title="KungFuMaster, everything")
+    curves.legend(loc="upper left")
+    short.sort(key=lambda run: run["test_mean"])
+    bars.barh(
+        [run["label"] for run in short],
+        [run["test_mean"] for run in short],
+        xerr=[run["test_std"] / TEST_GAMES**0.5 for run in short],
+        color=["tab:green" if run["recipe"] == "full" else "tab:blue" for run in short],
+    )
+    steps = f"{min(run['steps'] for run in short):,}" if short else ""
+    bars.set(xlabel="mean score of 20 test games, and its standard error", title=f"after {steps} actions, one seed each")
+    figure.savefig(path, dpi=110)
+
+
+def checkpoint(work: Path) -> None:
+    """Save the best agent of the long runs, in float32 as it was trained."""
+    runs = [(json.loads(path.read_text()), path) for path in work.glob(f"full-*-{MAIN_STEPS}.json")]
+    if not runs:
+        raise SystemExit(f"there is no run of {MAIN_STEPS:,} steps in {work}: run full 0 first")
+    result, path = max(runs, key=lambda run: statistics.mean(run[0]["test"]))
+    target = ROOT / "benchmarks" / "results" / "recurrent_a2c_agent.safetensors"
+    save_agent(target, load_agent(path.with_suffix(".safetensors").read_bytes(), load_solution().agent))
+    print(f"{target.relative_to(ROOT)}: seed {result['seed']}, test {statistics.mean(result['test']):.0f}")
 
 
 def main() -> None:
@@ -270,12 +420,30 @@ def main() -> None:
     command.add_argument("recipe", choices=RECIPES)
     command.add_argument("seeds", type=int, nargs="+")
     command.add_argument("--steps", type=int, default=MAIN_STEPS)
-    command.add_argument("--work", type=Path, default=Path("/tmp/recurrent_a2c_runs"))
+    for name in ("speed", "report", "checkpoint"):
+        commands.add_parser(name)
+    for name, command in commands.choices.items():
+        if name in ("run", "report", "checkpoint"):
+            command.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "recurrent_a2c_runs")
+        if name in ("speed", "report"):
+            command.add_argument("-o", "--output", type=Path, default=ROOT / "benchmarks" / "results")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    arguments.work.mkdir(parents=True, exist_ok=True)
-    for seed in arguments.seeds:
-        run(arguments.recipe, seed, arguments.steps, arguments.work)
+    cv2.setNumThreads(1)
+    if arguments.command == "run":
+        arguments.work.mkdir(parents=True, exist_ok=True)
+        for seed in arguments.seeds:
+            run(arguments.recipe, seed, arguments.steps, arguments.work)
+    elif arguments.command == "report":
+        report(arguments.work, arguments.output)
+    elif arguments.command == "checkpoint":
+        checkpoint(arguments.work)
+    else:
+        path = arguments.output / "recurrent_a2c_training.json"
+        result = json.loads(path.read_text()) if path.is_file() else {}
+        result["speed"] = measure_speed()
+        path.write_text(json.dumps(result, indent=1) + "\n")
+        print(result["speed"])
 
 
 if __name__ == "__main__":

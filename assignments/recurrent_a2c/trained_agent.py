@@ -11,8 +11,6 @@ import torch
 from gymnasium.vector import SyncVectorEnv
 from torch import nn
 
-from atari_util import make_env
-
 TEST_SEEDS = tuple(range(20))  # of the games by which an agent is judged: the mean score of all
 
 
@@ -53,6 +51,8 @@ def games(seeds: Iterable[int] = TEST_SEEDS) -> Generator[np.ndarray, np.ndarray
     Observations are float32 `[games, 1, 42, 42]`, actions integers `[games]`, 0 to 13. A game that has ended goes on with a
     new one, which does not count. Raises ValueError for actions that are none.
     """
+    from atari_util import make_env  # here, because everything else works without the game
+
     seeds = [int(seed) for seed in seeds]
     envs = SyncVectorEnv([make_env] * len(seeds))
     observations, _ = envs.reset(seed=seeds)

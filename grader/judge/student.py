@@ -21,7 +21,7 @@ from grader.judge.compare import SHOWN_INPUTS, Likeness, bounded, difference, is
 from grader.judge.origin import Origin
 from grader.report.model import Entry, Outcome
 from grader.sandbox.limits import MAX_FILE_BYTES, MAX_OPEN_FILES, MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES, MAX_THREADS
-from grader.sandbox.reply import LEFT_OUT, Reply
+from grader.sandbox.reply import LEFT_OUT, Part, Reply
 
 if TYPE_CHECKING:
     from grader.sandbox import Sandbox
@@ -225,7 +225,21 @@ class Student:
         self._patience.end()
         self.tried = Tried(driver, inputs, self._seed, case)
         seconds = self._clock.limit(self._question)
-        reply = self._sandbox.call(driver, inputs, self._submission, seconds, self._seed)
+        return self._facts(self._sandbox.call(driver, inputs, self._submission, seconds, self._seed), seconds)
+
+    def dialogue(self, asks: Part, answers: Part) -> Any:
+        """Return the facts that one driver has found by talking with another; raises CheckFailed when that does not end well.
+
+        asks, answers: (driver, inputs). What the one that asks yields, in a process without student code, is sent to the one
+        that answers, beside the submission; what that yields goes back. The question's `seconds` are for all of it.
+        """
+        self._patience.end()
+        self.tried = None  # nothing that could be tried again in one process
+        seconds = self._clock.limit(self._question)
+        return self._facts(self._sandbox.dialogue(asks, answers, self._submission, seconds, self._seed), seconds)
+
+    def _facts(self, reply: Reply, seconds: float) -> Any:
+        """Return what a reply holds; raises CheckFailed when there is nothing."""
         if self._submission is not None:
             self._printed.append(reply.output)
         if reply.status == "ok":
@@ -361,6 +375,8 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
             outcome = Outcome.TIMEOUT
             allowed = "1 second" if seconds < 1.5 else f"{seconds:.0f} seconds"
             floods = " It also printed a great deal, which takes time." if LEFT_OUT in reply.output else ""
+            if "turns" in details:
+                allowed += f" and {details['turns']:,} turns"
             text = f"stopped after {allowed}: is there a loop that never ends?{floods}{trace(details)}"
         case "disk":
             text = f"stopped: it filled its working folder. {LIMITS['disk']}"

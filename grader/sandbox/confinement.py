@@ -53,6 +53,7 @@ class Confinement:
             raise OSError(f"only {hard} files may be open here (ulimit -n), {limits.MAX_OPEN_FILES * 2} are needed")
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard if hard == resource.RLIM_INFINITY else min(hard, 4096), hard))
         self._home: str = settings["home"]
+        self._second: bool = settings["second"]
         self._without = set(settings["without"])
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)  # no orphan slips away by forking twice
         kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
@@ -96,8 +97,9 @@ class Confinement:
         choice = USERS if size > USERS.stop else USERS_OF_SMALL_SYSTEMS
         if size < choice.stop:
             raise OSError(f"there are only {size} users in this container")
-        start = int.from_bytes(os.urandom(8), "little")
-        self._users = (choice[(start + index) % len(choice)] for index in range(1 << 62))
+        # Workers of two servers that are alive at the same time share no user: those of the second have odd places.
+        start = int.from_bytes(os.urandom(8), "little") & ~1 | self._second
+        self._users = (choice[(start + index) % len(choice)] for index in range(0, 1 << 62, 2))
         return True
 
     def _private_mounts(self) -> bool:

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,9 @@ from grader.sandbox.limits import MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES
 from grader.sandbox.places import places, temporary_folder
 from grader.sandbox.reply import (
     NOT_AN_ANSWER,
+    RUNNING,
     START_SECONDS,
+    TWICE,
     Isolation,
     Reply,
     SandboxCalls,
@@ -33,6 +35,7 @@ from grader.sandbox.reply import (
     ServerGone,
     clean_environment,
     crash,
+    passed_on,
     reply_from,
     shortened,
 )
@@ -56,14 +59,22 @@ class ForkedSandbox(SandboxCalls):
 
     drivers: the file of public drivers. folders: where student code and drivers find support files such as utils.py.
     memory_mb: what a worker may map beyond what the server has mapped already. secrets: files that no worker may read; whether
-    it can is tried out.
+    it can is tried out. second: whether it works beside another one.
     """
 
-    def __init__(self, drivers: Path, folders: Sequence[Path], memory_mb: int = 1024, secrets: Sequence[Path] = (KIT,)) -> None:
+    def __init__(
+        self,
+        drivers: Path,
+        folders: Sequence[Path],
+        memory_mb: int = 1024,
+        secrets: Sequence[Path] = (KIT,),
+        second: bool = False,
+    ) -> None:
         self.drivers = drivers
         self.folders = folders
         self.memory_mb = memory_mb
         self.secrets = [str(path) for path in secrets]
+        self.second = second
         self._without = {layer for layer in os.environ.get("GRADER_WITHOUT", "").split(",") if layer}
         self._why: dict[str, str] = {}  # why a layer is left out, where the server cannot know
         if os.environ.get("GRADER_LEVEL") == "process":
@@ -100,6 +111,7 @@ class ForkedSandbox(SandboxCalls):
             "handles": self._libraries.handles,
             "home": str(self._home),
             "without": sorted(self._without),
+            "second": self.second,
         }
         server = str(Path(__file__).with_name("server.py"))
         with theirs, open(self._home / "server.log", "ab") as log:
@@ -150,11 +162,16 @@ class ForkedSandbox(SandboxCalls):
             raise SandboxFault(f"the isolation has changed during the run: {found} instead of {self._isolation}")
         self._isolation = found
 
-    def _ask(self, request: dict[str, Any], seconds: float) -> Reply:
+    def _another(self) -> ForkedSandbox:
+        other = ForkedSandbox(self.drivers, self.folders, self.memory_mb, [Path(path) for path in self.secrets], second=True)
+        other.interrupted, other._isolation = self.interrupted, self._isolation  # and with any other it would not start
+        return other
+
+    def _ready(self, run: Callable[[], Reply]) -> Reply:
         for _ in range(2):
             self.warm_up()
             try:
-                return self._run(request, seconds)
+                return run()
             except ServerGone:
                 self.restart()
         # Once is bad luck; the same call twice, with a new server, is what this call does.
@@ -172,7 +189,9 @@ class ForkedSandbox(SandboxCalls):
         self._libraries.close()
         self._server = self._control = None
 
-    def _run(self, request: dict[str, Any], seconds: float) -> Reply:
+    @contextlib.contextmanager
+    def _exchange(self, request: dict[str, Any], seconds: float) -> Iterator[_Exchange]:
+        """Fork a worker for this request; afterwards no process of it is left, and the exchange can tell its reply."""
         from grader.sandbox import wire
 
         self._examine()
@@ -191,12 +210,14 @@ class ForkedSandbox(SandboxCalls):
                 with theirs:
                     self._tell(order, theirs.fileno(), printed.fileno())
                     self._hear(END_SECONDS)
-                interrupted = self.interrupted if request["do"] in ("load", "call") else None
+                interrupted = self.interrupted if request["do"] in RUNNING else None
                 exchange = _Exchange(ours, frame, seconds, scratch, interrupted)
-                exchange.run()
+                yield exchange
                 self._tell({"op": "end"})
-                status = self._hear(END_SECONDS)["status"]
-                return exchange.reply(status, shortened(printed))
+                exchange.end(self._hear(END_SECONDS)["status"], shortened(printed))
+            except BaseException:
+                self._stop()  # with the worker, which nobody would end
+                raise
             finally:
                 with contextlib.suppress(OSError):
                     remove(scratch)
@@ -233,7 +254,7 @@ class ForkedSandbox(SandboxCalls):
 
 
 class _Exchange:
-    """One request and one reply over the wire, until one deadline; meanwhile the working folder must not fill up."""
+    """One request and what is said to it, over the wire, until one deadline; meanwhile the working folder must not fill up."""
 
     def __init__(
         self, connection: socket.socket, frame: bytes, seconds: float, scratch: Path, interrupted: threading.Event | None
@@ -249,11 +270,24 @@ class _Exchange:
         self.fault = ""
         self.began = time.monotonic()
         self.deadline = self.began + seconds
+        self.looked = self.began  # when the working folder was looked at
         self.seconds = 0.0
+        self.status, self.output = 0, ""  # of the whole worker, and all that it printed
         connection.setblocking(False)
 
+    def turn(self, frame: bytes | None = None) -> bytes | None:
+        """Return what is said to a frame, or first to the request, as a frame for the other side; None if that was the last."""
+        if frame is not None:
+            self.outgoing, self.incoming, self.expected, self.ended = memoryview(frame), bytearray(), None, ""
+            self._refuse_more()
+        self.run()
+        said = passed_on(*self._frame()) if self.ended == "replied" else None
+        if said is not None:
+            self.ended = ""
+        return said
+
     def run(self) -> None:
-        """Send the request and receive the reply, as far as it goes."""
+        """Send what is to be sent and receive what is said to it, as far as it goes."""
         with selectors.DefaultSelector() as selector:
             selector.register(self.connection, selectors.EVENT_READ | selectors.EVENT_WRITE)
             while not self.ended:
@@ -267,8 +301,10 @@ class _Exchange:
                         self._read()
                     elif self._written():
                         selector.modify(self.connection, selectors.EVENT_READ)
-                if not ready and too_full(self.scratch, MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES):
-                    self.ended = "disk"
+                if not self.ended and time.monotonic() - self.looked > LOOK_SECONDS:
+                    self.looked = time.monotonic()
+                    if too_full(self.scratch, MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES):
+                        self.ended = "disk"
         self.seconds = time.monotonic() - self.began
 
     def _written(self) -> bool:
@@ -304,22 +340,33 @@ class _Exchange:
         elif len(self.incoming) == self.expected:
             self.ended = "replied"
 
-    def reply(self, status: int, output: str) -> Reply:
-        """Return the Reply, now that every process of the call is dead with wait status `status`."""
+    def _refuse_more(self) -> None:
+        with contextlib.suppress(OSError):
+            if self.connection.recv(1):
+                self.ended, self.fault = "closed", TWICE
+
+    def _frame(self) -> tuple[bytes, bytes]:
         from grader.sandbox import wire
 
+        body = bytes(self.incoming[wire.HEADER.size :])
+        text, _ = wire.lengths(bytes(self.incoming[: wire.HEADER.size]))
+        return body[:text], body[text:]
+
+    def end(self, status: int, output: str) -> None:
+        """Take note that every process of the call is dead with wait status `status`, and of what they printed."""
+        self.status, self.output = status, output
+        if self.confined and self.ended in ("replied", ""):
+            self._refuse_more()
+
+    def reply(self) -> Reply:
+        """Return the Reply, once it has had its last word."""
         if not self.confined:
-            raise SandboxFault(f"a worker could not be confined ({self.ended}): {output.strip()[-2000:]}")
-        with contextlib.suppress(OSError):
-            if self.ended == "replied" and self.connection.recv(1):
-                self.fault = "it sent more than one answer"
-        common = {"output": output, "seconds": self.seconds}
+            raise SandboxFault(f"a worker could not be confined ({self.ended}): {self.output.strip()[-2000:]}")
+        common = {"output": self.output, "seconds": self.seconds}
         if self.ended in ("timeout", "disk"):
             return Reply(self.ended, **common)
         if self.fault:
             return Reply("protocol", details={"message": self.fault}, **common)
         if self.ended == "closed":
-            return crash(os.waitstatus_to_exitcode(status), **common)
-        body = bytes(self.incoming[wire.HEADER.size :])
-        text, _ = wire.lengths(bytes(self.incoming[: wire.HEADER.size]))
-        return reply_from(body[:text], body[text:], **common)
+            return crash(os.waitstatus_to_exitcode(self.status), **common)
+        return reply_from(*self._frame(), **common)

@@ -21,6 +21,7 @@ def main() -> None:
     # The libraries are those of the judge, wherever it found them; the kit's own folder is searched only for the grader.
     sys.path[:] = [ROOT, *settings["path"]]
     from grader.sandbox import guard, wire, worker
+    from grader.sandbox.reply import RUNNING
 
     sys.path[:] = [*settings["folders"], *settings["path"]]
     requests, answers = private_pipes()
@@ -34,22 +35,29 @@ def main() -> None:
         os.chdir(os.path.dirname(request["scratch"]))  # or the scratch folder could not be removed on Windows
         write(answers, frame)
 
+    def heard() -> dict:
+        text, blob = wire.lengths(read(requests, wire.HEADER.size))
+        return wire.decode(read(requests, text), read(requests, blob))
+
+    def turn(frame: bytes) -> dict:
+        write(answers, frame)
+        return heard()
+
     while True:
         try:
-            text, blob = wire.lengths(read(requests, wire.HEADER.size))
-            request = wire.decode(read(requests, text), read(requests, blob))
+            request = heard()
         except EOFError:
             return
         prepare(request, environment, worker)
         if request["do"] not in worker.READING and "torch" not in sys.modules:
             importlib.import_module("torch")
-        if request["do"] in ("load", "call"):
+        if request["do"] in RUNNING:
             renew(settings, worker)
         if request["do"] == "warm":
             send(wire.encode({"status": "ok", "number": request["number"]}))
         else:
             refuse(request["do"] not in worker.READING)
-            worker.answer(request, send)
+            worker.answer(request, send, turn)
 
 
 def private_pipes() -> tuple[int, int]:

@@ -12,9 +12,9 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from grader.sandbox.scratch import remove
 
@@ -22,7 +22,10 @@ MAX_OUTPUT = 16 << 10  # bytes kept of what a call prints, from its beginning an
 LEFT_OUT = "bytes left out"
 START_SECONDS = 120.0
 STATUSES = frozenset(("ok", "raised", "syntax", "import", "missing", "refused", "memory", "timeout", "unreadable"))
+RUNNING = ("load", "call", "converse")
+"""What a worker is asked for that runs drivers or student code; everything else looks only."""
 NOT_AN_ANSWER = "it sent something that is not an answer"
+TWICE = "it sent more than one answer"
 
 
 class SandboxFault(Exception):
@@ -82,11 +85,35 @@ class Reply:
     seconds: float = 0.0
 
 
+Part = tuple[str, dict[str, Any]]
+"""A driver, and its inputs."""
+
+
+class Exchange(Protocol):
+    """A request that a worker has been given, and what it says to that: of a dialogue, one turn after another."""
+
+    fault: str  # how it broke the protocol, if it did
+    output: str  # what was printed, once the worker has ended
+
+    def run(self) -> None:
+        """Send what is to be sent and receive what is said to it, as far as it goes."""
+
+    def turn(self, frame: bytes | None = None) -> bytes | None:
+        """Return what is said to a frame, or first to the request, as a frame for the other side; None if that was the last."""
+
+    def reply(self) -> Reply:
+        """Return the Reply, once the worker has ended."""
+
+
 class SandboxCalls:
-    """What a sandbox can be asked. How it runs a request (`_run`, with torch at hand `_ask`) is its own business."""
+    """What a sandbox can be asked.
+
+    How it gives a worker a request (`_exchange`), and has torch ready for what it runs (`_ready`), is its own business.
+    """
 
     _home: Path
     interrupted: threading.Event  # while it is set, a call that runs student code ends as if its time were over
+    _other: SandboxCalls | None = None  # for the side of a dialogue that asks; started when there is the first one
 
     def inspect(self, path: Path, names: Sequence[str] = (), seconds: float = 10.0) -> Reply:
         """Return fingerprints of the functions in the file, or its syntax error. Runs and imports nothing of it.
@@ -101,6 +128,11 @@ class SandboxCalls:
         self.start()
         return self._look({"do": "extract", "path": str(path), "names": list(names), "own": own}, seconds)
 
+    def _run(self, request: dict[str, Any], seconds: float) -> Reply:
+        with self._exchange(request, seconds) as exchange:
+            exchange.run()
+        return exchange.reply()
+
     def _look(self, request: dict[str, Any], seconds: float) -> Reply:
         reply = self._run(request, seconds)
         # Nothing of this submission has been run: where one process answers several requests, an earlier one has ruined it.
@@ -108,7 +140,8 @@ class SandboxCalls:
 
     def load(self, path: Path, seconds: float = 10.0) -> Reply:
         """Return how importing the submission goes, without calling anything in it."""
-        return self._ask({"do": "load", "submission": str(path)}, seconds)
+        request = {"do": "load", "submission": str(path)}
+        return self._ready(lambda: self._run(request, seconds))
 
     def call(
         self, driver: str, inputs: dict[str, Any], submission: Path | None = None, seconds: float = 10.0, seed: int = 0
@@ -118,17 +151,47 @@ class SandboxCalls:
         submission: the staged file that is loaded first; None runs the driver without student code. seconds: wall-clock limit,
         from the start of the call. seed: of every global generator.
         """
-        path = None if submission is None else str(submission)
-        request = {"do": "call", "driver": driver, "inputs": inputs, "submission": path, "seed": seed}
-        return self._ask(request, seconds)
+        request = _request("call", driver, inputs, submission, seed)
+        return self._ready(lambda: self._run(request, seconds))
+
+    def dialogue(
+        self, asks: Part, answers: Part, submission: Path | None = None, seconds: float = 10.0, seed: int = 0
+    ) -> Reply:
+        """Return the reply of a driver that talks with another one, which runs beside the submission.
+
+        asks, answers: each a driver, which is a generator function, and its inputs. What the first one yields, without student
+        code, the second one is sent; what that yields goes back, until the first one returns the facts. What the second one
+        yields first, before it has heard anything, is let go. Whoever fails ends it: then the reply is of that one. The output
+        is what the second one prints. seconds: wall-clock limit of it all.
+        """
+        asked, answered = _request("converse", *asks, None, seed), _request("converse", *answers, submission, seed)
+
+        def run() -> Reply:
+            # Nothing is shared that one side could reach the other by: each has a server, or spawned worker, of its own.
+            other = self._other = self._other or self._another()
+            other.warm_up()
+            with self._exchange(answered, seconds) as answering, other._exchange(asked, seconds) as asking:
+                turns, last = _relay(asking, answering)
+            reply = (answering if answering.fault else last).reply()
+            if last is answering and reply.status == "ok":  # whatever it calls facts
+                reply = Reply("protocol", details={"message": "it ended before it was told to"}, seconds=reply.seconds)
+            if reply.status == "timeout":
+                reply = replace(reply, details=reply.details | {"turns": turns})
+            return replace(reply, output=answering.output)
+
+        return self._ready(run)
 
     def restart(self) -> None:
-        """Replace the process behind it by a new one."""
+        """Replace the process behind it by a new one; the second one is started again when it is needed."""
         self._stop()
+        if self._other is not None:
+            self._other._stop()
         self.start()
 
     def close(self) -> None:
-        """Stop the process behind it and remove every scratch folder."""
+        """Stop the processes behind it and remove every scratch folder."""
+        if self._other is not None:
+            self._other.close()
         self._stop()
         with contextlib.suppress(OSError):
             remove(self._home)
@@ -138,6 +201,21 @@ class SandboxCalls:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _request(do: str, driver: str, inputs: dict[str, Any], submission: Path | None, seed: int) -> dict[str, Any]:
+    path = None if submission is None else str(submission)
+    return {"do": do, "driver": driver, "inputs": inputs, "submission": path, "seed": seed}
+
+
+def _relay(asking: Exchange, answering: Exchange) -> tuple[int, Exchange]:
+    """Carry what each side says to the other until one has had its last word; return the number of turns, and that side."""
+    if answering.turn() is None:  # it says that it is ready
+        return 0, answering
+    side, other, frame, turns = asking, answering, None, 0
+    while (frame := side.turn(frame)) is not None:
+        side, other, turns = other, side, turns + 1
+    return turns // 2, side
 
 
 def crash(code: int, **common: Any) -> Reply:
@@ -163,6 +241,22 @@ def reply_from(text: bytes, blob: bytes, number: int | None = None, **common: An
     except (wire.ProtocolError, TypeError, KeyError, AttributeError):
         return Reply("protocol", details={"message": NOT_AN_ANSWER}, **common)
     return Reply(answer.pop("status"), answer.pop("facts", None), answer, **common)
+
+
+def passed_on(text: bytes, blob: bytes, number: int | None = None) -> bytes | None:
+    """Return what a side of a dialogue says, as a frame for the other; None if it says nothing, or nothing that may cross.
+
+    The frame is made anew: of bytes that one worker has sent, none reach another. number: see `reply_from`.
+    """
+    from grader.sandbox import wire
+
+    try:
+        answer = wire.decode(text, blob)
+        if answer["status"] == "said" and answer.get("number") == number:
+            return wire.encode({"said": answer["facts"]})
+    except Exception:  # its last word, or one of a hostile form: `reply_from` tells which
+        pass
+    return None
 
 
 def shortened(printed: BinaryIO) -> str:

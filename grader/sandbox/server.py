@@ -89,7 +89,8 @@ class Server:
         return {"pid": self.pid}
 
     def run_worker(self, wire_fd: int, output_fd: int, memory_mb: int, cpu_seconds: int) -> None:
-        """Become a worker: own session, output into the file, confined; then one request, one reply. Never returns."""
+        """Become a worker: own session, output into the file, confined; then one request, one reply,
+        or a dialogue. Never returns."""
         confined = False
         try:
             os.setsid()
@@ -108,9 +109,16 @@ class Server:
             connection = socket.socket(fileno=3)
             confined = True
             connection.sendall(self.wire.READY)
-            text, blob = self.wire.lengths(read(connection, self.wire.HEADER.size))
-            request = self.wire.decode(read(connection, text), read(connection, blob))
-            self.worker.answer(request, connection.sendall)
+
+            def heard() -> dict:
+                text, blob = self.wire.lengths(read(connection, self.wire.HEADER.size))
+                return self.wire.decode(read(connection, text), read(connection, blob))
+
+            def turn(frame: bytes) -> dict:
+                connection.sendall(frame)
+                return heard()
+
+            self.worker.answer(heard(), connection.sendall, turn)
             with contextlib.suppress(BaseException):
                 sys.stdout.flush()
                 sys.stderr.flush()

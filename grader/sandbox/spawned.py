@@ -13,12 +13,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from grader.sandbox.interpreter import library_path
 from grader.sandbox.reply import (
+    RUNNING,
     START_SECONDS,
     Isolation,
     Reply,
@@ -26,6 +27,7 @@ from grader.sandbox.reply import (
     SandboxFault,
     clean_environment,
     crash,
+    passed_on,
     reply_from,
     shortened,
 )
@@ -79,9 +81,14 @@ class SpawnedSandbox(SandboxCalls):
                 log = (self._home / "worker.log").read_text(errors="replace").strip()
                 raise SandboxFault(f"the sandbox cannot start: {reply.status} {reply.details} {log[-1000:]}")
 
-    def _ask(self, request: dict[str, Any], seconds: float) -> Reply:
+    def _another(self) -> SpawnedSandbox:
+        other = SpawnedSandbox(self.drivers, self.folders, self.memory_mb)
+        other.interrupted = self.interrupted
+        return other
+
+    def _ready(self, run: Callable[[], Reply]) -> Reply:
         self.warm_up()
-        return self._run(request, seconds)
+        return run()
 
     def _stop(self) -> None:
         if self._worker is not None:
@@ -91,7 +98,9 @@ class SpawnedSandbox(SandboxCalls):
                 stream.close()
             self._worker = None
 
-    def _run(self, request: dict[str, Any], seconds: float) -> Reply:
+    @contextlib.contextmanager
+    def _exchange(self, request: dict[str, Any], seconds: float) -> Iterator[_Exchange]:
+        """Give the worker this request; afterwards it waits for another one, or is gone."""
         from grader.sandbox import wire
 
         self.start()
@@ -102,46 +111,91 @@ class SpawnedSandbox(SandboxCalls):
         frame = wire.encode(
             request | {"seconds": float(seconds), "number": self._number, "scratch": str(scratch), "printed": str(printed)}
         )
-        began = time.monotonic()
-        frames: list[tuple[bytes, bytes]] = []
-        reader = threading.Thread(target=self._exchange, args=(self._worker, frame, frames), daemon=True)
-        reader.start()
-        stopped = self.interrupted if request["do"] in ("load", "call") else threading.Event()
-        while reader.is_alive() and time.monotonic() - began < seconds and not stopped.is_set():
-            reader.join(min(LOOK_SECONDS, max(began + seconds - time.monotonic(), 0)))
-        common = {"seconds": time.monotonic() - began}
-        late = reader.is_alive()
-        if late or not frames:
-            self._worker.kill()
-        status = None if frames and not late else self._worker.wait()
-        with open(printed, "rb") as file:
-            common["output"] = shortened(file)
-        with contextlib.suppress(OSError):
-            printed.unlink()
-        with contextlib.suppress(OSError):
-            remove(scratch)
-        if late:
-            reply = Reply("timeout", **common)
-        elif not frames:
-            reply = crash(status, **common)
-        else:
-            reply = reply_from(*frames[0], number=self._number, **common)
-        if reply.status in ("timeout", "crashed", "protocol"):
-            self._stop()
-        return reply
+        interrupted = self.interrupted if request["do"] in RUNNING else threading.Event()
+        exchange = _Exchange(self._worker, frame, self._number, seconds, interrupted)
+        try:
+            yield exchange
+        finally:
+            if exchange.waits:
+                # The worker answers once more, and can be kept then, with the torch that it has imported.
+                exchange.turn(wire.encode({"over": True}))
+            if exchange.heard is None:
+                self._worker.kill()
+                exchange.status = self._worker.wait()
+            with open(printed, "rb") as file:
+                exchange.output = shortened(file)
+            with contextlib.suppress(OSError):
+                printed.unlink()
+            with contextlib.suppress(OSError):
+                remove(scratch)
+            if exchange.reply().status in ("timeout", "crashed", "protocol"):
+                self._stop()
 
-    @staticmethod
-    def _exchange(worker: subprocess.Popen, frame: bytes, frames: list[tuple[bytes, bytes]]) -> None:
-        """Send the request and append the answer; append nothing when the worker ends or sends something else."""
+
+class _Exchange:
+    """One request and what is said to it, until one deadline.
+
+    heard: the last word, if it has been said. waits: whether it is the other side's turn in a dialogue. status: of the worker,
+    once it has been ended for want of a last word.
+    """
+
+    fault = ""
+
+    def __init__(
+        self, worker: subprocess.Popen, frame: bytes, number: int, seconds: float, interrupted: threading.Event
+    ) -> None:
+        self.worker = worker
+        self.frame = frame
+        self.number = number
+        self.interrupted = interrupted
+        self.began = time.monotonic()
+        self.deadline = self.began + seconds
+        self.seconds = 0.0
+        self.late = self.waits = False
+        self.heard: tuple[bytes, bytes] | None = None
+        self.status = 0
+        self.output = ""
+
+    def turn(self, frame: bytes | None = None) -> bytes | None:
+        """Return what is said to a frame, or first to the request, as a frame for the other side; None if that was the last."""
+        self.frame = frame or self.frame
+        self.run()
+        said = passed_on(*self.heard, number=self.number) if self.heard else None
+        self.waits = said is not None
+        self.heard = None if self.waits else self.heard
+        return said
+
+    def run(self) -> None:
+        """Send what is to be sent and receive what is said to it, as far as it goes."""
+        frames: list[tuple[bytes, bytes]] = []
+        reader = threading.Thread(target=self._carry, args=(frames,), daemon=True)
+        reader.start()
+        while reader.is_alive() and time.monotonic() < self.deadline and not self.interrupted.is_set():
+            reader.join(min(LOOK_SECONDS, max(self.deadline - time.monotonic(), 0)))
+        self.seconds = time.monotonic() - self.began
+        self.late = reader.is_alive()
+        self.heard = frames[0] if frames and not self.late else None
+
+    def _carry(self, frames: list[tuple[bytes, bytes]]) -> None:
+        """Send the frame and append what is said to it; append nothing when the worker ends or sends something else."""
         from grader.sandbox import wire
 
         with contextlib.suppress(OSError, ValueError, EOFError):
-            worker.stdin.write(frame)
+            self.worker.stdin.write(self.frame)
             try:
-                text, blob = wire.lengths(_read(worker.stdout, wire.HEADER.size))
+                text, blob = wire.lengths(_read(self.worker.stdout, wire.HEADER.size))
             except wire.ProtocolError:
                 return
-            frames.append((_read(worker.stdout, text), _read(worker.stdout, blob)))
+            frames.append((_read(self.worker.stdout, text), _read(self.worker.stdout, blob)))
+
+    def reply(self) -> Reply:
+        """Return the Reply, once it has had its last word."""
+        common = {"output": self.output, "seconds": self.seconds}
+        if self.late:
+            return Reply("timeout", **common)
+        if self.heard is None:
+            return crash(self.status, **common)
+        return reply_from(*self.heard, number=self.number, **common)
 
 
 def _read(stream: BinaryIO, size: int) -> bytes:

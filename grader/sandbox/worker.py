@@ -18,8 +18,9 @@ import random
 import re
 import signal
 import sys
+import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
@@ -51,47 +52,73 @@ TOLD = {  # of torch, which does not raise OSError
 LOST: dict[str, BaseException] = {}
 
 
-def answer(request: dict[str, Any], send: Callable[[bytes], None]) -> None:
-    """Answer `request` with one frame: one of ACTIONS, of which only `load` and `call` run anything of the submission.
+def answer(request: dict[str, Any], send: Callable[[bytes], None], turn: Callable[[bytes], dict[str, Any]]) -> None:
+    """Answer `request` with one frame: one of ACTIONS, of which only `inspect`, `extract` and `probe` run no submission.
 
-    Shortly before the limit, a call that is still running says where it is, which only the process itself can know. It may
-    be deaf to the alarm; the judge does not rely on it.
+    send: takes the last frame. turn: takes one that is not the last, and returns what is said to it. Shortly before the limit,
+    a call that is still running says where it is, which only the process itself can know. It may be deaf to the alarm; the
+    judge does not rely on it.
     """
-    if "seconds" in request and hasattr(signal, "setitimer"):
+    works = "seconds" in request and hasattr(signal, "setitimer")
+    end = time.monotonic() + 0.9 * request.get("seconds", 0.0)
+
+    def set_alarm(on: bool) -> None:
+        if works:
+            signal.setitimer(signal.ITIMER_REAL, max(end - time.monotonic(), 0.001) if on else 0)
+
+    def say(value: Any) -> Any:
+        set_alarm(False)  # nothing may be sent before it is this side's turn again
+        heard = turn(_frame(request, {"status": "said", "facts": value}))
+        set_alarm(True)
+        if "over" in heard:
+            raise EOFError("the dialogue is over")
+        return heard["said"]
+
+    if works:
         signal.signal(signal.SIGALRM, lambda _, frame: _give_up(request, frame, send))
-        signal.setitimer(signal.ITIMER_REAL, 0.9 * request["seconds"])
-    frame = _answer(request)
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, 0)
+    set_alarm(True)
+    frame = _answer(request, say)
+    set_alarm(False)
     send(frame)
 
 
 def _give_up(request: dict[str, Any], frame: FrameType | None, send: Callable[[bytes], None]) -> None:
-    from grader.sandbox import wire
-
-    number = {"number": request["number"]} if "number" in request else {}
     with contextlib.suppress(BaseException):
         sys.stdout.flush()  # which may be what was interrupted
-    send(wire.encode({"status": "timeout", "frames": student_frames(traceback.walk_stack(frame), request)[::-1]} | number))
+    send(_frame(request, {"status": "timeout", "frames": student_frames(traceback.walk_stack(frame), request)[::-1]}))
     os._exit(0)
 
 
-def _answer(request: dict[str, Any]) -> bytes:
-    from grader.sandbox import wire
-
-    # Where one process answers several requests, the answer carries the number of its request.
-    number = {"number": request["number"]} if "number" in request else {}
+def _answer(request: dict[str, Any], say: Callable[[Any], Any]) -> bytes:
     try:
-        reply = ACTIONS[request["do"]](request)
+        action = ACTIONS[request["do"]]
+        reply = action(request, say) if request["do"] == "converse" else action(request)
+    except _CannotCross as error:
+        reply = {"status": "refused", "message": str(error)}
     except BaseException as error:  # a student's SystemExit and KeyboardInterrupt are answers like any other
         reply = account("raised", error, request)
+    try:
+        return _frame(request, reply)
+    except _CannotCross as error:
+        return _frame(request, {"status": "refused", "message": str(error)})
+
+
+class _CannotCross(Exception):
+    """What is returned, or said in a dialogue, is nothing that the wire takes."""
+
+
+def _frame(request: dict[str, Any], reply: dict[str, Any]) -> bytes:
+    """Return a reply as a frame. Where one process answers several requests, it carries the number of its request."""
+    from grader.sandbox import wire
+
+    number = {"number": request["number"]} if "number" in request else {}
     try:
         return wire.encode(reply | number)
     except wire.Refused as error:
         message = str(error).replace("the answer['facts']", "the answer")
     except BaseException as error:
         message = f"the answer cannot be read: {type(error).__name__}"
-    return wire.encode({"status": "refused", "message": message} | number)
+    raise _CannotCross(message)
 
 
 def inspect(request: dict[str, Any]) -> dict[str, Any]:
@@ -147,8 +174,8 @@ def fingerprints(source: bytes | str) -> dict[str, str]:
     return result
 
 
-def call(request: dict[str, Any]) -> dict[str, Any]:
-    """Return `{"status": "ok", "facts": ...}` from the driver, or how far it came."""
+def call(request: dict[str, Any], say: Callable[[Any], Any] | None = None) -> dict[str, Any]:
+    """Return `{"status": "ok", "facts": ...}` from the driver, or how far it came. say: in a dialogue, see `converse`."""
     submitted = None
     seed = request.get("seed", 0)
     if request["submission"] is not None:
@@ -165,11 +192,23 @@ def call(request: dict[str, Any]) -> dict[str, Any]:
     driver = getattr(sys.modules["drivers"], request["driver"])
     seed_everything(seed)
     try:
-        return {"status": "ok", "facts": driver(submitted, **request["inputs"])}
+        facts = driver(submitted, **request["inputs"])
+        return {"status": "ok", "facts": facts if say is None else converse(facts, say)}
     except AttributeError as error:
         if submitted is not None and error.obj is submitted:
             return account("import", LOST[error.name], request) if error.name in LOST else missing(submitted, error.name)
         raise
+
+
+def converse(driver: Generator[Any, Any, Any], say: Callable[[Any], Any]) -> Any:
+    """Return what a driver returns that yields what it says, and is sent what `say` returns: what the other side says to it."""
+    heard = None
+    while True:
+        try:
+            said = driver.send(heard)
+        except StopIteration as end:
+            return end.value
+        heard = say(said)
 
 
 def load(name: str, path: Path) -> ModuleType:
@@ -286,4 +325,4 @@ def text_of(error: BaseException) -> str:
 
 
 READING = ("inspect", "extract")  # without torch
-ACTIONS = {"probe": probe, "inspect": inspect, "extract": extract, "load": call, "call": call}
+ACTIONS = {"probe": probe, "inspect": inspect, "extract": extract, "load": call, "call": call, "converse": call}

@@ -42,6 +42,24 @@ def test_plain_adam_is_adam() -> None:
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
 
 
+def test_plain_adam_clips_as_torch_does() -> None:
+    """One norm over all parameters, whose `grad` is not touched; a short gradient stays as it is."""
+    parameters = [torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.ones(3)), torch.nn.Parameter(torch.ones(1))]
+    for scale, factor in ((1.0, 0.1), (0.02, 1.0)):
+        optimizer = utils.PlainAdam(parameters, lr=0.1, max_grad_norm=0.5)
+        for parameter, gradient in zip(parameters, ([3.0, 0.0], [0.0, 0.0, -4.0], None), strict=True):
+            parameter.grad = None if gradient is None else torch.tensor(gradient) * scale
+        before = [parameter.grad for parameter in parameters[:2]]
+        copies = [gradient.clone() for gradient in before]
+        optimizer.step()
+        assert torch.nn.utils.get_total_norm(copies).item() == pytest.approx(5 * scale)
+        for parameter, kept, copy, mean in zip(parameters, before, copies, optimizer.means, strict=False):
+            assert parameter.grad is kept
+            torch.testing.assert_close(kept, copy, rtol=0, atol=0)
+            torch.testing.assert_close(mean, 0.1 * factor * copy)  # 1 - beta1
+    assert parameters[2].tolist() == [1]
+
+
 def test_stand_ins_are_optimizers_and_run_closures(drivers: ModuleType) -> None:
     """Students may check the type, or give `step` a closure, as torch allows."""
     weight = torch.nn.Parameter(torch.ones(1))

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import gymnasium
@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import Autoreset
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 from scipy.optimize import lsq_linear
 
 import utils
 
-EVERY = [  # id, class, batch, parameters
+EQUAL = [  # id, class, batch, parameters; all episodes are equally long
     ("PointMass-v0", utils.PointMass, utils.PointMassVector, {}),
     ("PointMass-v0", utils.PointMass, utils.PointMassVector, {"d": 2}),
     ("GridWorld-v0", utils.GridWorldEnv, utils.GridWorldVector, {"dimensions": 1, "grid_size": 7}),
@@ -28,7 +29,16 @@ EVERY = [  # id, class, batch, parameters
     ("GridWorld-v0", utils.GridWorldEnv, utils.GridWorldVector, {"set_target": [3, 4.5]}),
     ("GridWorld-v0", utils.GridWorldEnv, utils.GridWorldVector, {"dimensions": 1, "set_target": 3, "set_state": 8}),
 ]
-every = pytest.mark.parametrize(("name", "single", "batch", "parameters"), EVERY, ids=str)
+OWN = [  # those whose episodes end one by one
+    ("Cue-v0", utils.Cue, utils.CueVector, {}),
+    ("Cue-v0", utils.Cue, utils.CueVector, {"length": 2}),
+    ("Cue-v0", utils.Cue, utils.CueVector, {"length": 1}),
+    ("Metronome-v0", utils.Metronome, utils.MetronomeVector, {}),
+]
+NAMES = ("name", "single", "batch", "parameters")
+every = pytest.mark.parametrize(NAMES, EQUAL + OWN, ids=str)
+equal = pytest.mark.parametrize(NAMES, EQUAL, ids=str)
+own = pytest.mark.parametrize(NAMES, OWN, ids=str)
 
 
 def length(single: type, parameters: dict) -> int:
@@ -72,7 +82,7 @@ class TestEvery:
         assert together.reset(seed=1)[0].shape == (4, *env.observation_space.shape)
         assert type(gymnasium.make_vec(name, num_envs=4, vectorization_mode="sync", **parameters)) is SyncVectorEnv
 
-    @every
+    @equal
     def test_truncated_in_the_last_step_only(self, name: str, single: type, batch: type, parameters: dict) -> None:
         """Catches: an end one step early or late, terminated for truncated, a count that reset does not set back."""
         env, expected = single(**parameters), length(single, parameters)
@@ -81,7 +91,7 @@ class TestEvery:
             ends = [env.step(env.action_space.sample())[2:4] for _ in range(steps)]
             assert ends == [(False, count == expected) for count in range(1, steps + 1)]
 
-    @every
+    @equal
     def test_a_seed_makes_all_that_follows_reproducible(self, name: str, single: type, batch: type, parameters: dict) -> None:
         """Catches: a seed that is ignored or fixes one episode only, a global generator, a generator shared by all."""
 
@@ -109,7 +119,7 @@ class TestEvery:
             with pytest.raises(gymnasium.error.ResetNeeded, match="reset"):
                 env.step(env.action_space.sample())
 
-    @every
+    @equal
     def test_the_batch_is_many_single_environments(self, name: str, single: type, batch: type, parameters: dict) -> None:
         """Catches: mixed rows, starts or ends that differ from gymnasium's own batch, a last observation that is lost.
 
@@ -147,7 +157,7 @@ class TestEvery:
                     np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-7)
         assert ends == 2
 
-    @every
+    @equal
     def test_the_batch_returns_new_arrays(self, name: str, single: type, batch: type, parameters: dict) -> None:
         """Catches: arrays that the next step overwrites, so that every row of a buffer shows the last step."""
         env = batch(3, **parameters)
@@ -164,7 +174,7 @@ class TestEvery:
         assert not any(array.any() for array in seen)
         np.testing.assert_array_equal(kept[0], batch(3, **parameters).reset(seed=0)[0])
 
-    @every
+    @equal
     def test_gymnasiums_wrappers_take_the_batch(self, name: str, single: type, batch: type, parameters: dict) -> None:
         """Catches: an autoreset that the statistics of returns and lengths do not see."""
         env = RecordEpisodeStatistics(batch(3, **parameters))
@@ -191,9 +201,231 @@ class TestEvery:
             lambda: utils.PointMass(number),
             lambda: utils.PointMassVector(number),
             lambda: utils.GridWorldVector(number),
+            lambda: utils.Cue(number),
+            lambda: utils.CueVector(2, number),
+            lambda: utils.MetronomeVector(number),
         ):
             with pytest.raises(ValueError, match="must be a whole number from 1 on"):
                 make()
+
+
+class TestOwnEpisodes:
+    @own
+    def test_a_seed_makes_all_that_follows_reproducible(self, name: str, single: type, batch: type, parameters: dict) -> None:
+        """Catches: a seed that is ignored or fixes one episode only, a global generator, an end that a reset forgets."""
+
+        def play(env: gymnasium.Env | gymnasium.vector.VectorEnv, seed: int | None) -> list:
+            state = np.random.get_state()[1].tolist()
+            seen = [str(env.reset(seed=seed))]
+            seen += [str(env.step(np.ones(env.action_space.shape, dtype=int))) for _ in range(40)]
+            assert np.random.get_state()[1].tolist() == state
+            return seen
+
+        for make in (lambda: Autoreset(single(**parameters)), lambda: batch(3, **parameters)):
+            env = make()
+            play(env, None)  # what was drawn before must not matter
+            first = play(env, 7)
+            other = make()
+            play(other, 8)
+            assert first == play(env, 7) == play(make(), 7)
+            assert first != play(make(), 8)
+
+    @own
+    def test_the_batch_is_many_single_environments(self, name: str, single: type, batch: type, parameters: dict) -> None:
+        """Catches: mixed rows, draws in another order, an episode that begins a step too early or late, an action of a step
+        in which nothing is played that earns something.
+
+        SyncVectorEnv's environments draw from one generator here, as those of the batch do: so all starts are the same.
+        """
+        number, seed = 7, 3
+        together = batch(number, **parameters)
+        plain = SyncVectorEnv([lambda: single(**parameters)] * number)
+        assert together.metadata["autoreset_mode"] == plain.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
+        for space in ("observation_space", "action_space", "single_observation_space", "single_action_space"):
+            assert getattr(together, space) == getattr(plain, space)
+        together.action_space.seed(seed)
+        ends = 0
+        for start in range(2):  # the second time, episodes are given up
+            shared, _ = gymnasium.utils.seeding.np_random(seed + start)
+            for env in plain.envs:
+                env.np_random = shared
+            observations, info = together.reset(seed=seed + start)
+            np.testing.assert_array_equal(observations, plain.reset()[0])
+            assert observations.dtype == np.float32
+            assert info == {}
+            for _ in range(60):
+                actions = together.action_space.sample()
+                got, wanted = together.step(actions), plain.step(actions)
+                for ours, theirs in zip(got[:4], wanted[:4], strict=True):
+                    assert ours.dtype == theirs.dtype
+                    np.testing.assert_array_equal(ours, theirs)
+                assert got[4] == wanted[4] == {}
+                ends += got[2].sum()
+        assert ends > 50
+
+    @own
+    def test_an_end_has_a_step_of_its_own(self, name: str, single: type, batch: type, parameters: dict) -> None:
+        """Catches: an autoreset in the step of the end, which `EnvPool` of recurrent_a2c could not take."""
+        env = batch(50, **parameters)
+        env.reset(seed=1)
+        ended = np.zeros(50, dtype=bool)
+        for _ in range(30):
+            observations, rewards, terminations, truncations, _ = env.step(np.ones(50, dtype=int))
+            assert (rewards[ended] == 0).all()
+            assert not terminations[ended].any()
+            assert not truncations.any()
+            if name == "Cue-v0":
+                assert (observations[ended, 0] != 0).all()
+                assert terminations.all() or not terminations.any()
+                assert (observations[terminations] == [0, 0, 1]).all()
+            ended = terminations
+
+    @own
+    def test_the_batch_returns_new_arrays(self, name: str, single: type, batch: type, parameters: dict) -> None:
+        """Catches: arrays that the next step overwrites, an end that is forgotten when the caller changes what it got."""
+        env, same = (batch(3, **parameters) for _ in range(2))
+        seen = [env.reset(seed=0)[0]]
+        same.reset(seed=0)
+        for _ in range(20):
+            seen += env.step(np.ones(3, dtype=int))[:4]
+            kept = [array.copy() for array in seen[-4:]]
+            for array in seen:
+                array[...] = 0
+            for ours, theirs in zip(kept, same.step(np.ones(3, dtype=int))[:4], strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+        assert not any(array.any() for array in seen)
+        assert not any(np.shares_memory(one, other) for one, other in itertools.combinations(seen, 2))
+
+    @own
+    def test_gymnasiums_wrappers_take_the_batch(self, name: str, single: type, batch: type, parameters: dict) -> None:
+        """Catches: an autoreset that the statistics of returns and lengths do not see."""
+        env = RecordEpisodeStatistics(batch(3, **parameters))
+        env.reset(seed=0)
+        sums, steps = np.zeros(3), np.zeros(3, dtype=int)
+        seen, begins = 0, np.ones(3, dtype=bool)
+        for _ in range(40):
+            _, rewards, ends, _, info = env.step(np.ones(3, dtype=int))
+            sums, steps = sums + rewards, steps + 1
+            if ends.any():
+                np.testing.assert_allclose(info["episode"]["r"][ends], sums[ends], rtol=1e-5)
+                lengths = steps - ~begins  # the step in which an episode begins is none of it, but for the first one
+                assert info["episode"]["l"][ends].tolist() == lengths[ends].tolist()
+                seen += ends.sum()
+                sums[ends], steps[ends], begins[ends] = 0, 0, False
+        assert seen >= 10
+
+    @own
+    @pytest.mark.parametrize("wrong", [[0, 2], [-1, 0], [0.5, 1], [0], [[0, 1]]])
+    def test_unknown_actions_are_refused(self, name: str, single: type, batch: type, parameters: dict, wrong: list) -> None:
+        """Catches: 2 taken as a beat, one action spread over all."""
+        env = batch(2, **parameters)
+        env.reset(seed=0)
+        with pytest.raises(ValueError, match="actions must be"):
+            env.step(np.array(wrong))
+        env = single(**parameters)
+        env.reset(seed=0)
+        for action in (2, -1, 0.5):
+            with pytest.raises(ValueError, match="action must be"):
+                env.step(action)
+
+
+class TestCue:
+    @pytest.mark.parametrize("length", [1, 2, 8])
+    def test_every_way_to_play_it(self, length: int) -> None:
+        """Catches: an end one step early or late, a reward elsewhere, signs that are mixed up, a cue that stays visible.
+
+        Only the last action counts, so the values follow exactly: 1 for the action of the cue, 0 in the mean without it.
+        """
+        returns = {}
+        for right, last in itertools.product((0, 1), repeat=2):
+            env = utils.Cue(length)
+            env.reset(seed=0)
+            env._right = right
+            seen = [env._observe().tolist()]
+            rewards = []
+            for step in range(length):
+                action = last if step == length - 1 else 1 - last
+                observation, reward, terminated, truncated, info = env.step(action)
+                assert (terminated, truncated, info) == (step == length - 1, False, {})
+                assert type(reward) is float
+                assert env.observation_space.contains(observation)
+                seen.append(observation.tolist())
+                rewards.append(reward)
+            cue = 2 * right - 1
+            assert seen == [[cue * (step == 0), float(step == length - 1), 1] for step in range(length + 1)]
+            assert rewards[:-1] == [0] * (length - 1)
+            returns[right, last] = sum(rewards)
+        assert returns == {(0, 0): 1, (0, 1): -1, (1, 0): -1, (1, 1): 1}
+        for probability in (0, 0.3, 1):  # of action 1, the same for both cues
+            assert sum((1 - probability) * returns[cue, 0] + probability * returns[cue, 1] for cue in (0, 1)) == 0
+
+    def test_both_cues_are_as_likely(self) -> None:
+        """Catches: one cue in every episode, a batch whose rows or episodes go together."""
+        env = utils.CueVector(1000, length=2)
+        cues = [env.reset(seed=0)[0][:, 0]]
+        for _ in range(10):
+            for _ in range(3):
+                observations, *_ = env.step(np.zeros(1000, dtype=int))
+            cues.append(observations[:, 0])
+        together = np.stack(cues)
+        assert set(together.flat) == {-1, 1}
+        assert abs(together.mean()) < 5 / 11_000**0.5
+        assert abs(np.corrcoef(together) - np.eye(11)).max() < 5 / 1000**0.5
+
+
+class TestMetronome:
+    def played(self, length: int, actions: Sequence[int]) -> float:
+        """Return the return of an episode of this length."""
+        env = utils.Metronome()
+        env.reset(seed=0)
+        env._length = length
+        total = 0.0
+        for step, action in enumerate(actions[:length]):
+            observation, reward, terminated, truncated, info = env.step(action)
+            assert (observation.tolist(), terminated, truncated, info) == ([1], step == length - 1, False, {})
+            assert observation.dtype == np.float32
+            assert type(reward) is float
+            total += reward
+        return total
+
+    def test_rewards_by_hand(self) -> None:
+        """Catches: a beat counted from 1, a reward for waiting, a length that is one off."""
+        assert [self.played(length, [0, 0, 0, 1, 0, 0, 0, 0]) for length in range(1, 9)] == [0, 0, 0, 1, 1, 1, 1, 1]
+        assert [self.played(length, [1] * 8) for length in (1, 3, 4, 8)] == [-0.25, -0.75, 0.25, -0.75]
+        assert self.played(8, [0] * 8) == 0
+
+    def test_the_optimum_and_the_blind(self) -> None:
+        """Catches: figures in the docstring that no policy reaches, or that one exceeds.
+
+        Nothing is observed, so all that can be done in an episode is one of 256 rows of actions. The reward of a step does not
+        depend on the actions before: a policy that beats with one probability p in every step gets p times what the eight rows
+        with a single beat get together, which is less than nothing.
+        """
+        values = {
+            row: sum(self.played(length, row) for length in range(1, 9)) / 8 for row in itertools.product((0, 1), repeat=8)
+        }
+        best, second = sorted(values.values())[:-3:-1]
+        assert values[0, 0, 0, 1, 0, 0, 0, 0] == best == 0.625 > second
+        always = sum(value for row, value in values.items() if sum(row) == 1)
+        assert always == values[(1,) * 8] == 5 / 8 - 0.25 * 31 / 8
+        assert np.mean(list(values.values())) == always / 2 == pytest.approx(-0.172, abs=5e-4)
+
+    def test_lengths_are_uniform(self) -> None:
+        """Catches: lengths from 0 to 7 or up to 9, one length in every episode or for all rows."""
+        env = utils.MetronomeVector(8000)
+        env.reset(seed=0)
+        steps, lengths = np.zeros(8000, dtype=int), [[] for _ in range(8000)]
+        for _ in range(18):  # two episodes, and the step in which the second one begins
+            ends = env.step(np.zeros(8000, dtype=int))[2]
+            steps += 1
+            for row in np.flatnonzero(ends):
+                lengths[row].append(steps[row])
+            steps[ends] = -1
+        both = np.array([row[:2] for row in lengths])
+        for column in both.T:
+            assert abs(np.bincount(column, minlength=9) - 1000)[1:].max() < 5 * 1000**0.5
+            assert (column.min(), column.max()) == (1, 8)
+        assert abs(np.corrcoef(both.T)[0, 1]) < 5 / 8000**0.5
 
 
 class TestPointMass:

@@ -413,6 +413,59 @@ class TestNetwork:
             assert torch.equal(parameter, value)
 
 
+class TestSmallRecurrentAgent:
+    def test_forward_is_an_lstm_cell_with_two_heads(self) -> None:
+        """Catches: heads on the old memory or on c, values `[batch, 1]`, gates in another order than torch's."""
+        torch.manual_seed(0)
+        agent = utils.SmallRecurrentAgent(3, 4, units=5)
+        h, c, observations = torch.randn(2, 5), torch.randn(2, 5), torch.randn(2, 3)
+        weights = {name: tensor.numpy() for name, tensor in agent.state_dict().items()}
+        gates = (observations.numpy() @ weights["rnn.weight_ih"].T + weights["rnn.bias_ih"]) + (
+            h.numpy() @ weights["rnn.weight_hh"].T + weights["rnn.bias_hh"]
+        )
+        inward, forget, candidate, outward = np.split(gates, 4, axis=1)
+        new_c = c.numpy() / (1 + np.exp(-forget)) + np.tanh(candidate) / (1 + np.exp(-inward))
+        new_h = np.tanh(new_c) / (1 + np.exp(-outward))
+        expected = (
+            new_h,
+            new_c,
+            new_h @ weights["logits.weight"].T + weights["logits.bias"],
+            (new_h @ weights["state_value.weight"].T + weights["state_value.bias"])[:, 0],
+        )
+        for memory in ((h, c), [h, c]):  # students may make a list of it
+            for state, outputs in (agent(memory, observations), agent.step(memory, observations.numpy().astype(np.float64))):
+                for ours, wanted in zip((*state, *outputs), expected, strict=True):
+                    assert ours.dtype == torch.float32
+                    np.testing.assert_allclose(ours.detach().numpy(), wanted, atol=1e-6)
+        assert agent((h, c), observations)[1][1].requires_grad
+        assert not agent.step((h, c), observations)[1][1].requires_grad
+
+    def test_memory_begins_with_zeros_and_the_caller_seeds(self) -> None:
+        """Catches: a memory of another size, weights that no seed or always the same seed decides."""
+        agents = []
+        for seed in (1, 1, 2):
+            torch.manual_seed(seed)
+            agents.append(utils.SmallRecurrentAgent(1, 2))
+        first, same, other = (agent.rnn.weight_ih for agent in agents)
+        assert torch.equal(first, same)
+        assert not torch.equal(first, other)
+        for tensor in agents[0].get_initial_state(7):
+            assert (tensor.shape, tensor.dtype, tensor.abs().sum().item()) == ((7, 32), torch.float32, 0)
+
+    def test_actions_are_drawn_from_the_policy(self) -> None:
+        """Catches: the best action every time, one action for all rows, a seed that is ignored."""
+        agent = utils.SmallRecurrentAgent(1, 2)
+        logits = torch.tensor([[0.0, 1.0]]).log_softmax(1).expand(10_000, 2)
+        drawn = []
+        for seed in (1, 1, 2):
+            torch.manual_seed(seed)
+            drawn.append(agent.sample_actions((logits, torch.zeros(10_000))))
+        assert (type(drawn[0]), drawn[0].dtype, drawn[0].shape) == (np.ndarray, np.int64, (10_000,))
+        assert drawn[0].mean() == pytest.approx(np.e / (1 + np.e), abs=0.025)
+        assert (drawn[0] == drawn[1]).all()
+        assert (drawn[0] != drawn[2]).any()
+
+
 class TestRolloutBuffer:
     FIELDS = ("actions", "old_logits", "observations", "rewards", "terminateds")
 

@@ -1,0 +1,176 @@
+"""Cases of `recurrent_a2c`. Each makes the inputs of one driver call; `build` adds what the solution answers.
+
+They are chosen so that the known mistakes do not hide: several games whose values differ and are not near zero (or a column
+minus a row looks right), rewards of both signs, more actions than two with a policy that is not uniform, V(s_L) ≠ V(s_(L-1)) ≠
+V(s_0); games that end in the middle, in the first and in the last column, with values behind the end that are not zero.
+"""
+
+import numpy as np
+
+from grader.answers import case
+
+
+def nonzero(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Return numbers of both signs, none of them near zero."""
+    return (rng.choice([-1.0, 1.0], size=shape) * rng.uniform(0.5, 2.0, size=shape)).astype(np.float32)
+
+
+def mask(games: int, columns: int, *ends: tuple[int, int]) -> np.ndarray:
+    """Return is_not_done, False at these (game, column)."""
+    result = np.ones((games, columns), bool)
+    for end in ends:
+        result[end] = False
+    return result
+
+
+def rollout(rng, games, columns, n_actions=4, ends=()):
+    """What a pool returns: no reward where nothing is played, and none in the last column."""
+    is_not_done = mask(games, columns, *ends)
+    rewards = nonzero(rng, games, columns) * is_not_done
+    rewards[:, -1] = 0
+    actions = rng.integers(n_actions, size=(games, columns))
+    actions[:, -1] = 0
+    return dict(actions=actions, rewards=rewards, is_not_done=is_not_done)
+
+
+def tables(rng, games, columns, n_actions=4):
+    return dict(logits=nonzero(rng, games, columns, n_actions), values=3 * nonzero(rng, games, columns))
+
+
+def both(rng, games, columns, n_actions=4, ends=()):
+    return tables(rng, games, columns, n_actions) | rollout(rng, games, columns, n_actions, ends)
+
+
+# The network
+
+
+@case("network", question="forward")
+def network_five_games(rng):
+    return dict(n_actions=14, batch=5, seed=1)
+
+
+@case("network", question="forward", hidden=True)
+def network_one_game(rng):
+    """One game: no axis may be squeezed away."""
+    return dict(n_actions=14, batch=1, seed=2)
+
+
+@case("network", question="forward", hidden=True)
+def network_other_actions(rng):
+    return dict(n_actions=6, batch=3, seed=3)
+
+
+# Going through the rollout
+
+
+@case("going_through", question="train_on_rollout.memory")
+def going_without_ends(rng):
+    return rollout(rng, 3, 5)
+
+
+@case("going_through", question="train_on_rollout.memory")
+def going_past_an_end(rng):
+    """Game 1 ends: column 2 shows its last frame, column 3 the first of a new game."""
+    return rollout(rng, 3, 6, ends=[(1, 2)])
+
+
+@case("going_through", question="train_on_rollout.memory", hidden=True)
+def going_past_many_ends(rng):
+    """In the first column, in neighbouring games, twice in one game, and in the last column."""
+    return rollout(rng, 5, 8, ends=[(0, 0), (1, 3), (2, 3), (3, 1), (3, 5), (4, 7)])
+
+
+@case("going_through", question="train_on_rollout.memory", hidden=True)
+def going_one_tick(rng):
+    return rollout(rng, 4, 2)
+
+
+@case("going_through", question="train_on_rollout.memory", hidden=True)
+def going_one_game(rng):
+    return rollout(rng, 1, 6, ends=[(0, 2)])
+
+
+@case("going_through", question="train_on_rollout.memory", hidden=True)
+def going_with_numbers_as_mask(rng):
+    """The mask as integers, as the course's own pool had it."""
+    inputs = rollout(rng, 4, 6, ends=[(2, 1), (3, 3)])
+    return inputs | dict(is_not_done=inputs["is_not_done"].astype(np.int64))
+
+
+# The losses
+
+
+@case("losses", question="train_on_rollout.policy")
+def losses_by_hand(rng):
+    """One game, two ticks, γ = ½: the returns are 3.5 and 5, the advantages 2.5 and 3."""
+    return dict(
+        logits=np.zeros((1, 3, 2), np.float32),
+        values=np.array([[1, 2, 4]], np.float32),
+        actions=np.array([[0, 1, 0]]),
+        rewards=np.array([[1, 3, 0]], np.float32),
+        is_not_done=mask(1, 3),
+        gamma=0.5,
+    )
+
+
+@case("losses", question="train_on_rollout.policy")
+def losses_without_ends(rng):
+    return both(rng, 5, 4)
+
+
+@case("losses", question="train_on_rollout.policy", hidden=True)
+def losses_other_discount(rng):
+    return both(rng, 4, 6, n_actions=3) | dict(gamma=0.8)
+
+
+@case("losses", question="train_on_rollout.policy", hidden=True)
+def losses_large(rng):
+    return both(rng, 16, 17, n_actions=14)
+
+
+@case("losses", question="train_on_rollout.policy", hidden=True)
+def losses_one_tick(rng):
+    return both(rng, 3, 2)
+
+
+@case("losses", question="train_on_rollout.ends")
+def losses_past_an_end(rng):
+    """Game 1 ends: its last reward is in column 1, column 2 shows its last frame, column 3 the first of a new game."""
+    return both(rng, 3, 6, ends=[(1, 2)])
+
+
+@case("losses", question="train_on_rollout.ends")
+def losses_end_at_the_end(rng):
+    """Game 0 has ended with the last action of the rollout: the last observation is its last frame."""
+    return both(rng, 3, 4, ends=[(0, 3)])
+
+
+@case("losses", question="train_on_rollout.ends", hidden=True)
+def losses_past_many_ends(rng):
+    inputs = both(rng, 6, 9, n_actions=5, ends=[(0, 0), (1, 3), (2, 3), (3, 1), (3, 5), (4, 8), (5, 7)])
+    return inputs | dict(gamma=0.9)
+
+
+@case("losses", question="train_on_rollout.ends", hidden=True)
+def losses_end_in_the_first_column(rng):
+    """The rollout begins with the last frames of two games; the mask is of integers."""
+    inputs = both(rng, 4, 5, ends=[(1, 0), (2, 0)])
+    return inputs | dict(is_not_done=inputs["is_not_done"].astype(np.int64))
+
+
+@case("losses", question="train_on_rollout.ends", hidden=True)
+def losses_all_end_at_once(rng):
+    return both(rng, 3, 5, ends=[(0, 2), (1, 2), (2, 2)])
+
+
+# The update
+
+
+@case("updates", question="train_on_rollout.step")
+def two_updates(rng):
+    return both(rng, 3, 4)
+
+
+@case("updates", question="train_on_rollout.step", hidden=True)
+def two_updates_with_ends(rng):
+    return both(rng, 5, 6, n_actions=3, ends=[(1, 2), (4, 5)])
