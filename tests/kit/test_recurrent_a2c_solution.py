@@ -1418,6 +1418,11 @@ class TestTrainingLoop:
 # --- The file that is handed in, and the games by which it is judged ---
 
 
+def put_in_place_of_the_game(patch: pytest.MonkeyPatch, make_env: Callable[[], gym.Env]) -> None:
+    """trained_agent imports the game where it needs it."""
+    patch.setitem(sys.modules, "atari_util", SimpleNamespace(make_env=make_env))
+
+
 def driven(playing: Any, table: NDArray) -> tuple[list[NDArray], list[float]]:
     """Send one row of actions after the other; return (what was seen, the scores)."""
     observations = [next(playing)]
@@ -1507,7 +1512,7 @@ class TestTrainedAgent:
     def test_games_by_single_games(self, modules: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
         """Catches: rewards of a second game, a last reward left out, a seed for another game, an end that is overlooked."""
         made: list[Noise] = []
-        monkeypatch.setattr(modules.trained_agent, "make_env", lambda: made.append(Noise(0.1)) or made[-1])
+        put_in_place_of_the_game(monkeypatch, lambda: made.append(Noise(0.1)) or made[-1])
         seeds = [1, 2, 3, 3, 900, 18, 11]
         table = np.random.default_rng(2).integers(14, size=(500, len(seeds)))
         playing = modules.trained_agent.games(iter(seeds))
@@ -1526,8 +1531,9 @@ class TestTrainedAgent:
             for t, frame in enumerate(frames):
                 np.testing.assert_array_equal(observations[t][i], frame)
 
-    def test_games_of_kungfu(self, atari: SimpleNamespace) -> None:
+    def test_games_of_kungfu(self, atari: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
         """Catches: the same, in the game itself."""
+        put_in_place_of_the_game(monkeypatch, atari.atari_util.make_env)
         seeds = [4, 1]
         table = np.random.default_rng(2).integers(14, size=(2000, 2))
         observations, scores = driven(atari.trained_agent.games(seeds), table)
@@ -1557,7 +1563,7 @@ class TestTrainedAgent:
     def test_actions_that_are_none(self, modules: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, actions: Any) -> None:
         """Catches: an action that the emulator takes for another, or a crash that is nobody's."""
         made: list[Noise] = []
-        monkeypatch.setattr(modules.trained_agent, "make_env", lambda: made.append(Noise(0.0)) or made[-1])
+        put_in_place_of_the_game(monkeypatch, lambda: made.append(Noise(0.0)) or made[-1])
         playing = modules.trained_agent.games([1, 2])
         next(playing)
         with pytest.raises(ValueError, match="actions must be 2 integers from 0 to 13, found"):
@@ -1567,7 +1573,7 @@ class TestTrainedAgent:
     @pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint8, list])
     def test_actions_that_are(self, modules: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, kind: type) -> None:
         """Catches: actions refused because of how they are written down."""
-        monkeypatch.setattr(modules.trained_agent, "make_env", lambda: Noise(0.0))
+        put_in_place_of_the_game(monkeypatch, lambda: Noise(0.0))
         playing = modules.trained_agent.games([1, 2])
         next(playing)
         actions = [0, 13] if kind is list else np.array([0, 13], kind)
@@ -1602,7 +1608,7 @@ class TestTrainedAgent:
 
     def test_play_test_games(self, modules: SimpleNamespace, solution: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
         """Catches: scores that depend on what was drawn before, seeds that are not those of the test, memory reset or lost."""
-        monkeypatch.setattr(modules.trained_agent, "make_env", lambda: Noise(0.1))
+        put_in_place_of_the_game(monkeypatch, lambda: Noise(0.1))
         assert tuple(range(20)) == modules.trained_agent.TEST_SEEDS
         scores = modules.trained_agent.play_test_games(Steady())
         assert scores == [noise_score(seed, lambda tick: (tick + 1) % 14, 0.1)[0] for seed in range(20)]
@@ -1616,7 +1622,7 @@ class TestTrainedAgent:
         self, modules: SimpleNamespace, solution: ModuleType, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Catches: a memory or a sample that is another one than in training: one game, the same random numbers."""
-        monkeypatch.setattr(modules.trained_agent, "make_env", lambda: Noise(0.03))
+        put_in_place_of_the_game(monkeypatch, lambda: Noise(0.03))
         agent = lively(solution.SimpleRecurrentAgent((1, 42, 42), 14))
         for seed in (3, 11):
             torch.manual_seed(0)  # the seed of the player's own generator
