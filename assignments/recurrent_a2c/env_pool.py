@@ -28,9 +28,9 @@ class EnvPool:
     ) -> None:
         self.agent = agent
         self.envs = make_env if isinstance(make_env, VectorEnv) else SyncVectorEnv([make_env] * n_parallel_games)
-        if self.envs.metadata["autoreset_mode"] != AutoresetMode.NEXT_STEP:
+        if self.envs.metadata.get("autoreset_mode") != AutoresetMode.NEXT_STEP:
             raise ValueError("EnvPool needs next-step autoreset: the last observation of a game has a tick of its own")
-        self.prev_observations, _ = self.envs.reset(seed=seed)
+        self.prev_observations = np.array(self.envs.reset(seed=seed)[0])
         self.prev_memory_states = agent.get_initial_state(self.envs.num_envs)
         self.just_ended = np.zeros(self.envs.num_envs, bool)
 
@@ -56,7 +56,7 @@ class EnvPool:
             self.prev_memory_states = tuple(
                 torch.where(alive.view(-1, *[1] * (m.ndim - 1)), m, new) for m, new in zip(memory, fresh, strict=True)
             )
-            self.prev_observations = observations
+            self.prev_observations = np.array(observations)  # some vectors of games write the next ones into the same array
             self.just_ended = terminated | truncated
         nothing = np.zeros(self.envs.num_envs)
         history.append((self.prev_observations, nothing, nothing, ~self.just_ended))

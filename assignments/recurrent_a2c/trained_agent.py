@@ -28,7 +28,7 @@ def load_agent(data: bytes, agent: nn.Module) -> nn.Module:
 
     try:
         weights = load(bytes(data))
-    except SafetensorError as error:
+    except (SafetensorError, KeyError) as error:  # KeyError: a type of numbers that torch does not have
         raise ValueError(f"this is not a safetensors file: {error}") from error
     expected = {name: list(value.shape) for name, value in agent.state_dict().items()}
     found = {name: list(value.shape) for name, value in weights.items()}
@@ -39,8 +39,8 @@ def load_agent(data: bytes, agent: nn.Module) -> nn.Module:
             f"the file and {expected.get(different[0], 'missing')} in the agent ({len(different)} of {len(expected)} differ)"
         )
     for name, value in weights.items():
-        if not value.isfinite().all():
-            raise ValueError(f"{name} must be finite numbers")
+        if value.dtype != torch.float32 or not value.isfinite().all():
+            raise ValueError(f"{name} must be finite numbers of float32, as save_agent writes them")
     agent.load_state_dict(weights)
     return agent
 
