@@ -44,8 +44,9 @@ def box(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
     folder = temporary_folder()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRADER_LEVEL", request.param)
-        with opened(folder) as box:
-            yield box
+        box = opened(folder)
+    with box:
+        yield box
     shutil.rmtree(folder)
 
 
@@ -324,14 +325,14 @@ def test_close_ends_both(box: Sandbox) -> None:
     folder = temporary_folder()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRADER_LEVEL", box.isolation.level)
-        with opened(folder) as other:
-            process = other.call("once", {}).status
-            assert process == "refused"
-            assert other._other is None  # nobody pays for it who does not need it
-            talk(other, RIGHT)
-            inner = other._other
-            servers = [part._server if isinstance(part, ForkedSandbox) else part._worker for part in (other, inner)]
-    assert all(server is None or server.poll() is not None for server in servers)
+        other = opened(folder)
+    with other:
+        assert other.call("once", {}).status == "refused"
+        assert other._other is None  # nobody pays for it who does not need it
+        talk(other, RIGHT)
+        inner = other._other
+        servers = [part._server if isinstance(part, ForkedSandbox) else part._worker for part in (other, inner)]
+    assert all(server.poll() is not None for server in servers)
     assert not other._home.exists()
     assert not inner._home.exists()
     shutil.rmtree(folder)
@@ -395,8 +396,9 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def grader(request: pytest.FixtureRequest, toy: Path) -> Iterator[Grader]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRADER_LEVEL", request.param)
-        with Grader(Home(toy, "toy")) as grader:
-            yield grader
+        grader = Grader(Home(toy, "toy"))
+    with grader:
+        yield grader
 
 
 @pytest.fixture
