@@ -17,8 +17,7 @@ grade: $(VENV)/ready
 test: $(VENV)/ready
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
-	echo $(notdir $(wildcard solutions/*)) | xargs -n 1 -P 2 $(RUN) -m grader verify --quick
-	$(RUN) -m pytest
+	printf '%s\n' pytest $(addprefix "grader verify --quick ",$(notdir $(wildcard solutions/*))) | xargs -L 1 -P 2 $(RUN) -m
 
 verify: $(VENV)/ready
 	$(RUN) -m grader verify

@@ -97,7 +97,7 @@ def train(
         losses.append(float(train_on_rollout(*pool.interact(n_columns), memory)))
         if update % every == 0:
             history["updates"].append(update)
-            history["score"] += evaluate(agent, env)
+            history["score"] += evaluate(agent, env, seed=update)
             history["moving_average"] = moving_average(history["score"])
             history["loss"].append(float(np.mean(losses)))
             history["entropy"].append(entropy(agent, pool))

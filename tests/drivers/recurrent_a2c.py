@@ -23,8 +23,26 @@ import trained_agent
 import utils
 from env_pool import EnvPool
 
-# The first optimizer costs a second of imports. Files make one when they are loaded: this one, made before, pays for all.
-torch.optim.Adam([torch.zeros(1, requires_grad=True)])
+
+class Unused(torch.optim.Optimizer):
+    """What files make for `opt` when they are loaded. It never steps: another takes its place before anything is called.
+
+    It is an Optimizer by name only: running `Optimizer.__init__` for the first time costs a second of imports.
+    """
+
+    def __init__(self, params, *options, **named) -> None:
+        self.param_groups = [{"params": list(params), "lr": 0.0}]
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for parameter in self.param_groups[0]["params"]:
+            parameter.grad = None
+
+    def step(self, closure=None) -> None:
+        pass
+
+
+for _name in ("Adam", "AdamW", "RMSprop", "SGD"):
+    setattr(torch.optim, _name, Unused)
 # Work for the course's old notebook imports gym, which gymnasium has replaced.
 sys.modules.setdefault("gym", gym)
 sys.modules.setdefault("gym.wrappers", gym.wrappers)
