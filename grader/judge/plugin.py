@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from grader.assignment import Assignment, Question
+from grader.assignment import SUITES, Assignment, Question
 from grader.judge.compare import show
 from grader.judge.diagnosis import fitting, hint_of
 from grader.judge.origin import Origin
-from grader.judge.student import CheckFailed, Clock, NotRun, Patience, Student, Tried
+from grader.judge.student import CheckFailed, Clock, NotRun, Patience, Replies, Student, Tried
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import clean
 from grader.sandbox.reply import SandboxFault
@@ -72,6 +72,7 @@ class Judge:
         self.patience = Patience()
         self.results: dict[str, CheckResult] = {}
         self.seen: dict[str, dict[str, CheckFailed | None]] = {}  # by question and check: how it failed, or None if not
+        self.replies = {suite: Replies() for suite in SUITES}  # of the submission
         self.tried: dict[str, Tried] = {}  # by check: its last call of the submission
         self.errors: list[str] = []  # faults of the suite, which no submission can be blamed for
 
@@ -278,4 +279,5 @@ class Judge:
         self.patience.code = request.node.function.__code__
         cases = self.material.cases[result.suite]
         clock, seed, patience, origin, attachments = self.clock, self.seed, self.patience, self.origin, self.attachments
-        return Student(self.sandbox, submission, question, cases, clock, seed, patience, origin, attachments)
+        replies = self.replies[result.suite] if submission is not None else None
+        return Student(self.sandbox, submission, question, cases, clock, seed, patience, origin, attachments, replies)

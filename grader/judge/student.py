@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import difflib
 import signal
 import sys
@@ -30,6 +32,7 @@ LEAST_SECONDS = 1.0
 MAX_CURVES, MAX_POINTS = 8, 500  # of a check, and of a curve
 MAX_VALUE = 1e12  # nothing beyond can be drawn, nor is it the result of anything
 MAX_ENTRIES = 4  # of a check on the leaderboard
+MAX_KEPT, MAX_KEPT_BYTES = 200, 1 << 18  # replies of a run, and of facts in one
 NO_KEYBOARD = {
     "BdbQuit": "there is no keyboard here; remove breakpoint() and pdb",
     "EOFError": "there is no keyboard here; remove input()",
@@ -173,6 +176,34 @@ class Clock:
         return min(seconds, left)
 
 
+class Replies:
+    """What the submission has replied to stored cases in this run: checks that look at the same case share one call.
+
+    Each call would begin in the same state, with the same seed. Large facts are not kept, nor what depends on the time it took.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Reply] = {}
+
+    def of(self, case: Case | None) -> Reply | None:
+        """Return the reply to a case as it came, or None."""
+        return copy.deepcopy(self._kept.get(case.name)) if case else None
+
+    def keep(self, case: Case | None, reply: Reply) -> None:
+        """Keep a reply for the checks to come."""
+        if case and reply.status in ("ok", "raised", "import", "missing") and len(self._kept) < MAX_KEPT:
+            with contextlib.suppress(Exception):  # of a form that cannot be copied or is too large to be worth it
+                if size(reply.facts) <= MAX_KEPT_BYTES:
+                    self._kept[case.name] = copy.deepcopy(reply)
+
+
+def size(facts: Any) -> int:
+    """Return about how many bytes plain data takes."""
+    if isinstance(facts, (dict, list, tuple)):
+        return 64 + sum(map(size, facts.values() if isinstance(facts, dict) else facts))
+    return facts.nbytes if isinstance(facts, np.ndarray) else sys.getsizeof(facts)
+
+
 class Student:
     """The submission, seen from a check.
 
@@ -182,7 +213,7 @@ class Student:
     what was attached. tried: the last of these calls, and what became of it. curves: what the check keeps for a picture, by
     name. entries: what it puts on the leaderboard. patience: of the judge with the facts; it begins when a call has returned,
     and whoever runs the check ends it. attachments: by name, what lies beside the submission, or why it was refused; None if
-    it is not there.
+    it is not there. replies: to the cases of its suite, shared by all checks of a run.
     """
 
     def __init__(
@@ -196,6 +227,7 @@ class Student:
         patience: Patience,
         origin: Origin | None,
         attachments: Mapping[str, bytes | str | None],
+        replies: Replies | None = None,
     ) -> None:
         self._sandbox = sandbox
         self._submission = submission
@@ -209,6 +241,7 @@ class Student:
         self.curves: dict[str, list[float]] = {}
         self.entries: list[Entry] = []
         self._attachments = attachments
+        self._replies = Replies() if replies is None else replies
         self.tried: Tried | None = None
         self._patience = patience
 
@@ -225,7 +258,11 @@ class Student:
         self._patience.end()
         self.tried = Tried(driver, inputs, self._seed, case)
         seconds = self._clock.limit(self._question)
-        return self._facts(self._sandbox.call(driver, inputs, self._submission, seconds, self._seed), seconds)
+        reply = self._replies.of(case)
+        if reply is None:
+            reply = self._sandbox.call(driver, inputs, self._submission, seconds, self._seed)
+            self._replies.keep(case, reply)
+        return self._facts(reply, seconds)
 
     def dialogue(self, asks: Part, answers: Part) -> Any:
         """Return the facts that one driver has found by talking with another; raises CheckFailed when that does not end well.
