@@ -278,3 +278,15 @@ def test_same_report_every_time(home: Home, graded, monkeypatch: pytest.MonkeyPa
     assert content() == first
     monkeypatch.setenv("OMP_NUM_THREADS", "4")
     assert content() == first
+
+
+def test_checks_of_one_case_share_its_call(replaced, graded) -> None:
+    """Catches: a call repeated for every check that looks at it; a call shared by different cases."""
+    body = "import os\nprint('call', os.urandom(8).hex())\nreturn logits.sum() * 0"
+    report = graded(replaced(get_PPO_policy_gradient_loss=body), "get_PPO_policy_gradient_loss")
+    printed = {check.id: check.printed for check in report.checks}
+    assert all(text.startswith("call ") for text in printed.values())
+    of_one_case = [text for name, text in printed.items() if name.endswith(("test_clipped_value", "test_clipped_gradient"))]
+    assert len(of_one_case) == 2
+    assert len(set(of_one_case)) == 1
+    assert len(set(printed.values())) == len(printed) - 1
