@@ -11,14 +11,14 @@ import torch
 from gymnasium.vector import SyncVectorEnv
 from torch import nn
 
-TEST_SEEDS = tuple(range(20))  # of the games by which an agent is judged: the mean score of all
+TEST_SEEDS = tuple(range(20))  # of the games by which you judge an agent: the mean score. The leaderboard has time for five.
 
 
 def save_agent(path: str | Path, agent: nn.Module) -> None:
     """Write the weights of an agent to a file to hand in: "agent.safetensors" beside submitted.py is what is graded."""
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
-    save_file({name: value.detach().float().contiguous() for name, value in agent.state_dict().items()}, str(path))
+    Path(path).write_bytes(save({name: value.detach().float().contiguous() for name, value in agent.state_dict().items()}))
 
 
 def load_agent(data: bytes, agent: nn.Module) -> nn.Module:

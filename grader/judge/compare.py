@@ -15,6 +15,7 @@ from grader.sandbox.wire import TensorArray
 
 SHOWN_NUMBERS = 24
 SHOWN_INPUTS = 14
+SHOWN_PLACES = 8
 KINDS = {"f": "floating-point", "i": "integer", "u": "integer", "b": "boolean"}
 
 
@@ -185,6 +186,8 @@ def show(value: Any, limit: int = SHOWN_NUMBERS) -> str:
     if isinstance(value, np.ndarray):
         if value.size == 0 and value.ndim > 1:
             return f"{value.dtype}{list(value.shape)} []"  # its first axis may be as long as it likes
+        if value.dtype == bool and value.size > limit // 2 and value.ndim and (rare := _rare(value)):
+            return rare
         if value.size > limit:
             first = ", ".join(number(item) for item in value.ravel()[:6])
             return f"{value.dtype}{list(value.shape)} [{first}, ...]"
@@ -199,6 +202,14 @@ def show(value: Any, limit: int = SHOWN_NUMBERS) -> str:
     if is_number(value):
         return number(value)
     return repr(value)[:200]
+
+
+def _rare(value: np.ndarray) -> str:
+    """Return where a boolean array is different from nearly everywhere else; nothing if there is no such place, or many."""
+    usual = bool(value.mean() > 0.5)
+    places = np.argwhere(value != usual).tolist()
+    where = f", but {not usual} at {', '.join(map(str, places))}" if places else ""
+    return f"bool{list(value.shape)} {usual}{where or ' everywhere'}" if len(places) <= SHOWN_PLACES else ""
 
 
 def _nested(value: np.ndarray) -> str:

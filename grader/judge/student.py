@@ -412,9 +412,10 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
             outcome = Outcome.TIMEOUT
             allowed = "1 second" if seconds < 1.5 else f"{seconds:.0f} seconds"
             floods = " It also printed a great deal, which takes time." if LEFT_OUT in reply.output else ""
+            ask = "is there a loop that never ends?"
             if "turns" in details:
-                allowed += f" and {details['turns']:,} turns"
-            text = f"stopped after {allowed}: is there a loop that never ends?{floods}{trace(details)}"
+                ask = f"it was still going on, after {details['turns']:,} turns. Is the machine busy, or your code slow?"
+            text = f"stopped after {allowed}: {ask}{floods}{trace(details)}"
         case "disk":
             text = f"stopped: it filled its working folder. {LIMITS['disk']}"
         case "memory":

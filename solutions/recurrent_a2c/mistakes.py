@@ -803,8 +803,8 @@ mask_ignored = altered(
         "state_values[:, -1].detach() * is_not_done[:, -1]": "state_values[:, -1].detach()",
         "played = is_not_done[:, t]": "played = 1",
     },
-    hint="The course's notebook never used `is_not_done`, so this is not your fault: what of a new game comes into the returns "
-    "of the old one, and what is there to learn in a tick in which nothing is played?",
+    hint="Your losses make no use of `is_not_done` (nor did the course's old notebook): what of a new game "
+    "comes into the returns of the old one, and what is there to learn in a tick in which nothing is played?",
     source="seed 001 and all public solutions",
 )
 
@@ -814,8 +814,20 @@ losses_without_mask = altered(
         "state_values[:, -1].detach() * is_not_done[:, -1]": "state_values[:, -1].detach()",
         "played = is_not_done[:, t]": "played = 1",
     },
-    hint="The course's notebook never used `is_not_done`, so this is not your fault: what of a new game comes into the returns "
-    "of the old one, and what is there to learn in a tick in which nothing is played?",
+    hint="Your losses make no use of `is_not_done` (nor did the course's old notebook): what of a new game "
+    "comes into the returns of the old one, and what is there to learn in a tick in which nothing is played?",
+)
+
+cut_by_its_own_mask_and_trained_on = altered(
+    "train_on_rollout.ends",
+    {
+        "state_values[:, -1].detach() * is_not_done[:, -1]": "state_values[:, -1].detach()",
+        "G_t = rewards[:, t] + gamma * G_next": "G_t = rewards[:, t] + gamma * G_next * is_not_done[:, t]",
+        "target = rewards[:, t] + gamma * V_next": "target = rewards[:, t] + gamma * V_next * is_not_done[:, t]",
+        "played = is_not_done[:, t]": "played = 1",
+    },
+    hint="Draw the columns t - 1, t, t + 1 around an end: in which of them is the mask 0, and which return must not go on?",
+    source="student code",
 )
 
 nothing_cut = altered(

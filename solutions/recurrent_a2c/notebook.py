@@ -979,7 +979,7 @@ else:
 # So we ask for the **mean of 20 games with fixed seeds**, none of which is left out. `trained_agent.play_test_games` plays
 # them, sampling from the policy as in training. Its standard error is the standard deviation by $\sqrt{20}$: two agents whose
 # means are less than two or three of those apart have not been told apart. After 300 updates, our mean was 4,255 ± 411, and one
-# of the 20 games had 9,600.
+# of the 20 games had 9,600. (The leaderboard has time for the first five only; expect its figure to be off by 1,000 or more.)
 
 # %% test
 if ATARI:
