@@ -60,8 +60,8 @@ class SimpleRecurrentAgent(nn.Module):
 
         new_state: the memory after this observation, (h, c) again.
         logits: float32 `[B, n_actions]`, of the policy, from the new h.
-        state_value: float32 `[B]`, V, from the new h: one number for each game. A column `[B, 1]` would make the losses compute
-            B × B differences, without a word.
+        state_value: float32 `[B]`, V, from the new h: one number for each game. A column `[B, 1]` is accepted here; but then
+            `train_on_rollout` must take `[:, 0]` of it, or it computes B × B differences, without a word.
 
         An activation function that works on each number by itself, such as ReLU or ELU, follows each convolution and the linear
         layer `hid`, whose output goes into the memory.
@@ -96,7 +96,8 @@ def to_one_hot(y, n_dims=None):
     return F.one_hot(indices, n_dims).to(torch.float32)
 
 
-# train_on_rollout trains what these names stand for when it is called. Another agent takes their place where it is tested.
+# train_on_rollout trains what these names stand for when it is called. Where it is tested, a table takes the agent's place: it
+# has fixed logits and values for each column of each game.
 n_actions = 14
 agent = SimpleRecurrentAgent((1, 42, 42), n_actions)
 opt = torch.optim.Adam(agent.parameters(), lr=5e-4)
@@ -115,7 +116,10 @@ def train_on_rollout(states, actions, rewards, is_not_done, prev_memory_states, 
         value loss: of (r_t + γ V(s_(t+1)) - V(s_t))² over the first L columns. V(s_(t+1)) is a constant, and 0 if the game
             ended with r_t.
         entropy: of -Σ_a π(a|s_t) log π(a|s_t), over all columns.
-    A tick in which nothing is played counts in J and in the value loss as 0.
+    A tick in which nothing is played counts in J and in the value loss as 0; in the entropy it does not matter. For the value
+    loss, G_t may be the target instead; and the entropy may leave out the last column.
+
+    Going through the rollout is graded by itself; all that follows, only once there is a loss and a step.
 
     (Seed 001; Mnih et al. 2016, algorithm S3 with entropy as in section 4. The seed leaves open what the mask is for.)
     """

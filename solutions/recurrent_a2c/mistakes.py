@@ -86,6 +86,18 @@ pixels_scaled_again = altered(
     source="student code",
 )
 
+memory_of_all_games = altered(
+    "forward",
+    {"self.rnn(hidden, prev_state)": "self.rnn(hidden, [m.mean(dim=0, keepdim=True).expand_as(m) for m in prev_state])"},
+    hint="Whose memory does each game get? Call your agent with two games, then with one of them.",
+)
+
+new_c_detached = altered(
+    "forward",
+    {"return (h, c), (": "return (h, c.detach()), ("},
+    hint="Through which of the two can a gradient go back in time? An LSTM remembers for long in c.",
+)
+
 memory_not_given = altered(
     "forward",
     {"self.rnn(hidden, prev_state)": "self.rnn(hidden)"},
@@ -830,6 +842,12 @@ cut_by_its_own_mask_and_trained_on = altered(
     source="student code",
 )
 
+no_reward_is_an_end = altered(
+    "train_on_rollout.ends",
+    {"played = is_not_done[:, t]": "played = (rewards[:, t] != 0).float()"},
+    hint="Can a tick bring nothing although the game goes on? What tells you that it has ended?",
+)
+
 nothing_cut = altered(
     "train_on_rollout.ends",
     {
@@ -1174,6 +1192,13 @@ returns_a_tensor = altered(
     "train_on_rollout.step",
     {"return loss.detach().numpy()": "return loss"},
     hint="What hangs on the tensor that you return? Print its grad_fn; who keeps many of them, keeps many rollouts.",
+    source="student code",
+)
+
+returns_a_detached_tensor = altered(
+    "train_on_rollout.step",
+    {"return loss.detach().numpy()": "return loss.detach()"},
+    hint="The loss is asked for as a NumPy number: what is it now?",
     source="student code",
 )
 

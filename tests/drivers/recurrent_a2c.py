@@ -11,6 +11,7 @@ import functools
 import io
 import itertools
 import sys
+import types
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -90,14 +91,17 @@ class Watch:
         self.outputs: dict[str, Tensor] = {}
         self.calls: list[str] = []
         for name in LAYERS:
-            getattr(agent, name).register_forward_hook(lambda _, given, made, name=name: self.note(name, given, made))
+            layer = getattr(agent, name)
+            layer.forward = functools.partial(self.pass_on, name, layer.forward)  # not a hook: that misses layer.forward(...)
 
-    def note(self, name: str, given: tuple, made: Any) -> None:
-        self.calls.append(name)
+    def pass_on(self, name: str, forward: Callable[..., Any], *given: Any, **named: Any) -> Any:
         # Copies, because an activation may work in place. A cell is given and returns more; its input is what counts.
-        self.inputs[name] = given[0].detach().clone()
+        self.calls.append(name)
+        self.inputs[name] = (given[0] if given else named["input"]).detach().clone()
+        made = forward(*given, **named)
         if isinstance(made, Tensor):
             self.outputs[name] = made.detach().clone()
+        return made
 
     def between(self, one: str, other: str) -> str:
         """Return what happens to the output of one layer before it goes into the other."""
@@ -139,15 +143,16 @@ def network(submitted, n_actions: int, batch: int, seed: int) -> dict:
         "returned": RETURNED,
         "times that each layer is used": {name: calls.count(name) for name in LAYERS},
     }
+    facts["shapes of h, c, logits and state_value"] = [list(value.shape) for value in (h, c, logits, values)]
+    facts |= repeated(agent, state, observations, result)
     if set(calls) != set(LAYERS):
         return facts
     for one, other in itertools.pairwise(LAYERS[:5]):
         facts[f"between {one} and {other}"] = watch.between(one, other)
     facts["conv0 is given obs_t as it is"] = torch.equal(watch.inputs["conv0"], observations)
-    facts["shapes of h, c, logits and state_value"] = [list(value.shape) for value in (h, c, logits, values)]
     facts |= origins(agent, watch.inputs["rnn"], state, (h, c), logits, values)
-    for name, outputs in (("new memory", (h, c)), ("logits", (logits,)), ("state_value", (values,))):
-        facts[f"a gradient goes from {name} to"] = reached(agent, state, outputs)
+    for name, output in (("new h", h), ("new c", c), ("logits", logits), ("state_value", values)):
+        facts[f"a gradient goes from {name} to"] = reached(agent, state, output)
     now = [observations, *state]
     facts["changed by the call"] = [
         name for name, one, other in zip(("obs_t", "h", "c"), now, given, strict=True) if not torch.equal(one, other)
@@ -199,18 +204,38 @@ def named(found: tuple, guesses: dict[str, tuple]) -> str:
     for name, guess in guesses.items():
         if all(close(one, other) for one, other in zip(found, guess, strict=True)):
             return name
-    return "something else"
+    # With a number of it, because things that are nothing known are not the same thing.
+    return f"something else, such as {found[0].flatten()[0]:.3f}"
 
 
-def reached(agent: nn.Module, state: tuple[Tensor, Tensor], outputs: tuple[Tensor, ...]) -> list[str]:
-    """Return the layers to which a gradient goes from the sum of the outputs, and whether it goes to the memory given."""
-    total = sum(output.sum() for output in outputs)
-    if not total.requires_grad:
+def reached(agent: nn.Module, state: tuple[Tensor, Tensor], output: Tensor) -> list[str]:
+    """Return the layers to which a gradient goes from an output, and to what of the memory given it goes."""
+    if not output.requires_grad:
         return []
-    places = [*agent.named_parameters(), ("prev_state", state[0]), ("prev_state", state[1])]
-    gradients = torch.autograd.grad(total, [value for _, value in places], retain_graph=True, allow_unused=True)
+    given = ("h of prev_state", "c of prev_state")
+    places = [*agent.named_parameters(), *zip(given, state, strict=True)]
+    gradients = torch.autograd.grad(output.sum(), [value for _, value in places], retain_graph=True, allow_unused=True)
     found = {name.partition(".")[0] for (name, _), gradient in zip(places, gradients, strict=True) if gradient is not None}
-    return [name for name in (*LAYERS, "prev_state") if name in found]
+    return [name for name in (*LAYERS, *given) if name in found]
+
+
+def repeated(agent: nn.Module, state: tuple[Tensor, Tensor], observations: Tensor, result: Any) -> dict[str, bool]:
+    """Return whether the agent says the same when it is asked once more, and when it is asked about one game alone."""
+    with torch.no_grad(), contextlib.redirect_stdout(io.StringIO()):
+        again = agent(state, observations)
+        alone = agent(tuple(value[:1] for value in state), observations[:1])
+    return {
+        "a second call says the same": all(map(close, flat(again), flat(result))),
+        "a game alone gets the same as among others": all(
+            close(one.reshape(-1), other.reshape(len(observations), -1)[0])
+            for one, other in zip(flat(alone), flat(result), strict=True)
+            if len(other) == len(observations)
+        ),
+    }
+
+
+def flat(result: Any) -> list[Tensor]:
+    return [value for pair in result for value in pair]
 
 
 def is_result(result: Any) -> bool:
@@ -236,7 +261,7 @@ class TableAgent(nn.Module):
 
     logits: `[B, T, n_actions]`. values: `[B, T]`, returned as `[B, 1]` if `column`. The observation of game b in column t is
     full of the number b · T + t. The memory tells which observations went into it, newer ones more; `heard` is what it was
-    before each, h and c, `[B, T, 2]`, and `connected` whether a gradient can go into it, `[B, T]`.
+    before each, h and c, `[B, T, 2]`, and `connected` whether a gradient can go into it, `[B, T, 2]`.
     """
 
     def __init__(self, logits: np.ndarray, values: np.ndarray, column: bool = False) -> None:
@@ -244,8 +269,9 @@ class TableAgent(nn.Module):
         self.table = nn.Parameter(tensor(logits))
         self.values = nn.Parameter(tensor(values))
         self.column = column
+        self.logits = types.SimpleNamespace(out_features=self.table.shape[-1])  # what some ask an agent for
         self.heard = np.full((*values.shape, 2), np.nan)
-        self.connected = np.zeros(values.shape, bool)
+        self.connected = np.zeros((*values.shape, 2), bool)
         self.gradients: dict[str, Tensor] = {}
         self.returned: list[tuple[Tensor, Tensor]] = []
         # Noted when it comes, so that it does not matter what is done to it afterwards.
@@ -284,7 +310,7 @@ class TableAgent(nn.Module):
         games, columns = rows // self.values.shape[1], rows % self.values.shape[1]
         at = (games.numpy(), columns.numpy())
         self.heard[at] = torch.stack([h[:, 0], c[:, 0]], dim=1).detach().numpy()
-        self.connected[at] = h.requires_grad and c.requires_grad
+        self.connected[at] = (h.requires_grad, c.requires_grad)
         # What is remembered depends on the tables, so that a gradient can go there; the numbers do not.
         linked = 0 * self.table[games, columns].sum(dim=1, keepdim=True)
         state = (h / 2 + (rows + 1)[:, None] + linked, c / 4 - (rows + 1)[:, None] + linked)
@@ -338,8 +364,8 @@ def returns_columns(submitted) -> bool:
 def place(submitted, agent: nn.Module, optimizer: Any, n_actions: int) -> None:
     """Let the names that `train_on_rollout` uses stand for these."""
     submitted.agent, submitted.opt, submitted.n_actions = agent, optimizer, n_actions
-    for name in ("optimizer", "optim"):
-        if isinstance(getattr(submitted, name, None), torch.optim.Optimizer):
+    for name, value in list(vars(submitted).items()):
+        if isinstance(value, torch.optim.Optimizer):
             setattr(submitted, name, optimizer)
 
 
@@ -364,6 +390,8 @@ def going_through(submitted, actions: np.ndarray, rewards: np.ndarray, is_not_do
     agent = TableAgent(np.zeros((*rewards.shape, 4)), np.zeros(rewards.shape), returns_columns(submitted))
     rollout = {"actions": actions, "rewards": rewards, "is_not_done": is_not_done}
     state = memories(len(rewards))
+    other = TableAgent(np.ones((*rewards.shape, 4)), np.ones(rewards.shape), agent.column)
+    beforehand(lambda: call_on(submitted, other, rollout, None, tuple(value + 1 for value in state)))
     try:
         call_on(submitted, agent, rollout, None, state)
     except Exception:
@@ -374,7 +402,7 @@ def going_through(submitted, actions: np.ndarray, rewards: np.ndarray, is_not_do
         "the agent is asked about each column": (~np.isnan(agent.heard[..., 0])).all(axis=0).tolist(),
         "h before each column, by game": agent.heard[..., 0],
         "c before each column, by game": agent.heard[..., 1],
-        "a gradient can go into the memory, by column": agent.connected.all(axis=0).tolist(),
+        "a gradient can go into h and c before each column": agent.connected.all(axis=0),
         "memory was changed in place": agent.altered() or not torch.equal(state[0], memories(len(rewards))[0]),
     }
 
@@ -402,7 +430,12 @@ def losses(
         agent = TableAgent(logits, values, column)
         return agent, call_on(submitted, agent, rollout, gamma)
 
-    beforehand(lambda: one(1 - logits, 1 - values, rollout))
+    other = {
+        "actions": n_actions - 1 - actions,
+        "rewards": 1 - rewards,
+        "is_not_done": np.roll(is_not_done[:, ::-1], 1, axis=0),
+    }
+    beforehand(lambda: one(1 - logits, 1 - values, other))
     everything, loss = one(logits, values, rollout)
     entropy, entropy_loss = one(logits, np.zeros_like(values), nothing)
     value, value_loss = one(certain, values, rollout)
@@ -458,7 +491,8 @@ def updates(
                 for name, value in before.items()
             )
         )
-        noted.append(min((ratio(step[name], agent.gradient(name)) for name in before), key=abs))
+        ratios = [ratio(step[name], agent.gradient(name)) for name in before]
+        noted.append(ratios[0] if np.allclose(ratios, ratios[0], rtol=1e-3) else 0.0)
         measured.append(slope(submitted, before, step["table"], arrays, column))
     facts["the step's gradient, as a multiple of what came to the agent, by call"] = noted
     facts["the step's gradient, as a multiple of the slope of the loss, by call"] = measured
@@ -490,23 +524,33 @@ def kind(loss: Any) -> str:
     """Return what kind of number a loss is."""
     if isinstance(loss, (float, np.generic)) or (isinstance(loss, np.ndarray) and loss.size == 1):
         return "a number" if np.isfinite(loss).all() else "a number that is not finite"
+    if isinstance(loss, Tensor):
+        return "a tensor with all that it was made of" if loss.requires_grad else "a tensor"
     return described(loss)
 
 
 # Learning
 
 
-class Columns(nn.Module):
-    """An agent whose state values are `[B, 1]`, as those of the submission's own."""
+class AsYours(nn.Module):
+    """A small agent in the form of the submission's own: its memory is `[B, 128]`, of which it uses the beginning.
 
-    def __init__(self, agent: nn.Module) -> None:
+    column: its state values are `[B, 1]`.
+    """
+
+    def __init__(self, agent: nn.Module, column: bool) -> None:
         super().__init__()
-        self.agent = agent
-        self.get_initial_state, self.sample_actions = agent.get_initial_state, agent.sample_actions
+        self.agent, self.column, self.sample_actions = agent, column, agent.sample_actions
+        self.units = agent.get_initial_state(1)[0].shape[1]
+
+    def get_initial_state(self, batch_size: int) -> tuple[Tensor, Tensor]:
+        return torch.zeros((batch_size, UNITS)), torch.zeros((batch_size, UNITS))
 
     def forward(self, prev_state, obs_t):
-        new_state, (logits, values) = self.agent(prev_state, obs_t)
-        return new_state, (logits, values[:, None])
+        h, c = prev_state
+        new_state, (logits, values) = self.agent((h[:, : self.units], c[:, : self.units]), obs_t)
+        padded = tuple(nn.functional.pad(value, (0, UNITS - self.units)) for value in new_state)
+        return padded, (logits, values[:, None] if self.column else values)
 
     def step(self, prev_state, obs_t):
         with torch.no_grad():
@@ -526,7 +570,7 @@ def learn(submitted, task: str, seed: int, updates: int) -> dict:
     torch.manual_seed(seed)
     np.random.seed(seed)
     agent = small_agent(task)
-    trained = Columns(agent) if returns_columns(submitted) else agent
+    trained = AsYours(agent, returns_columns(submitted))
     pool = EnvPool(trained, TASKS[task](GAMES), seed=seed)
     place(submitted, trained, utils.PlainAdam(list(agent.parameters()), lr=5e-3, eps=1e-5, max_grad_norm=0.5), 2)
     rewards = []

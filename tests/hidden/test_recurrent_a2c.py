@@ -37,7 +37,7 @@ def test_other_actions(student):
 @points(2, question="forward")
 def test_gradients_of_the_network(student):
     """Gradients go from each result through the memory to all layers before it; nothing that was given is changed."""
-    names = (f"a gradient goes from {name} to" for name in ("new memory", "logits", "state_value"))
+    names = (f"a gradient goes from {name} to" for name in ("new h", "new c", "logits", "state_value"))
     student.expect("network_other_actions", only(*names, "changed by the call"))
 
 
@@ -52,8 +52,9 @@ def test_many_ends(student):
 
 @points(2, question="train_on_rollout.memory")
 def test_one_tick(student):
-    """A rollout of two columns."""
+    """A rollout of two columns, and one of twenty-five."""
     student.expect("going_one_tick")
+    student.expect("going_long")
 
 
 @points(2, question="train_on_rollout.memory")

@@ -37,8 +37,9 @@ def test_activations(student):
 
 @points(2, question="forward")
 def test_new_memory(student):
-    """The new memory is what rnn makes of the output of hid and of the old memory."""
-    student.expect("network_five_games", only("the new memory is"))
+    """The new memory is what rnn makes of the output of hid and of the old memory, for each game by itself."""
+    names = ("a second call says the same", "a game alone gets the same as among others", "the new memory is")
+    student.expect("network_five_games", only(*names))
 
 
 @points(2, question="forward")
@@ -65,13 +66,14 @@ def test_memory_is_passed_on(student):
 @points(2, question="train_on_rollout.memory")
 def test_gradient_through_time(student):
     """A gradient can go back through the memory to the first column, and not into what was before."""
-    student.expect("going_without_ends", only("a gradient can go into the memory, by column"))
+    student.expect("going_without_ends", only("a gradient can go into h and c before each column"))
 
 
 @points(3, question="train_on_rollout.memory")
 def test_memory_after_an_end(student):
     """At the first frame of a new game the agent remembers nothing; other games go on."""
     student.expect("going_past_an_end", only("h before each column, by game", "c before each column, by game"))
+    student.expect("going_past_an_end", only("a gradient can go into h and c before each column"))
 
 
 # The losses
