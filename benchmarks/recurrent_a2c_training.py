@@ -388,12 +388,14 @@ def plot(runs: list[dict[str, Any]], path: Path) -> None:
     short = [run for run in runs if run["steps"] <= longest / 2]
     figure, (curves, bars) = plt.subplots(1, 2, figsize=(12, 4.2), layout="constrained", width_ratios=(1, 1.2))
     for run in long:
-        points = [(run["steps"] * (i + 1) / CURVE_POINTS, y) for i, y in enumerate(run["training_scores"]) if y is not None]
+        points = [
+            (run["steps"] * (i + 1) / CURVE_POINTS / 1e6, y) for i, y in enumerate(run["training_scores"]) if y is not None
+        ]
         label = f"seed {run['seed']}: 20 test games {run['test_mean']:,} ± {run['test_std']:,}"
         curves.plot(*zip(*points, strict=True), label=label)
     curves.axhline(10_000, color="gray", linestyle=":")
-    curves.set(xlabel="actions in all games", ylabel="score of games in training", title="KungFuMaster, everything")
-    curves.legend(loc="upper left")
+    curves.set(xlabel="millions of actions in all games", ylabel="score of games in training", title="KungFuMaster, everything")
+    curves.legend(loc="lower right")
     short.sort(key=lambda run: run["test_mean"])
     bars.barh(
         [run["label"] for run in short],
@@ -401,7 +403,7 @@ def plot(runs: list[dict[str, Any]], path: Path) -> None:
         xerr=[run["test_std"] / TEST_GAMES**0.5 for run in short],
         color=["tab:green" if run["recipe"] == "full" else "tab:blue" for run in short],
     )
-    steps = f"{min(run['steps'] for run in short):,}" if short else ""
+    steps = f"{min(run['steps'] for run in short) // 1000 * 1000:,}" if short else ""
     bars.set(xlabel="mean score of 20 test games, and its standard error", title=f"after {steps} actions, one seed each")
     figure.savefig(path, dpi=110)
 
