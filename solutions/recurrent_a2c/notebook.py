@@ -1028,8 +1028,8 @@ else:
 # | --- | --- |
 # | everything below | 6,430 ± 580 |
 # | without cuts at lost lives | 6,220 ± 370 |
-# | **your loss**, with scaled rewards, 16 × 16, and a learning rate that falls to 0 | 5,800 ± 480 |
 # | 5 games × 9 actions instead of 16 × 16 | 6,170 ± 450 |
+# | **your loss**, with scaled rewards, 16 × 16, and a learning rate that falls to 0 | 5,800 ± 480 |
 # | the recipe of seed 001, with the mask put right | 4,595 ± 210 |
 # | without scaled rewards | 3,920 ± 310 |
 #

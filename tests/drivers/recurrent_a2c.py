@@ -144,9 +144,8 @@ def network(submitted, n_actions: int, batch: int, seed: int) -> dict:
         "times that each layer is used": {name: calls.count(name) for name in LAYERS},
     }
     facts["shapes of h, c, logits and state_value"] = [list(value.shape) for value in (h, c, logits, values)]
-    facts |= repeated(agent, state, observations, result)
     if set(calls) != set(LAYERS):
-        return facts
+        return facts | repeated(agent, state, observations, result)
     for one, other in itertools.pairwise(LAYERS[:5]):
         facts[f"between {one} and {other}"] = watch.between(one, other)
     facts["conv0 is given obs_t as it is"] = torch.equal(watch.inputs["conv0"], observations)
@@ -157,7 +156,8 @@ def network(submitted, n_actions: int, batch: int, seed: int) -> dict:
     facts["changed by the call"] = [
         name for name, one, other in zip(("obs_t", "h", "c"), now, given, strict=True) if not torch.equal(one, other)
     ]
-    return facts
+    # Last, because the layers are watched in these calls, too.
+    return facts | repeated(agent, state, observations, result)
 
 
 def origins(agent: nn.Module, hidden: Tensor, state: tuple[Tensor, Tensor], new: tuple, logits: Tensor, values: Tensor) -> dict:
