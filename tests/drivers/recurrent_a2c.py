@@ -125,9 +125,8 @@ def network(submitted, n_actions: int, batch: int, seed: int) -> dict:
     agent = submitted.SimpleRecurrentAgent((1, 42, 42), n_actions)
     rng = np.random.default_rng(seed)
     with torch.no_grad():
-        for name, parameter in sorted(agent.named_parameters()):
+        for _, parameter in sorted(agent.named_parameters()):  # by name: the order in which layers are made does not matter
             fan_in = int(np.prod(parameter.shape[1:])) if parameter.ndim > 1 else 4
-            del name  # sorted by it: the order in which layers are made does not matter
             parameter.copy_(tensor(rng.normal(size=tuple(parameter.shape)) * (2 / fan_in) ** 0.5))
     observations = tensor(rng.uniform(size=(batch, 1, 42, 42)))
     state = tuple(tensor(rng.normal(size=(batch, UNITS))).requires_grad_() for _ in range(2))
