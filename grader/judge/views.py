@@ -290,6 +290,7 @@ def outputs_of_a_step(facts: dict[str, Any]) -> dict[str, Any]:
 def steps_by_their_loss(facts: dict[str, Any]) -> dict[str, Any]:
     """Return how many steps of the optimizer each call made, and whether by its loss's gradient; clipping it is allowed."""
     view = only("steps of opt, by call")(facts)
+    # Beyond 1 by rounding in the first; in the second by that of two losses in float32, whose difference is small.
     for name, most in (("what came to the agent", 1.001), ("the slope of the loss", 1.03)):
         ratios = facts[f"the step's gradient, as a multiple of {name}, by call"]
         view[f"the step's gradient is {name}, by call"] = [

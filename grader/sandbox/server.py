@@ -89,8 +89,7 @@ class Server:
         return {"pid": self.pid}
 
     def run_worker(self, wire_fd: int, output_fd: int, memory_mb: int, cpu_seconds: int) -> None:
-        """Become a worker: own session, output into the file, confined; then one request, one reply,
-        or a dialogue. Never returns."""
+        """Become a worker: own session, output into the file, confined; then answer one request. Never returns."""
         confined = False
         try:
             os.setsid()
