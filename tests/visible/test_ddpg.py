@@ -1,0 +1,383 @@
+"""Visible checks of `ddpg`; their cases and answers are in solution.json, their calls in tests/drivers/ddpg.py."""
+
+import numpy as np
+
+from grader.judge import points
+from grader.judge.views import drawn_evenly, only, ornstein_uhlenbeck, uniform_actions, uniform_last_layer
+
+LAYERS = (
+    "there are at least three linear layers",
+    "units of the hidden layers",
+    "between the layers is",
+    "after the last layer comes",
+    "precision",
+    "parameters without a gradient",
+)
+
+# The replay buffer
+
+
+@points(1, question="ReplayBuffer.store")
+def test_rows_are_filled(student):
+    """Each transition goes into the next row of all arrays, which are zero at first; the buffer keeps copies."""
+    arrays = [
+        f"{name}_buf after {count} transitions" for name in ("obs", "next_obs", "acts", "rews", "done") for count in (0, 3)
+    ]
+    student.expect("buffer_half_full", only(*arrays))
+
+
+@points(1, question="ReplayBuffer.store")
+def test_counts(student):
+    """len, size and ptr say how many rows are filled, and which is next, also when the buffer is full."""
+    student.expect(
+        "buffer_half_full", only("max_size and batch_size", *(f"len, size and ptr after {n} transitions" for n in (0, 3)))
+    )
+    student.expect("buffer_goes_around", only(*(f"len, size and ptr after {n} transitions" for n in (4, 5, 9))))
+
+
+@points(1, question="ReplayBuffer.store")
+def test_goes_around(student):
+    """In a full buffer the new transition takes the place of the oldest one, again and again."""
+    arrays = [
+        f"{name}_buf after {count} transitions" for name in ("obs", "next_obs", "acts", "rews", "done") for count in (4, 5, 9)
+    ]
+    student.expect("buffer_goes_around", only(*arrays))
+
+
+@points(1, question="ReplayBuffer.sample_batch")
+def test_whole_transitions(student):
+    """A batch has the five keys, and the same rows of all arrays; it is a copy."""
+    names = ("keys", "shapes", "numbers of an action", "what does not belong to the obs beside it")
+    student.expect("batches_of_a_half_full_buffer", only(*names))
+
+
+@points(1, question="ReplayBuffer.sample_batch")
+def test_every_row_may_come(student):
+    """Rows are drawn at random, each stored one as often as any other, and no other."""
+
+    def view(facts):
+        return drawn_evenly(facts) | only("rows that are not filled, or are no more what they were, come")(facts)
+
+    student.expect("batches_of_a_half_full_buffer", view)
+
+
+@points(1, question="ReplayBuffer.sample_batch")
+def test_no_row_twice(student):
+    """The rows of a batch are different ones."""
+    student.expect("batches_of_a_half_full_buffer", only("a batch has a row twice"))
+    student.expect("batch_of_everything", only("a batch has a row twice", "shapes"))
+
+
+# The noise
+
+
+@points(1, question="OUNoise")
+def test_noise_around_its_mean(student):
+    """In the long run the mean is μ: noise pushes as often to the left as to the right."""
+    student.expect("noise_by_default", ornstein_uhlenbeck("the mean is μ"))
+    student.expect("noise_around_one_half", ornstein_uhlenbeck("the mean is μ"))
+
+
+@points(1, question="OUNoise")
+def test_noise_has_its_size(student):
+    """In the long run the variance is σ²/(θ(2 - θ))."""
+    student.expect("noise_by_default", ornstein_uhlenbeck("the variance is σ²/(θ(2 - θ))"))
+    student.expect("noise_around_one_half", ornstein_uhlenbeck("the variance is σ²/(θ(2 - θ))"))
+
+
+@points(1, question="OUNoise")
+def test_noise_remembers(student):
+    """Successive samples have the correlation 1 - θ."""
+    student.expect("noise_by_default", ornstein_uhlenbeck("successive samples have the correlation 1 - θ"))
+    student.expect("noise_around_one_half", ornstein_uhlenbeck("successive samples have the correlation 1 - θ"))
+
+
+@points(1, question="OUNoise")
+def test_noise_of_each_dimension(student):
+    """Every dimension has noise of its own."""
+    student.expect("noise_by_default", ornstein_uhlenbeck("the dimensions are independent"))
+
+
+@points(1, question="OUNoise")
+def test_noise_begins_anew(student):
+    """After a reset the state is μ, and the first sample is drawn around it, normally, with variance σ²."""
+    names = (
+        "after a reset the first sample is around μ",
+        "its variance is σ²",
+        "it is distributed normally",
+        "the next one's variance is σ²(1 + (1 - θ)²)",
+    )
+    student.expect("noise_around_one_half", ornstein_uhlenbeck(*names))
+    student.expect("noise_around_one_half", only("state after reset"))
+
+
+# The networks
+
+
+@points(1, question="Actor")
+def test_actor_layers(student):
+    """Layers of 128 units with ReLU between them, and tanh at the end; every parameter gets a gradient."""
+    student.expect("actor_of_two_actions", only(*LAYERS))
+
+
+@points(1, question="Actor")
+def test_shape_of_actions(student):
+    """One action for each state, [B, A]; for a single state, [A]."""
+    student.expect("actor_of_two_actions", only("shape", "shape for a single state", "changed by the call"))
+
+
+@points(1, question="Actor")
+def test_small_first_actions(student):
+    """Weights and biases of the last layer are uniform in [-0.003, 0.003], those of the others are not."""
+    student.expect("actor_of_two_actions", uniform_last_layer)
+
+
+@points(1, question="Critic")
+def test_critic_layers(student):
+    """Layers of 128 units with ReLU between them, and nothing at the end; every parameter gets a gradient."""
+    student.expect("critic_of_two_actions", only(*LAYERS))
+
+
+@points(1, question="Critic")
+def test_state_and_action(student):
+    """State and action go into the first layer side by side, and a value comes for each row, [B, 1]."""
+    names = ("shape", "into the first layer goes", "the action gets a gradient")
+    student.expect("critic_of_two_actions", only(*names), also=without_column)
+
+
+@points(1, question="Critic")
+def test_small_first_values(student):
+    """Weights and biases of the last layer are uniform in [-0.003, 0.003], those of the others are not."""
+    student.expect("critic_of_two_actions", uniform_last_layer)
+
+
+def without_column(expected):
+    """Return the form of a critic whose values are `[B]`: an agent that knows can use it as well."""
+    return expected | {"shape": expected["shape"][:1]}
+
+
+# The agent: networks, actions, steps
+
+
+@points(1, question="DDPGAgent.networks")
+def test_sizes(student):
+    """Networks and targets are made for the sizes of the environment: the critic is given state and action."""
+    names = [f"{name} and {name}_target are made for sizes" for name in ("actor", "critic")]
+    given = ("gamma, tau, batch_size, initial_random_steps", "total_step and is_test at first", "noise is made with θ and σ")
+    student.expect("agent_by_default", only(*names, *given, "memory is made with"))
+
+
+@points(1, question="DDPGAgent.networks")
+def test_targets_are_equal_at_first(student):
+    """Targets begin as copies of their networks, with parameters of their own."""
+    names = [
+        name
+        for one in ("actor", "critic")
+        for name in (f"{one}_target is equal to {one}", f"{one}_target has parameters of its own")
+    ]
+    student.expect("agent_by_default", only(*names))
+
+
+@points(1, question="DDPGAgent.networks")
+def test_optimizers(student):
+    """Adam moves the actor with 3e-4, another one the critic with 1e-3, and neither a target."""
+    names = [
+        f"{one}_optimizer{what}"
+        for one in ("actor", "critic")
+        for what in (" moves", " moves all of it", " is", "'s learning rate", "'s weight decay")
+    ]
+    student.expect("agent_by_default", only(*names), atol=1e-7)
+
+
+@points(2, question="DDPGAgent.select_action")
+def test_action_and_noise(student):
+    """After the random steps an action is the actor's plus a sample of the noise, clipped to [-1, 1]."""
+    student.expect("actions_with_noise", only("actions"))
+
+
+@points(1, question="DDPGAgent.select_action")
+def test_random_at_first(student):
+    """In the first steps actions are uniform in [-1, 1], whatever the environment's units."""
+    student.expect("first_actions", uniform_actions)
+
+
+@points(1, question="DDPGAgent.select_action")
+def test_no_noise_in_a_test(student):
+    """In a test the action is the actor's, from the first step on."""
+    student.expect("actions_of_a_test", only("actions"))
+
+
+@points(1, question="DDPGAgent.select_action")
+def test_transition_begins(student):
+    """`transition` is the state and the action that is returned."""
+    student.expect("actions_with_noise", only("transition is [state, action]"))
+
+
+@points(1, question="DDPGAgent.step")
+def test_step_returns(student):
+    """A step returns next state, reward, and whether the episode was terminated or truncated."""
+    names = [f"{name} that were returned" for name in ("next states", "rewards", "over")]
+    student.expect("steps_in_training", only(*names, "actions that the environment was given"))
+
+
+@points(1, question="DDPGAgent.step")
+def test_step_stores(student):
+    """In training the transition is stored; `done` says whether the episode was terminated, not truncated."""
+    names = [f"{name} that was stored" for name in ("obs", "next_obs", "acts", "rews", "done")]
+    student.expect("steps_in_training", only("transitions that were stored", *names))
+
+
+@points(1, question="DDPGAgent.step")
+def test_step_of_a_test(student):
+    """In a test nothing is stored, and the same is returned."""
+    names = [f"{name} that were returned" for name in ("next states", "rewards", "over")]
+    student.expect("steps_in_a_test", only("transitions that were stored", *names))
+
+
+# The agent: updates
+
+
+@points(2, question="DDPGAgent.update_critic")
+def test_critic_gradient(student):
+    """The critic makes a step by the gradient of mean((Q(s, a) - r - γ Q'(s', μ'(s')))²)."""
+    student.expect("critic_without_ends")
+
+
+@points(2, question="DDPGAgent.update_critic")
+def test_critic_at_ends(student):
+    """Where an episode was terminated, the target is the reward alone."""
+    student.expect("critic_with_ends")
+
+
+@points(2, question="DDPGAgent.update_critic")
+def test_critic_twice(student):
+    """The second step is made by the second gradient alone: nothing of the first is left, and nothing of the actor's."""
+    student.expect("critic_twice")
+
+
+@points(2, question="DDPGAgent.update_actor")
+def test_actor_gradient(student):
+    """The actor makes a step by the gradient of -mean(Q(s, μ(s)))."""
+    student.expect("actor_once", only("steps of actor_optimizer", "gradient of the actor in step 1"))
+
+
+@points(1, question="DDPGAgent.update_actor")
+def test_losses(student):
+    """Actor loss and critic loss are returned, in this order."""
+    student.expect("actor_once", only("actor losses returned", "critic losses returned"))
+
+
+@points(1, question="DDPGAgent.update_actor")
+def test_actor_twice(student):
+    """The second step is made by the second gradient alone."""
+    student.expect("actor_twice", only("steps of actor_optimizer", "gradient of the actor in step 2"))
+
+
+@points(1, question="DDPGAgent.update_actor")
+def test_targets_are_updated(student):
+    """Each update ends with one of the targets."""
+    student.expect("actor_twice", only("targets are updated, per update"))
+
+
+@points(2, question="DDPGAgent._target_soft_update")
+def test_targets_follow(student):
+    """Every parameter of a target goes the share τ of the way to its network, which stays where it is."""
+    student.expect("targets_follow")
+
+
+# The agent: training and testing
+
+
+@points(1, question="DDPGAgent.train")
+def test_states_in_order(student):
+    """Steps are numbered from 1; each action is selected in the state that the last step returned, or in a first one."""
+    names = (
+        "total_step when an action is selected",
+        "is_test when an action is selected",
+        "states in which actions are selected",
+        "actions that the environment is given",
+    )
+    student.expect("training_of_four_episodes", only(*names))
+
+
+@points(1, question="DDPGAgent.train")
+def test_episodes_begin_anew(student):
+    """When an episode is over, in either way, environment and noise are reset, and only then."""
+    names = (
+        "steps of the environment before each reset",
+        "the noise is reset between two episodes",
+        "the noise is reset within an episode",
+        "seeds that resets between episodes are given",
+    )
+    student.expect("training_of_four_episodes", only(*names))
+
+
+@points(1, question="DDPGAgent.train")
+def test_one_update_a_step(student):
+    """There is one update after each step beyond `initial_random_steps`."""
+    student.expect("training_of_four_episodes", only("updates, by the steps before"))
+
+
+@points(1, question="DDPGAgent.train")
+def test_plots(student):
+    """Every `plotting_interval` steps, `_plot` is given the step, the scores of episodes, and the losses, so far."""
+    student.expect("training_of_four_episodes", only("plots"))
+
+
+@points(1, question="DDPGAgent.test")
+def test_an_episode_is_shown(student):
+    """One episode is played as a test, to its time limit; a frame is kept before each step."""
+    student.expect("test_to_a_time_limit")
+
+
+# Units of actions
+
+
+@points(1, question="ActionNormalizer")
+def test_units_of_a_pendulum(student):
+    """[-1, 1] becomes [-2, 2], and back."""
+    student.expect("units_of_a_pendulum", only("in the environment's units", "in units of [-1, 1]"))
+
+
+@points(1, question="ActionNormalizer")
+def test_units_of_each_dimension(student):
+    """Every dimension has a range of its own, which need not be around 0."""
+    student.expect("units_of_each_dimension", only("in the environment's units", "what the environment is told"))
+
+
+@points(1, question="ActionNormalizer")
+def test_units_and_back(student):
+    """`reverse_action` is the way back; neither method changes the array that it is given."""
+    student.expect("units_of_each_dimension", only("in units of [-1, 1]", "methods that changed what they were given"))
+
+
+# Learning
+
+
+LEARNED = -2.5  # the best possible is -0.44; standing still gives -10, random actions -29
+
+
+@points(1, question="learning")
+def test_learns_to_stop_in_the_middle(student, kit):
+    """After 2000 steps on PointMass, the actor pushes the point to the middle and keeps it there."""
+    returns, seeds = [], student.seeds(2)
+    for seed in seeds:
+        facts = student.call("learn", num_frames=2000, seed=seed)
+        student.curve(f"return of an episode, seed {seed}", facts.get("returns"))
+        returns.append(kit.call("play", weights=facts["weights"], seed=seed)["mean return"])
+        if returns[-1] >= LEARNED:
+            return
+    tried = " and ".join(map(str, seeds))
+    raise AssertionError(f"its mean return is {returns} (seeds {tried}), expected {LEARNED} or more; standing still gives -10")
+
+
+# The leaderboard
+
+
+@points(0, question="trained_actor")
+def test_trained_actor(student, kit):
+    """An actor that is handed in plays twenty episodes of Pendulum-v1 without noise: mean minus deviation counts."""
+    facts = kit.call("score", file=student.attachment("actor.safetensors"), seeds=list(range(100, 120)))
+    assert "refused" not in facts, f"actor.safetensors cannot be used: {facts.get('refused')}"
+    returns = np.array(facts["returns"])
+    student.leaderboard("Pendulum-v1: mean - std", returns.mean() - returns.std())
