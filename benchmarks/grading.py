@@ -29,6 +29,7 @@ GOALS = {
     "policy_gradient": "at most 6 CPU seconds, 400 MB",
     "continuous_ppo": "at most 15 CPU seconds, 600 MB",
     "recurrent_a2c": "at most 20 CPU seconds, 600 MB",
+    "ddpg": "at most 20 CPU seconds, 600 MB",
 }
 STUB = [sys.executable, "grade.py", "policy_gradient"]
 IMPORT_TORCH = [sys.executable, "-c", "import torch"]

@@ -111,7 +111,7 @@ class OUNoise:
         )
 
     def sample(self) -> np.ndarray:
-        """Go one time step further and return the new x, float `[A]`, an array that the caller may change."""
+        """Go one time step further and return the new x, float `[A]`."""
         # YOUR CODE HERE (about 3 lines)
         raise NotImplementedError(
             "OUNoise: begin at the mean; then go x ← x + θ(μ - x) + σε, with ε from a normal distribution, one for each "

@@ -125,11 +125,11 @@ class OUNoise:
         # END SOLUTION
 
     def sample(self) -> np.ndarray:
-        """Go one time step further and return the new x, float `[A]`, an array that the caller may change."""
+        """Go one time step further and return the new x, float `[A]`."""
         # BEGIN SOLUTION OUNoise
         shake = self.rng.standard_normal(len(self.mu))
         self.state = self.state + self.theta * (self.mu - self.state) + self.sigma * shake
-        return self.state.copy()
+        return self.state
         # END SOLUTION
 
 

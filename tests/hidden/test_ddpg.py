@@ -275,10 +275,10 @@ LEARNED = -2.5  # the best possible is -0.44; standing still gives -10, random a
 
 @points(1, question="learning")
 def test_learns_in_two_dimensions(student, kit):
-    """After 2500 steps on PointMass(2), the actor pushes the point to the middle and keeps it there."""
+    """After 1800 steps on PointMass(2), the actor pushes the point to the middle and keeps it there."""
     returns, seeds = [], student.seeds(2)
     for seed in seeds:
-        facts = student.call("learn", num_frames=2500, seed=seed, d=2)
+        facts = student.call("learn", num_frames=1800, seed=seed, d=2)
         student.curve(f"return of an episode, seed {seed}", facts.get("returns"))
         returns.append(kit.call("play", weights=facts["weights"], seed=seed, d=2)["mean return"])
         if returns[-1] >= LEARNED:

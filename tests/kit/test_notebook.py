@@ -89,6 +89,34 @@ EXPECTED = {
         rises={"Cue, right": 0.5, "Metronome, right": 0.4},
         probes={"train_on_rollout": 12},
     ),
+    "ddpg": Expected(
+        figures={
+            "store": 1,
+            "sample": 1,
+            "choice": 1,
+            "noise": 1,
+            "uniform": 1,
+            "reset": 1,
+            "networks": 1,
+            "warm-up": 1,
+            "clock": 1,
+            "trap": 1,
+            "climb": 1,
+            "soft": 1,
+            "global": 1,
+            "seed": 1,
+            "units": 1,
+            "test": 1,
+            "point": 1,
+            "pendulum": 1,
+            "curve": 1,
+            "film": 1,
+            "learned": 1,
+        },
+        # Nothing is asked of the pendulum: 600 updates are too few.
+        rises={"PointMass(1)": 10, "PointMass(2)": 10},
+        probes={"DDPG": 8},
+    ),
 }
 
 

@@ -1,0 +1,814 @@
+"""Mistakes of `ddpg`, each with the hint that a good tutor gives: a question, not the answer.
+
+`verify` proves that each loses points on its question; `build` stores what the checks see of each, so that a student who makes
+the same one is told. Where several explain what a student's code does, the first one's hint is given: general ones come first.
+All are changes of a line or two of classes that have several questions, hence `altered`. "seed 003" is what the course's own
+code does.
+"""
+
+from grader.publish.catalogue import altered
+
+# ReplayBuffer.store
+
+rows_never_used_again = altered(
+    "ReplayBuffer.store",
+    {"(self.ptr + 1) % self.max_size": "self.ptr + 1"},
+    hint="Which row comes after the last one?",
+)
+
+full_buffer_takes_nothing = altered(
+    "ReplayBuffer.store",
+    {"self.obs_buf[self.ptr] = obs": "if self.size == self.max_size:\n    return\nself.obs_buf[self.ptr] = obs"},
+    hint="All rows are filled, and the agent has become better: which transitions does it learn from now?",
+)
+
+first_row_left_out = altered(
+    "ReplayBuffer.store",
+    {
+        "self.ptr = (self.ptr + 1) % self.max_size": "pass",
+        "self.obs_buf[self.ptr] = obs": "self.ptr = (self.ptr + 1) % self.max_size\nself.obs_buf[self.ptr] = obs",
+    },
+    hint="What is in row 0 after the very first transition?",
+)
+
+size_beyond_the_rows = altered(
+    "ReplayBuffer.store",
+    {"self.size = min(self.size + 1, self.max_size)": "self.size += 1"},
+    hint="How many rows can be filled at most, and what does `len` say after one transition more?",
+)
+
+observations_exchanged = altered(
+    "ReplayBuffer.store",
+    {
+        "self.obs_buf[self.ptr] = obs": "self.obs_buf[self.ptr] = next_obs",
+        "self.next_obs_buf[self.ptr] = next_obs": "self.next_obs_buf[self.ptr] = obs",
+    },
+    hint="Which of the two observations did the agent see when it chose the action?",
+)
+
+observations_by_reference = altered(
+    "ReplayBuffer.store",
+    {
+        "self.obs_buf = np.zeros((size, obs_dim), dtype=np.float32)": "self.obs_buf = [None] * size",
+        "self.next_obs_buf = np.zeros((size, obs_dim), dtype=np.float32)": "self.next_obs_buf = [None] * size",
+        "self.obs_buf[rows]": "np.array([self.obs_buf[row] for row in rows], dtype=np.float32)",
+        "self.next_obs_buf[rows]": "np.array([self.next_obs_buf[row] for row in rows], dtype=np.float32)",
+    },
+    hint="What becomes of a stored observation if the environment writes the next one into the same array?",
+    source="student code",
+)
+
+end_not_stored = altered(
+    "ReplayBuffer.store",
+    {"self.done_buf[self.ptr] = done": "pass"},
+    hint="How will the update know that the episode ended here?",
+    source="student code",
+)
+
+one_number_for_an_action = altered(
+    "ReplayBuffer.store",
+    {"self.acts_buf = np.zeros((size, act_dim)": "self.acts_buf = np.zeros((size)"},
+    hint="Which shape has one action, and which shape have `size` of them?",
+    source="seed 003",
+)
+
+# ReplayBuffer.sample_batch
+
+drawn_with_replacement = altered(
+    "ReplayBuffer.sample_batch",
+    {"replace=False, shuffle=False": "replace=True"},
+    hint="How often may one transition be in a batch, and how many different ones can you draw now?",
+    source="student code",
+)
+
+empty_rows_drawn = altered(
+    "ReplayBuffer.sample_batch",
+    {"self.rng.choice(self.size,": "self.rng.choice(self.max_size,"},
+    hint="What is in the rows that nobody has filled so far?",
+)
+
+newest_never_drawn = altered(
+    "ReplayBuffer.sample_batch",
+    {"self.rng.choice(self.size,": "self.rng.choice(self.size - 1,"},
+    hint="Draw many batches: which of the filled rows do you never see?",
+)
+
+neighbouring_rows = altered(
+    "ReplayBuffer.sample_batch",
+    {
+        "rows = self.rng.choice(self.size, self.batch_size, replace=False, shuffle=False)": ""
+        "begin = self.rng.integers(self.size - self.batch_size + 1)\n"
+        "rows = slice(begin, begin + self.batch_size)",
+    },
+    hint="If one transition is in your batch, can its neighbour be missing, and who else can write into the rows you return?",
+)
+
+each_array_its_own_rows = altered(
+    "ReplayBuffer.sample_batch",
+    {
+        "self.rews_buf[rows]": "self.rews_buf[self.rng.choice(self.size, self.batch_size, replace=False)]",
+        "self.next_obs_buf[rows]": "self.next_obs_buf[self.rng.choice(self.size, self.batch_size, replace=False)]",
+    },
+    hint="Is the reward in row 3 of your batch the one that the action in row 3 has earned?",
+)
+
+rewards_normalised_in_the_batch = altered(
+    "ReplayBuffer.sample_batch",
+    {"self.rews_buf[rows]": "(self.rews_buf[rows] - self.rews_buf[rows].mean()) / (self.rews_buf[rows].std() + 1e-8)"},
+    hint="Would the same transition get the same reward in another batch?",
+    source="student code",
+)
+
+# OUNoise
+
+never_negative_shaking = altered(
+    "OUNoise",
+    {"self.rng.standard_normal(len(self.mu))": "self.rng.random(len(self.mu))"},
+    hint="What is the mean of a thousand of your samples, and how often is the noise pushed downwards?",
+    source="seed 003",
+)
+
+state_not_kept = altered(
+    "OUNoise",
+    {"self.state = self.state + self.theta": "state = self.state + self.theta", "return self.state": "return state"},
+    hint="Where is the new state when the next sample is asked for?",
+    source="student code",
+)
+
+one_shake_for_all_dimensions = altered(
+    "OUNoise",
+    {"self.rng.standard_normal(len(self.mu))": "self.rng.standard_normal()"},
+    hint="Should two joints shake in unison?",
+    source="student code",
+)
+
+pulled_to_zero = altered(
+    "OUNoise",
+    {"(self.mu - self.state)": "(0.0 - self.state)"},
+    hint="Where does the noise come to rest if it is never shaken?",
+)
+
+sigma_squared = altered(
+    "OUNoise",
+    {"self.sigma * shake": "self.sigma**2 * shake"},
+    hint="Is sigma a standard deviation or a variance, and by which of the two is ε multiplied?",
+)
+
+reset_to_zero = altered(
+    "OUNoise",
+    {"self.state = self.mu.copy()": "self.state = np.zeros_like(self.mu)"},
+    hint="Where does the noise begin: is the mean always 0?",
+)
+
+mean_is_dragged_along = altered(
+    "OUNoise",
+    {"self.state = self.mu.copy()": "self.state = self.mu", "self.state = self.state + self.theta": "self.state += self.theta"},
+    hint="Print the mean before and after a sample: how many arrays are there?",
+)
+
+# Actor
+
+nothing_between_layers = altered(
+    "Actor",
+    {"F.relu(self.hidden1(state))": "self.hidden1(state)", "F.relu(self.hidden2(x))": "self.hidden2(x)"},
+    hint="What are three linear layers with nothing between them?",
+)
+
+nothing_behind_the_actor = altered(
+    "Actor",
+    {"torch.tanh(self.out(x))": "self.out(x)"},
+    hint="What is the largest action that your network can return?",
+    source="student code",
+)
+
+actor_never_negative = altered(
+    "Actor",
+    {"torch.tanh(self.out(x))": "torch.sigmoid(self.out(x))"},
+    hint="What is the smallest action that your network can return?",
+)
+
+actor_begins_as_torch_does = altered(
+    "Actor",
+    {
+        "        nn.init.uniform_(self.out.weight, -init_w, init_w)\n": "",
+        "        nn.init.uniform_(self.out.bias, -init_w, init_w)\n": "",
+    },
+    hint="How large are the first actions of your actor, and what is `init_w` for?",
+    source="student code",
+)
+
+actor_bias_forgotten = altered(
+    "Actor",
+    {"nn.init.uniform_(self.out.bias, -init_w, init_w)": "pass"},
+    hint="Which parameters has a linear layer besides its weights?",
+)
+
+# Critic
+
+critic_squashed = altered(
+    "Critic",
+    {"return self.out(x)": "return torch.tanh(self.out(x))"},
+    hint="How low can the value of a state of the pendulum be, and how low can your network's?",
+)
+
+critic_deaf_to_the_action = altered(
+    "Critic",
+    {"torch.cat((state, action), dim=-1)": "torch.cat((state, torch.zeros_like(action)), dim=-1)"},
+    hint="Change the action and nothing else: does the value change?",
+)
+
+critic_lets_nothing_through = altered(
+    "Critic",
+    {"torch.cat((state, action), dim=-1)": "torch.cat((state, action.detach()), dim=-1)"},
+    hint="How will the actor find out in which direction its actions become better?",
+)
+
+batch_and_batch_in_one = altered(
+    "Critic",
+    {"torch.cat((state, action), dim=-1)": "torch.cat((state, action), dim=0)"},
+    hint="Which axis becomes longer when a state and an action are put side by side?",
+)
+
+critic_begins_as_torch_does = altered(
+    "Critic",
+    {
+        "        nn.init.uniform_(self.out.weight, -init_w, init_w)\n": "",
+        "        nn.init.uniform_(self.out.bias, -init_w, init_w)\n": "",
+    },
+    hint="How large are the first values of your critic, and what is `init_w` for?",
+)
+
+# DDPGAgent.networks
+
+targets_of_their_own = altered(
+    "DDPGAgent.networks",
+    {
+        "self.actor_target.load_state_dict(self.actor.state_dict())": "pass",
+        "self.critic_target.load_state_dict(self.critic.state_dict())": "pass",
+    },
+    hint="Compare each network with its target before the first update: what do you expect, and what do you see?",
+    source="student code",
+)
+
+targets_are_the_networks = altered(
+    "DDPGAgent.networks",
+    {
+        "self.actor_target = Actor(obs_dim, action_dim).to(self.device)": "self.actor_target = self.actor",
+        "self.critic_target = Critic(obs_dim + action_dim).to(self.device)": "self.critic_target = self.critic",
+    },
+    hint="How many networks are there after `a = b`, and what moves when `b` is trained?",
+)
+
+optimizers_exchanged = altered(
+    "DDPGAgent.networks",
+    {
+        "optim.Adam(self.actor.parameters(), lr=3e-4": "optim.Adam(self.critic.parameters(), lr=3e-4",
+        "optim.Adam(self.critic.parameters(), lr=1e-3": "optim.Adam(self.actor.parameters(), lr=1e-3",
+    },
+    hint="Whose parameters does each of your optimizers move?",
+    learns=False,
+)
+
+targets_in_the_optimizers = altered(
+    "DDPGAgent.networks",
+    {
+        "optim.Adam(self.actor.parameters(),": "optim.Adam([*self.actor.parameters(), *self.actor_target.parameters()],",
+        "optim.Adam(self.critic.parameters(),": "optim.Adam([*self.critic.parameters(), *self.critic_target.parameters()],",
+    },
+    hint="Who is allowed to move the targets?",
+    source="student code",
+)
+
+one_rate_for_both = altered(
+    "DDPGAgent.networks",
+    {"lr=3e-4": "lr=1e-3"},
+    hint="Which of the two networks learns more slowly, and why would one want that?",
+)
+
+# DDPGAgent.select_action
+
+random_in_the_test_too = altered(
+    "DDPGAgent.select_action",
+    {"self.total_step < self.initial_random_steps and not self.is_test": "self.total_step < self.initial_random_steps"},
+    hint="Whose actions does a test show if there has been no training yet?",
+)
+
+never_random = altered(
+    "DDPGAgent.select_action",
+    {"self.total_step < self.initial_random_steps and": "False and"},
+    hint="What does your agent do in the first `initial_random_steps` steps?",
+)
+
+random_for_one_step_more = altered(
+    "DDPGAgent.select_action",
+    {"self.total_step < self.initial_random_steps and": "self.total_step <= self.initial_random_steps and"},
+    hint="In which step does the actor act for the first time: let `initial_random_steps` be 3 and count?",
+)
+
+random_in_the_units_of_the_environment = altered(
+    "DDPGAgent.select_action",
+    {"self.rng.uniform(-1.0, 1.0, len(self.noise.mu))": "np.clip(self.env.action_space.sample(), -1.0, 1.0)"},
+    hint="In which units is a sample of the environment's action space: how many of your random actions are exactly 1 or -1?",
+    source="seed 003",
+)
+
+target_acts = altered(
+    "DDPGAgent.select_action",
+    {"self.actor(torch.as_tensor(state": "self.actor_target(torch.as_tensor(state"},
+    hint="Which of the two actors is the policy, and which one is there for the critic only?",
+    source="student code",
+)
+
+noise_in_the_test_too = altered(
+    "DDPGAgent.select_action",
+    {"if not self.is_test:\n                action": "if True:\n    action"},
+    hint="Call it twice in a test with the same state: what should differ?",
+)
+
+nothing_new_is_tried = altered(
+    "DDPGAgent.select_action",
+    {"if not self.is_test:\n                action": "if False:\n    action"},
+    hint="Where does your agent try something new once its first steps are over?",
+    source="student code",
+)
+
+noise_not_clipped = altered(
+    "DDPGAgent.select_action",
+    {"np.clip(action + self.noise.sample(), -1.0, 1.0)": "action + self.noise.sample()"},
+    hint="Which action did the environment really do, and which one will the critic be told?",
+    source="student code",
+)
+
+clipped_to_the_environment = altered(
+    "DDPGAgent.select_action",
+    {
+        "np.clip(action + self.noise.sample(), -1.0, 1.0)": ""
+        "np.clip(action + self.noise.sample(), self.env.action_space.low, self.env.action_space.high)",
+    },
+    hint="The pendulum takes ±2: to which range is the agent's action clipped, and in whose units?",
+    source="student code",
+)
+
+transition_forgotten = altered(
+    "DDPGAgent.select_action",
+    {"self.transition = [state, action]": "pass"},
+    hint="How will `step` know in which state the action was chosen?",
+)
+
+action_remains_a_tensor = altered(
+    "DDPGAgent.select_action",
+    {
+        "with torch.no_grad():\n                action": "if True:\n    action",
+        ".cpu().numpy()": ".cpu()",
+        "np.clip(action + self.noise.sample(), -1.0, 1.0)": ""
+        "torch.clamp(action + torch.as_tensor(self.noise.sample(), dtype=torch.float32), -1.0, 1.0)",
+    },
+    hint="What type does the environment expect, and who will ever need a gradient of this action?",
+)
+
+# DDPGAgent.step
+
+nothing_is_stored = altered(
+    "DDPGAgent.step",
+    {"self.memory.store(*self.transition)": "pass"},
+    hint="How long is your agent's memory after ten steps?",
+    learns=False,
+)
+
+test_is_stored = altered(
+    "DDPGAgent.step",
+    {"if not self.is_test:\n            self.transition +=": "if True:\n    self.transition +="},
+    hint="What does a test leave in the memory?",
+)
+
+time_limit_stored_as_the_end = altered(
+    "DDPGAgent.step",
+    {"[reward, next_state, terminated]": "[reward, next_state, terminated or truncated]"},
+    hint="Did the world end, or did the clock?",
+    source="seed 003",
+)
+
+only_the_time_limit_stored = altered(
+    "DDPGAgent.step",
+    {"[reward, next_state, terminated]": "[reward, next_state, truncated]"},
+    hint="After which of the two ends is nothing left to be had?",
+    source="student code",
+)
+
+begins_anew_by_itself = altered(
+    "DDPGAgent.step",
+    {
+        "next_state, reward, terminated, truncated, _ = self.env.step(action)": ""
+        "next_state, reward, terminated, truncated, _ = self.env.step(action)\n"
+        "if terminated or truncated:\n    next_state, _ = self.env.reset()",
+    },
+    hint="Which observation came right after the action: is it in the memory?",
+    source="student code",
+)
+
+stops_at_the_end_of_the_world_only = altered(
+    "DDPGAgent.step",
+    {"return next_state, reward, terminated or truncated": "return next_state, reward, terminated"},
+    hint="An episode of the pendulum never terminates: when is it over?",
+)
+
+action_stored_in_the_units_of_the_pendulum = altered(
+    "DDPGAgent.step",
+    {"self.transition += [": "self.transition[1] = 2.0 * action\nself.transition += ["},
+    hint="Which actions will the critic see from the actor, and which from the memory: are they in the same units?",
+    source="student code",
+)
+
+# DDPGAgent.update_critic
+
+ends_ignored = altered(
+    "DDPGAgent.update_critic",
+    {"self.gamma * (1 - done) * next_value": "self.gamma * next_value"},
+    hint="What should the target be where the episode has terminated?",
+    source="student code",
+)
+
+ends_the_wrong_way_round = altered(
+    "DDPGAgent.update_critic",
+    {"self.gamma * (1 - done) * next_value": "self.gamma * done * next_value"},
+    hint="In which rows does your target look into the future: those that go on, or those that end?",
+    source="student code",
+)
+
+rewards_in_a_row = altered(
+    "DDPGAgent.update_critic",
+    {'samples["rews"], device=self.device).unsqueeze(1)': 'samples["rews"], device=self.device)'},
+    hint="Print the shape of your target: how many numbers should it have?",
+    source="student code",
+)
+
+actions_in_a_column = altered(
+    "DDPGAgent.update_critic",
+    {'torch.as_tensor(samples["acts"], device': 'torch.as_tensor(samples["acts"].reshape(-1, 1), device'},
+    hint="How many rows has your batch of actions if an action has two dimensions?",
+    source="seed 003",
+)
+
+gradient_through_the_target = altered(
+    "DDPGAgent.update_critic",
+    {
+        "with torch.no_grad():\n            next_value = self.critic_target(": "if True:\n    next_value = self.critic(",
+    },
+    hint="Which parts of (Q(s, a) - y)² move when the critic learns, and is y one of them?",
+    source="student code",
+)
+
+online_critic_in_the_target = altered(
+    "DDPGAgent.update_critic",
+    {"self.critic_target(next_state": "self.critic(next_state"},
+    hint="Whose value stands in y: that of the critic which is chasing it?",
+)
+
+online_actor_in_the_target = altered(
+    "DDPGAgent.update_critic",
+    {"self.actor_target(next_state)": "self.actor(next_state)"},
+    hint="Which actor says in y what is done next?",
+)
+
+old_state_in_the_target = altered(
+    "DDPGAgent.update_critic",
+    {"self.critic_target(next_state, self.actor_target(next_state))": "self.critic_target(state, self.actor_target(state))"},
+    hint="Where is the agent after the reward?",
+)
+
+usual_discount = altered(
+    "DDPGAgent.update_critic",
+    {"self.gamma * (1 - done)": "0.99 * (1 - done)"},
+    hint="Change the agent's gamma: does your target change?",
+)
+
+errors_not_squared = altered(
+    "DDPGAgent.update_critic",
+    {"F.mse_loss(": "F.smooth_l1_loss("},
+    hint="How much more does an error of 20 count than one of 10?",
+    source="student code",
+)
+
+critic_gradients_pile_up = altered(
+    "DDPGAgent.update_critic",
+    {"        self.critic_optimizer.zero_grad()\n": ""},
+    hint="What is in .grad of the critic's weights before backward adds to it?",
+    source="student code",
+)
+
+critic_gradients_from_the_actor = altered(
+    "DDPGAgent.update_critic",
+    {
+        "        self.critic_optimizer.zero_grad()\n        critic_loss": "        critic_loss",
+        "self.critic_optimizer.step()": "self.critic_optimizer.step()\nself.critic_optimizer.zero_grad()",
+        "actor_loss.backward(inputs=list(self.actor.parameters()))": "actor_loss.backward()",
+    },
+    hint="The actor's loss goes through the critic, too: when do you clear the critic's gradients?",
+    source="student code",
+)
+
+critic_never_steps = altered(
+    "DDPGAgent.update_critic",
+    {"self.critic_optimizer.step()": "pass"},
+    hint="Which line moves the critic: compare its weights before and after?",
+)
+
+# DDPGAgent.update_actor
+
+actor_downhill = altered(
+    "DDPGAgent.update_actor",
+    {"actor_loss = -self.critic(": "actor_loss = self.critic("},
+    hint="An optimizer makes a loss smaller: should the value of the actor's actions go up or down?",
+    source="student code",
+    learns=False,
+)
+
+actor_detached = altered(
+    "DDPGAgent.update_actor",
+    {"-self.critic(state, self.actor(state)).mean()": "-self.critic(state, self.actor(state).detach()).mean()"},
+    hint="How does your loss depend on the actor's weights?",
+    source="student code",
+    learns=False,
+)
+
+actor_judged_by_stored_actions = altered(
+    "DDPGAgent.update_actor",
+    {"-self.critic(state, self.actor(state)).mean()": "-self.critic(state, action).mean()"},
+    hint="Whose actions are in your loss: how does it depend on the actor's weights?",
+    source="student code",
+    learns=False,
+)
+
+actor_never_steps = altered(
+    "DDPGAgent.update_actor",
+    {"self.actor_optimizer.step()": "pass"},
+    hint="Which line moves the actor: compare its weights before and after?",
+    learns=False,
+)
+
+critic_steps_for_the_actor = altered(
+    "DDPGAgent.update_actor",
+    {
+        "actor_loss.backward(inputs=list(self.actor.parameters()))": "actor_loss.backward()",
+        "self.actor_optimizer.step()": "self.actor_optimizer.step()\nself.critic_optimizer.step()",
+    },
+    hint="Who may move by the actor's loss: what would a critic do that wants it to be small?",
+)
+
+actor_gradients_pile_up = altered(
+    "DDPGAgent.update_actor",
+    {"        self.actor_optimizer.zero_grad()\n": ""},
+    hint="What is in .grad of the actor's weights before backward adds to it?",
+    source="student code",
+)
+
+actor_judged_by_the_target = altered(
+    "DDPGAgent.update_actor",
+    {"-self.critic(state, self.actor(state))": "-self.critic_target(state, self.actor(state))"},
+    hint="Which critic tells the actor how good its actions are: the one that has just learned?",
+)
+
+actor_before_the_critic = altered(
+    "DDPGAgent.update_actor",
+    {
+        "critic_loss = F.mse_loss(": "actor_loss = -self.critic(state, self.actor(state)).mean()\n"
+        "self.actor_optimizer.zero_grad()\n"
+        "actor_loss.backward()\n"
+        "critic_loss = F.mse_loss(",
+        "        actor_loss = -self.critic(state, self.actor(state)).mean()\n"
+        "        self.actor_optimizer.zero_grad()\n"
+        "        # The critic": "        # The critic",
+        "actor_loss.backward(inputs=list(self.actor.parameters()))": "pass",
+    },
+    hint="Which of the two learns first: with which critic is the actor's loss taken?",
+)
+
+targets_forgotten = altered(
+    "DDPGAgent.update_actor",
+    {"self._target_soft_update()": "pass"},
+    hint="Compare a target with itself after a hundred updates: who moves it?",
+)
+
+losses_exchanged = altered(
+    "DDPGAgent.update_actor",
+    {"return actor_loss.detach(), critic_loss.detach()": "return critic_loss.detach(), actor_loss.detach()"},
+    hint="Which of the two losses does `train` expect first?",
+)
+
+# DDPGAgent._target_soft_update
+
+targets_copied = altered(
+    "DDPGAgent._target_soft_update",
+    {"slow.lerp_(fast, self.tau)": "slow.copy_(fast)"},
+    hint="How far does a target go in one update, and what is tau for?",
+)
+
+tau_the_wrong_way_round = altered(
+    "DDPGAgent._target_soft_update",
+    {"slow.lerp_(fast, self.tau)": "slow.lerp_(fast, 1 - self.tau)"},
+    hint="Of what does a target keep 99.5 %: of itself, or of its network?",
+    source="student code",
+)
+
+networks_follow_the_targets = altered(
+    "DDPGAgent._target_soft_update",
+    {"slow.lerp_(fast, self.tau)": "fast.lerp_(slow, self.tau)"},
+    hint="Which of the two should move, and which should stay?",
+)
+
+targets_share_the_weights = altered(
+    "DDPGAgent._target_soft_update",
+    {"slow.lerp_(fast, self.tau)": "slow.data = fast.data"},
+    hint="Train the network a little more after your method has run: does its target stay where it was?",
+)
+
+critic_target_stays = altered(
+    "DDPGAgent._target_soft_update",
+    {"((self.actor_target, self.actor), (self.critic_target, self.critic))": "((self.actor_target, self.actor),)"},
+    hint="How many targets are there?",
+)
+
+biases_stay = altered(
+    "DDPGAgent._target_soft_update",
+    {"slow.lerp_(fast, self.tau)": "slow.lerp_(fast, self.tau if slow.dim() > 1 else 0.0)"},
+    hint="Which parameters has a linear layer besides its weights?",
+)
+
+# DDPGAgent.train
+
+environment_of_the_notebook = altered(
+    "DDPGAgent.train",
+    {"                state, _ = self.env.reset()\n": "                state, _ = env.reset()\n"},
+    hint="Which environment do you reset: the agent's own one, or one that happens to be around in your notebook?",
+    source="seed 003",
+)
+
+update_for_each_episode = altered(
+    "DDPGAgent.train",
+    {"if len(self.memory) >= self.batch_size and": "if done and len(self.memory) >= self.batch_size and"},
+    hint="How many updates are there for one step of the environment?",
+    source="student code",
+)
+
+update_from_the_beginning = altered(
+    "DDPGAgent.train",
+    {"self.batch_size and self.total_step > self.initial_random_steps": "self.batch_size"},
+    hint="Is anything to be learned while the actions are still random?",
+)
+
+update_one_step_early = altered(
+    "DDPGAgent.train",
+    {"self.total_step > self.initial_random_steps": "self.total_step >= self.initial_random_steps"},
+    hint="Let `initial_random_steps` be 3: in which step is the first update?",
+)
+
+update_of_a_batch_that_is_not_there = altered(
+    "DDPGAgent.train",
+    {"len(self.memory) >= self.batch_size and ": ""},
+    hint="What can be drawn from a memory that holds less than a batch?",
+)
+
+noise_goes_on = altered(
+    "DDPGAgent.train",
+    {"self.noise.reset()\n                score": "score"},
+    hint="What does the noise of a new episode know of the last one?",
+    source="seed 003",
+)
+
+noise_begins_at_every_step = altered(
+    "DDPGAgent.train",
+    {"score += reward\n\n            if done:": "score += reward\nself.noise.reset()\n\nif done:"},
+    hint="When does a new path of noise begin: how far does yours get?",
+    source="student code",
+)
+
+episode_without_end = altered(
+    "DDPGAgent.train",
+    {"                state, _ = self.env.reset()\n": ""},
+    hint="What does an environment need before its next episode?",
+)
+
+same_beginning_always = altered(
+    "DDPGAgent.train",
+    {"                state, _ = self.env.reset()\n": "                state, _ = self.env.reset(seed=0)\n"},
+    hint="Print the first observation of each episode: how many different ones are there?",
+    source="student code",
+)
+
+scores_run_on = altered(
+    "DDPGAgent.train",
+    {"                score = 0.0\n": ""},
+    hint="What is in your score when the second episode begins?",
+)
+
+old_state_forever = altered(
+    "DDPGAgent.train",
+    {
+        "state, reward, done = self.step(action)\n            score += reward\n\n": ""
+        "_, reward, done = self.step(action)\nscore += reward\n",
+    },
+    hint="In which state is each action chosen: print it?",
+)
+
+steps_not_numbered = altered(
+    "DDPGAgent.train",
+    {
+        "for self.total_step in range(1, num_frames + 1):": "for total_step in range(1, num_frames + 1):",
+        "if len(self.memory) >= self.batch_size and self.total_step > self": ""
+        "if len(self.memory) >= self.batch_size and total_step > self",
+        "if self.total_step % plotting_interval == 0:": "if total_step % plotting_interval == 0:",
+        "self._plot(self.total_step,": "self._plot(total_step,",
+    },
+    hint="How does `select_action` know in which step it is?",
+)
+
+still_a_test = altered(
+    "DDPGAgent.train",
+    {"self.is_test = False\n        scores": "scores"},
+    hint="What does your agent learn if it has been tested just before?",
+)
+
+plots_at_every_step = altered(
+    "DDPGAgent.train",
+    {"if self.total_step % plotting_interval == 0:": "if True:"},
+    hint="How many pictures are drawn in 400 steps?",
+)
+
+# DDPGAgent.test
+
+tested_as_in_training = altered(
+    "DDPGAgent.test",
+    {"self.is_test = True": "pass"},
+    hint="What do `select_action` and `step` do otherwise in a test, and how do they know of it?",
+)
+
+test_of_fixed_length = altered(
+    "DDPGAgent.test",
+    {"while not done:": "for _ in range(200):"},
+    hint="When is an episode over: who says so?",
+)
+
+frames_of_afterwards = altered(
+    "DDPGAgent.test",
+    {
+        "            frames.append(self.env.render())\n": "",
+        "            score += reward\n        print(": "            score += reward\n"
+        "            frames.append(self.env.render())\n        print(",
+    },
+    hint="Does your film show how the episode begins?",
+)
+
+# ActionNormalizer
+
+range_of_the_first_dimension = altered(
+    "ActionNormalizer",
+    {
+        "np.clip(low + (action + 1.0) * (high - low) / 2, low, high)": ""
+        "np.clip(low[0] + (action + 1.0) * (high[0] - low[0]) / 2, low[0], high[0])",
+        "np.clip(2 * (action - low) / (high - low) - 1.0, -1.0, 1.0)": ""
+        "np.clip(2 * (action - low[0]) / (high[0] - low[0]) - 1.0, -1.0, 1.0)",
+    },
+    hint="Steering goes from -1 to 1 and the throttle from 0 to 10: what does your wrapper make of the throttle?",
+)
+
+range_around_zero = altered(
+    "ActionNormalizer",
+    {
+        "low + (action + 1.0) * (high - low) / 2": "action * high",
+        "2 * (action - low) / (high - low) - 1.0": "action / high",
+    },
+    hint="A throttle goes from 0 to 10: what should your wrapper make of -1, 0 and 1?",
+)
+
+half_the_range = altered(
+    "ActionNormalizer",
+    {"low + (action + 1.0) * (high - low) / 2, low, high": "low + (action + 1.0) * (high - low) / 2, -1.0, 1.0"},
+    hint="What is the largest action that the environment ever gets?",
+    source="student code",
+)
+
+outside_of_the_range = altered(
+    "ActionNormalizer",
+    {"np.clip(low + (action + 1.0) * (high - low) / 2, low, high)": "low + (action + 1.0) * (high - low) / 2"},
+    hint="What becomes of an action of 1.5?",
+)
+
+callers_action_changed = altered(
+    "ActionNormalizer",
+    {
+        "return np.clip(low + (action + 1.0) * (high - low) / 2, low, high)": "action += 1.0\n"
+        "action *= (high - low) / 2\n"
+        "action += low\n"
+        "return np.clip(action, low, high, out=action)",
+    },
+    hint="Print the agent's action before and after the step: which one is stored?",
+)
+
+not_the_reverse = altered(
+    "ActionNormalizer",
+    {
+        "np.clip(2 * (action - low) / (high - low) - 1.0, -1.0, 1.0)": ""
+        "np.clip(low + (action + 1.0) * (high - low) / 2, low, high)",
+    },
+    hint="Convert an action and convert it back: is it the same?",
+)
