@@ -21,6 +21,7 @@ from grader.answers import Case
 from grader.assignment import Assignment, Question
 from grader.judge.compare import SHOWN_INPUTS, Likeness, bounded, difference, is_number, show, thinned
 from grader.judge.origin import Origin
+from grader.judge.views import Stored
 from grader.report.model import Entry, Outcome
 from grader.sandbox.limits import MAX_FILE_BYTES, MAX_OPEN_FILES, MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES, MAX_THREADS
 from grader.sandbox.reply import LEFT_OUT, Part, Reply
@@ -359,7 +360,7 @@ class Student:
         expected, another form that is right as well. The default tolerances are those of float32 sums over a few hundred
         numbers in another order. exact_dtype: see `compare.difference`.
         """
-        expected = view(case.answer) if view else case.answer
+        expected = view(Stored(case.answer)) if view else case.answer
         try:
             got = view(facts) if view else facts
         except Exception:

@@ -14,10 +14,19 @@ import numpy as np
 View = Callable[[dict[str, Any]], Any]
 
 
+class Stored(dict):
+    """The facts of a stored answer, to a view; those of a submission may lack what it did not get to."""
+
+
 def only(*names: str) -> View:
-    """Return a view of some of the facts. What kind of thing was `returned`, if that is a fact, is looked at first."""
+    """Return a view of some of the facts. What kind of thing was `returned`, if that is a fact, is looked at first.
+
+    Raises LookupError when a stored answer has no such fact: a check of it could not fail.
+    """
 
     def view(facts: dict[str, Any]) -> dict[str, Any]:
+        if isinstance(facts, Stored) and (missing := [name for name in names if name not in facts]):
+            raise LookupError(f"the stored answer has no fact {missing[0]!r}; it has {', '.join(map(repr, facts))}")
         return {name: facts[name] for name in ("returned", *names) if name in facts}
 
     return view

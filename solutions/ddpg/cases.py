@@ -156,7 +156,8 @@ def actions_at_the_boundary(rng):
 
 @case("actions", question="DDPGAgent.select_action", hidden=True)
 def actions_of_a_later_test(rng):
-    return dict(states=normal(rng, 5, 2), samples=normal(rng, 5, 3), total_step=500, initial_random_steps=10, is_test=True)
+    """Some environments observe in double precision."""
+    return dict(states=rng.normal(size=(5, 2)), samples=normal(rng, 5, 3), total_step=500, initial_random_steps=10, is_test=True)
 
 
 @case("random_actions", question="DDPGAgent.select_action")

@@ -187,6 +187,12 @@ actor_never_negative = altered(
     hint="What is the smallest action that your network can return?",
 )
 
+one_state_makes_a_batch = altered(
+    "Actor",
+    {"x = F.relu(self.hidden1(state))": "x = F.relu(self.hidden1(state.unsqueeze(0)))"},
+    hint="How many axes has what your actor is given, and how many has what it returns?",
+)
+
 actor_begins_as_torch_does = altered(
     "Actor",
     {
@@ -239,6 +245,15 @@ critic_begins_as_torch_does = altered(
 )
 
 # DDPGAgent.networks
+
+critic_is_made_without_actions = altered(
+    "DDPGAgent.networks",
+    {
+        "self.critic = Critic(obs_dim + action_dim)": "self.critic = Critic(obs_dim)",
+        "self.critic_target = Critic(obs_dim + action_dim)": "self.critic_target = Critic(obs_dim)",
+    },
+    hint="What goes into the critic, and how many numbers are that together?",
+)
 
 targets_of_their_own = altered(
     "DDPGAgent.networks",
@@ -420,6 +435,15 @@ action_stored_in_the_units_of_the_pendulum = altered(
 )
 
 # DDPGAgent.update_critic
+
+targets_copied_before_use = altered(
+    "DDPGAgent.update_critic",
+    {
+        "with torch.no_grad():\n            next_value": "self.critic_target.load_state_dict(self.critic.state_dict())\n"
+        "with torch.no_grad():\n    next_value"
+    },
+    hint="What is a target good for that is equal to its network before every update?",
+)
 
 ends_ignored = altered(
     "DDPGAgent.update_critic",

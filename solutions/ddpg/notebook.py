@@ -310,7 +310,7 @@ plt.show()
 # With $\theta$ near 0 it wanders far and slowly. With $\theta = 1$ nothing is left of the last value: it is white noise. (Those
 # are the course text's settings: a process with memory is introduced, and then its memory is turned off.)
 #
-# **Write `OUNoise.reset` and `sample`.** Return a copy: who clips or scales the sample must not change your state.
+# **Write `OUNoise.reset` and `sample`.** A new array for every sample: the last one may still be in use somewhere.
 #
 # The cell measures 20,000 samples. On the left is how paths look (all three are shaken alike), in the middle the
 # autocorrelation, which should lie near the dotted lines. On the right, points with inertia (`utils.PointMass`) are pushed by

@@ -941,6 +941,7 @@ def updates(
     for number_of, gradient in enumerate(optimizer.gradients[:count], start=1):
         facts[f"gradient of the {name} in step {number_of}"] = gradient
     if of_the_actor:
+        facts["the critic steps again"] = len(agent.critic_optimizer.gradients) > count
         facts["actor losses returned"] = [pair[0] for pair in returned]
         facts["critic losses returned"] = [pair[1] for pair in returned]
         moved = {

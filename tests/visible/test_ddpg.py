@@ -269,8 +269,9 @@ def test_losses(student):
 
 @points(1, question="DDPGAgent.update_actor")
 def test_actor_twice(student):
-    """The second step is made by the second gradient alone."""
-    student.expect("actor_twice", only("steps of actor_optimizer", "gradient of the actor in step 2"))
+    """The second step is made by the second gradient alone; the critic makes no step of its own here."""
+    names = ("steps of actor_optimizer", "gradient of the actor in step 2", "the critic steps again")
+    student.expect("actor_twice", only(*names))
 
 
 @points(1, question="DDPGAgent.update_actor")
