@@ -29,6 +29,7 @@ bench: $(VENV)/ready
 	$(RUN) benchmarks/policy_gradient_training.py
 	$(RUN) benchmarks/continuous_ppo_training.py speed
 	$(RUN) benchmarks/recurrent_a2c_training.py speed
+	$(RUN) benchmarks/ddpg_training.py speed
 
 setup: $(VENV)/ready
 
