@@ -45,7 +45,8 @@ def difference(
         return f"{where}: {extra[0]!r} is not expected" if extra else None
     if isinstance(expected, (list, tuple)) and isinstance(got, (list, tuple)):
         if len(expected) != len(got):
-            return f"{where}: expected {len(expected)} entries, got {len(got)}: {show(got)}"
+            many = f"{len(expected)} entr{'y' if len(expected) == 1 else 'ies'}"
+            return f"{where}: expected {many}, got {len(got)}:\n  expected {show(expected)}\n  got      {show(got)}"
         for index, (one, other) in enumerate(zip(expected, got, strict=True)):
             if text := difference(one, other, rtol, atol, exact_dtype, equal_nan, f"{where}[{index}]"):
                 return text

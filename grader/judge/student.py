@@ -353,12 +353,14 @@ class Student:
         rtol: float = 1e-4,
         atol: float = 1e-5,
         exact_dtype: bool = False,
+        tell: tuple[str, ...] = (),
     ) -> None:
         """Require that the facts of a call agree with the stored answer of its case.
 
         view: turns facts into what is compared, free of order and noise; applied to both sides. also: makes, from what is
         expected, another form that is right as well. The default tolerances are those of float32 sums over a few hundred
-        numbers in another order. exact_dtype: see `compare.difference`.
+        numbers in another order. exact_dtype: see `compare.difference`. tell: facts that the message shows as well, where the
+        view only says whether they are right.
         """
         expected = view(Stored(case.answer)) if view else case.answer
         try:
@@ -371,6 +373,7 @@ class Student:
             self.tried = replace(self.tried, case=case, compared=Compared(forms, bounded(got), rtol, atol, exact_dtype))
         text = difference(expected, got, rtol, atol, exact_dtype)
         if text and all(difference(form, got, rtol, atol, exact_dtype) for form in forms[1:]):
+            text += "".join(f"\n{line}" for name in tell if name in facts for line in told(name, facts[name]))
             rules, few, right = Likeness(also, rtol, atol, exact_dtype), thinned(got), thinned(expected)
             self.fail(case, text, {"got": few}, lambda stored: rules.alike(stored["got"], few, right))
 
@@ -390,6 +393,13 @@ class Student:
         inputs = "\n".join(f"  {name} = {show(value, SHOWN_INPUTS)}" for name, value in case.inputs.items())
         called = f"{self._question.function} was called with (case {case.name}):"
         raise CheckFailed(Outcome.FAILED, f"{text}\n{called}\n{inputs}", self.printed, shown=shown, alike=same)
+
+
+def told(name: str, value: Any) -> list[str]:
+    """Return the lines by which a message shows a fact."""
+    if isinstance(value, dict):
+        return [f"{name}:", *(f"  {key}: {show(one)}" for key, one in value.items())]
+    return [f"{name}: {show(value)}"]
 
 
 def failure(

@@ -372,7 +372,7 @@ step_with_one_result = altered(
 # DDPGAgent.update_model
 
 critic_of_the_course = altered(
-    "DDPGAgent.update_critic",
+    "DDPGAgent.update_model.critic",
     {
         'torch.as_tensor(samples["obs"], device=self.device)': 'torch.FloatTensor(samples["obs"]).to(self.device)',
         'torch.as_tensor(samples["acts"], device=self.device)': 'torch.FloatTensor(samples["acts"]).to(self.device)',
@@ -391,7 +391,7 @@ critic_of_the_course = altered(
 )
 
 critic_by_squares = altered(
-    "DDPGAgent.update_critic",
+    "DDPGAgent.update_model.critic",
     {
         "with torch.no_grad():\n            next_value": "if True:\n    next_value",
         "F.mse_loss(self.critic(state, action), target)": "((self.critic(state, action) - target.detach()) ** 2).mean()",
@@ -402,7 +402,7 @@ critic_by_squares = altered(
 )
 
 critic_in_flat_values = altered(
-    "DDPGAgent.update_critic",
+    "DDPGAgent.update_model.critic",
     {
         'samples["rews"], device=self.device).unsqueeze(1)': 'samples["rews"], device=self.device)',
         'samples["done"], device=self.device).unsqueeze(1)': 'samples["done"], device=self.device).bool()',
@@ -414,7 +414,7 @@ critic_in_flat_values = altered(
 )
 
 actor_with_frozen_critic = altered(
-    "DDPGAgent.update_actor",
+    "DDPGAgent.update_model.actor",
     {
         "actor_loss = -self.critic(state, self.actor(state)).mean()": "for parameter in self.critic.parameters():\n"
         "    parameter.requires_grad_(False)\n"
@@ -428,7 +428,7 @@ actor_with_frozen_critic = altered(
 )
 
 update_of_the_course = altered(
-    "DDPGAgent.update_actor",
+    "DDPGAgent.update_model.actor",
     {
         "actor_loss.backward(inputs=list(self.actor.parameters()))": "actor_loss.backward()",
         "return actor_loss.detach(), critic_loss.detach()": "return actor_loss.data, critic_loss.data",
@@ -436,7 +436,7 @@ update_of_the_course = altered(
 )
 
 actor_by_the_chain_rule = altered(
-    "DDPGAgent.update_actor",
+    "DDPGAgent.update_model.actor",
     {
         "actor_loss = -self.critic(state, self.actor(state)).mean()": "own_action = self.actor(state)\n"
         "leaf = own_action.detach().requires_grad_(True)\n"
@@ -500,7 +500,7 @@ class Critic(nn.Module):
         return self.out(x).squeeze(-1)
 
 
-@alternative("DDPGAgent.update_critic")
+@alternative("DDPGAgent.update_model.critic")
 class AgentOfItsOwnConventions:
     """Seed 003's agent as students change it, with a buffer and a critic that only fit each other; both are carried along."""
 

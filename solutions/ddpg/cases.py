@@ -157,7 +157,9 @@ def actions_at_the_boundary(rng):
 @case("actions", question="DDPGAgent.select_action", hidden=True)
 def actions_of_a_later_test(rng):
     """Some environments observe in double precision."""
-    return dict(states=rng.normal(size=(5, 2)), samples=normal(rng, 5, 3), total_step=500, initial_random_steps=10, is_test=True)
+    return dict(
+        states=rng.normal(size=(5, 2)), samples=normal(rng, 5, 3), total_step=500, initial_random_steps=10, is_test=True
+    )
 
 
 @case("random_actions", question="DDPGAgent.select_action")
@@ -206,71 +208,71 @@ def steps_of_many_episodes(rng):
 # The agent: updates
 
 
-@case("updates", question="DDPGAgent.update_critic")
+@case("updates", question="DDPGAgent.update_model.critic")
 def critic_without_ends(rng):
     return transitions(rng, 6, 3, 1, []) | dict(gamma=0.9)
 
 
-@case("updates", question="DDPGAgent.update_critic")
+@case("updates", question="DDPGAgent.update_model.critic")
 def critic_with_ends(rng):
     return transitions(rng, 7, 3, 1, [1, 4, 5]) | dict(gamma=0.9)
 
 
-@case("updates", question="DDPGAgent.update_critic")
+@case("updates", question="DDPGAgent.update_model.critic")
 def critic_twice(rng):
     """The second step begins with a new gradient, in which nothing is left of the first one or of the actor's."""
     return transitions(rng, 6, 3, 1, [2]) | dict(gamma=0.8, count=2, critic_lr=0.1)
 
 
-@case("untouched", question="DDPGAgent.update_critic", hidden=True)
+@case("untouched", question="DDPGAgent.update_model.critic", hidden=True)
 def only_optimizers_move(rng):
     return transitions(rng, 5, 3, 1, [2])
 
 
-@case("updates", question="DDPGAgent.update_critic", hidden=True)
+@case("updates", question="DDPGAgent.update_model.critic", hidden=True)
 def critic_of_three_actions(rng):
     return transitions(rng, 9, 4, 3, [0, 3, 8]) | dict(gamma=0.7)
 
 
-@case("updates", question="DDPGAgent.update_critic", hidden=True)
+@case("updates", question="DDPGAgent.update_model.critic", hidden=True)
 def critic_by_default(rng):
     """γ = 0.99."""
     return transitions(rng, 8, 2, 1, [3])
 
 
-@case("updates", question="DDPGAgent.update_critic", hidden=True)
+@case("updates", question="DDPGAgent.update_model.critic", hidden=True)
 def critic_of_ends_alone(rng):
     return transitions(rng, 5, 3, 1, [0, 1, 2, 3, 4]) | dict(gamma=0.9)
 
 
-@case("updates", question="DDPGAgent.update_critic", hidden=True)
+@case("updates", question="DDPGAgent.update_model.critic", hidden=True)
 def critic_many_times(rng):
     """Large errors: they are neither cut nor counted less."""
     large = transitions(rng, 6, 2, 1, [1])
     return large | dict(rews=10 * large["rews"], gamma=0.95, count=3, critic_lr=0.01, actor_lr=0.1)
 
 
-@case("updates", question="DDPGAgent.update_actor")
+@case("updates", question="DDPGAgent.update_model.actor")
 def actor_once(rng):
     return transitions(rng, 7, 3, 1, [2, 5]) | dict(gamma=0.9, of_the_actor=True)
 
 
-@case("updates", question="DDPGAgent.update_actor")
+@case("updates", question="DDPGAgent.update_model.actor")
 def actor_twice(rng):
     return transitions(rng, 6, 3, 1, [1]) | dict(gamma=0.9, count=2, actor_lr=0.2, of_the_actor=True)
 
 
-@case("updates", question="DDPGAgent.update_actor", hidden=True)
+@case("updates", question="DDPGAgent.update_model.actor", hidden=True)
 def actor_of_three_actions(rng):
     return transitions(rng, 8, 4, 3, [2, 6]) | dict(gamma=0.8, of_the_actor=True)
 
 
-@case("updates", question="DDPGAgent.update_actor", hidden=True)
+@case("updates", question="DDPGAgent.update_model.actor", hidden=True)
 def actor_many_times(rng):
     return transitions(rng, 6, 2, 1, [3]) | dict(gamma=0.9, count=3, actor_lr=0.3, of_the_actor=True)
 
 
-@case("updates", question="DDPGAgent.update_actor", hidden=True)
+@case("updates", question="DDPGAgent.update_model.actor", hidden=True)
 def actor_after_the_critic(rng):
     """The critic's learning rate is so high that the order of the two can be seen."""
     return transitions(rng, 7, 3, 1, [1, 4]) | dict(gamma=0.9, critic_lr=0.3, of_the_actor=True)
@@ -338,8 +340,8 @@ def units_of_a_pendulum(rng):
 
 @case("units", question="ActionNormalizer")
 def units_of_each_dimension(rng):
-    actions = np.array([[-1.0, 1.0, 0.0], [0.5, -0.5, -1.0], [0.25, 0.0, 1.0]], np.float32)
-    own = np.array([[1.0, -4.0, 0.5], [3.0, 0.0, 0.25], [1.5, -1.0, 0.75]], np.float32)
+    actions = np.array([[-1.0, 1.0, 0.0], [0.5, -0.5, -1.0], [0.25, 0.0, 1.0], [1.5, -2.0, 0.5]], np.float32)
+    own = np.array([[1.0, -4.0, 0.5], [3.0, 0.0, 0.25], [1.5, -1.0, 0.75], [2.0, 1.0, -0.5]], np.float32)
     return dict(low=[1.0, -4.0, 0.0], high=[3.0, 0.0, 1.0], actions=actions, own=own)
 
 

@@ -87,6 +87,15 @@ empty_rows_drawn = altered(
     hint="What is in the rows that nobody has filled so far?",
 )
 
+always_the_latest = altered(
+    "ReplayBuffer.sample_batch",
+    {
+        "self.rng.choice(self.size, self.batch_size, replace=False, shuffle=False)": ""
+        "np.arange(self.ptr - self.batch_size, self.ptr) % self.size"
+    },
+    hint="How alike are two transitions that follow each other, and how often do you learn from an old one?",
+)
+
 newest_never_drawn = altered(
     "ReplayBuffer.sample_batch",
     {"self.rng.choice(self.size,": "self.rng.choice(self.size - 1,"},
@@ -142,6 +151,12 @@ one_shake_for_all_dimensions = altered(
     source="student code",
 )
 
+pushed_away = altered(
+    "OUNoise",
+    {"(self.mu - self.state)": "(self.state - self.mu)"},
+    hint="x is above μ: in which direction should it be pulled?",
+)
+
 pulled_to_zero = altered(
     "OUNoise",
     {"(self.mu - self.state)": "(0.0 - self.state)"},
@@ -191,6 +206,12 @@ one_state_makes_a_batch = altered(
     "Actor",
     {"x = F.relu(self.hidden1(state))": "x = F.relu(self.hidden1(state.unsqueeze(0)))"},
     hint="How many axes has what your actor is given, and how many has what it returns?",
+)
+
+actor_weights_only_positive = altered(
+    "Actor",
+    {"nn.init.uniform_(self.out.weight, -init_w, init_w)": "nn.init.uniform_(self.out.weight, 0, init_w)"},
+    hint="What are the bounds of your uniform weights?",
 )
 
 actor_begins_as_torch_does = altered(
@@ -274,6 +295,20 @@ targets_are_the_networks = altered(
     hint="How many networks are there after `a = b`, and what moves when `b` is trained?",
 )
 
+one_target_is_the_network = altered(
+    "DDPGAgent.networks",
+    {
+        "self.critic_target = Critic(obs_dim + action_dim).to(self.device)": "self.critic_target = self.critic",
+    },
+    hint="How many critics are there, and which of them does the optimizer move?",
+)
+
+one_target_of_its_own = altered(
+    "DDPGAgent.networks",
+    {"        self.critic_target.load_state_dict(self.critic.state_dict())\n": ""},
+    hint="Compare each network with its target before the first step.",
+)
+
 optimizers_exchanged = altered(
     "DDPGAgent.networks",
     {
@@ -318,6 +353,13 @@ random_for_one_step_more = altered(
     "DDPGAgent.select_action",
     {"self.total_step < self.initial_random_steps and": "self.total_step <= self.initial_random_steps and"},
     hint="In which step does the actor act for the first time: let `initial_random_steps` be 3 and count?",
+)
+
+random_beyond_the_range = altered(
+    "DDPGAgent.select_action",
+    {"self.rng.uniform(-1.0, 1.0, len(self.noise.mu))": "self.env.action_space.sample()"},
+    hint="In which units does the environment's action_space speak, and in which ones does the buffer keep actions?",
+    source="seed 003",
 )
 
 random_in_the_units_of_the_environment = altered(
@@ -434,10 +476,10 @@ action_stored_in_the_units_of_the_pendulum = altered(
     source="student code",
 )
 
-# DDPGAgent.update_critic
+# DDPGAgent.update_model.critic
 
 targets_copied_before_use = altered(
-    "DDPGAgent.update_critic",
+    "DDPGAgent.update_model.critic",
     {
         "with torch.no_grad():\n            next_value": "self.critic_target.load_state_dict(self.critic.state_dict())\n"
         "with torch.no_grad():\n    next_value"
@@ -446,35 +488,98 @@ targets_copied_before_use = altered(
 )
 
 ends_ignored = altered(
-    "DDPGAgent.update_critic",
+    "DDPGAgent.update_model.critic",
     {"self.gamma * (1 - done) * next_value": "self.gamma * next_value"},
     hint="What should the target be where the episode has terminated?",
     source="student code",
 )
 
 ends_the_wrong_way_round = altered(
-    "DDPGAgent.update_critic",
+    "DDPGAgent.update_model.critic",
     {"self.gamma * (1 - done) * next_value": "self.gamma * done * next_value"},
     hint="In which rows does your target look into the future: those that go on, or those that end?",
     source="student code",
 )
 
+rewards_and_ends_in_a_row = altered(
+    "DDPGAgent.update_model.critic",
+    {
+        'samples["rews"], device=self.device).unsqueeze(1)': 'samples["rews"], device=self.device)',
+        'samples["done"], device=self.device).unsqueeze(1)': 'samples["done"], device=self.device)',
+        "F.mse_loss(self.critic(state, action), target)": "((self.critic(state, action) - target) ** 2).mean()",
+    },
+    hint="What shape is your target, and what shape is the difference of the values and it?",
+    source="student code",
+)
+
+ends_in_a_row = altered(
+    "DDPGAgent.update_model.critic",
+    {
+        'samples["done"], device=self.device).unsqueeze(1)': 'samples["done"], device=self.device)',
+        "F.mse_loss(self.critic(state, action), target)": "((self.critic(state, action) - target) ** 2).mean()",
+    },
+    hint="What shape is 1 - done, and what shape is it times the values of the next states?",
+    source="student code",
+)
+
+target_in_a_row = altered(
+    "DDPGAgent.update_model.critic",
+    {"F.mse_loss(self.critic(state, action), target)": "((self.critic(state, action) - target.squeeze()) ** 2).mean()"},
+    hint="What shape is your target, and what shape is what it is compared with?",
+    source="student code",
+)
+
+values_in_a_row = altered(
+    "DDPGAgent.update_model.critic",
+    {"F.mse_loss(self.critic(state, action), target)": "((self.critic(state, action).squeeze() - target) ** 2).mean()"},
+    hint="What shape are your values, and what shape is what they are compared with?",
+    source="student code",
+)
+
+undiscounted = altered(
+    "DDPGAgent.update_model.critic",
+    {"reward + self.gamma * (1 - done)": "reward + (1 - done)"},
+    hint="How much is a reward worth that comes a step later?",
+)
+
+judged_by_the_actor_of_now = altered(
+    "DDPGAgent.update_model.critic",
+    {"F.mse_loss(self.critic(state, action), target)": "F.mse_loss(self.critic(state, self.actor(state)), target)"},
+    hint="The reward was paid for an action: for which one?",
+)
+
+halved_errors = altered(
+    "DDPGAgent.update_model.critic",
+    {"critic_loss = F.mse_loss(": "critic_loss = 0.5 * F.mse_loss("},
+    hint="By which factor does your loss differ from the one that is asked for?",
+)
+
+critic_never_cleared = altered(
+    "DDPGAgent.update_model.critic",
+    {
+        "        self.critic_optimizer.zero_grad()\n": "",
+        "actor_loss.backward(inputs=list(self.actor.parameters()))": "actor_loss.backward()",
+    },
+    hint="Which gradients does the critic hold when its second update begins, and who put them there?",
+    source="student code",
+)
+
 rewards_in_a_row = altered(
-    "DDPGAgent.update_critic",
+    "DDPGAgent.update_model.critic",
     {'samples["rews"], device=self.device).unsqueeze(1)': 'samples["rews"], device=self.device)'},
     hint="Print the shape of your target: how many numbers should it have?",
     source="student code",
 )
 
 actions_in_a_column = altered(
-    "DDPGAgent.update_critic",
+    "DDPGAgent.update_model.critic",
     {'torch.as_tensor(samples["acts"], device': 'torch.as_tensor(samples["acts"].reshape(-1, 1), device'},
     hint="How many rows has your batch of actions if an action has two dimensions?",
     source="seed 003",
 )
 
 gradient_through_the_target = altered(
-    "DDPGAgent.update_critic",
+    "DDPGAgent.update_model.critic",
     {
         "with torch.no_grad():\n            next_value = self.critic_target(": "if True:\n    next_value = self.critic(",
     },
@@ -483,45 +588,45 @@ gradient_through_the_target = altered(
 )
 
 online_critic_in_the_target = altered(
-    "DDPGAgent.update_critic",
+    "DDPGAgent.update_model.critic",
     {"self.critic_target(next_state": "self.critic(next_state"},
     hint="Whose value stands in y: that of the critic which is chasing it?",
 )
 
 online_actor_in_the_target = altered(
-    "DDPGAgent.update_critic",
+    "DDPGAgent.update_model.critic",
     {"self.actor_target(next_state)": "self.actor(next_state)"},
     hint="Which actor says in y what is done next?",
 )
 
 old_state_in_the_target = altered(
-    "DDPGAgent.update_critic",
+    "DDPGAgent.update_model.critic",
     {"self.critic_target(next_state, self.actor_target(next_state))": "self.critic_target(state, self.actor_target(state))"},
     hint="Where is the agent after the reward?",
 )
 
 usual_discount = altered(
-    "DDPGAgent.update_critic",
+    "DDPGAgent.update_model.critic",
     {"self.gamma * (1 - done)": "0.99 * (1 - done)"},
     hint="Change the agent's gamma: does your target change?",
 )
 
 errors_not_squared = altered(
-    "DDPGAgent.update_critic",
+    "DDPGAgent.update_model.critic",
     {"F.mse_loss(": "F.smooth_l1_loss("},
     hint="How much more does an error of 20 count than one of 10?",
     source="student code",
 )
 
 critic_gradients_pile_up = altered(
-    "DDPGAgent.update_critic",
+    "DDPGAgent.update_model.critic",
     {"        self.critic_optimizer.zero_grad()\n": ""},
     hint="What is in .grad of the critic's weights before backward adds to it?",
     source="student code",
 )
 
 critic_gradients_from_the_actor = altered(
-    "DDPGAgent.update_critic",
+    "DDPGAgent.update_model.critic",
     {
         "        self.critic_optimizer.zero_grad()\n        critic_loss": "        critic_loss",
         "self.critic_optimizer.step()": "self.critic_optimizer.step()\nself.critic_optimizer.zero_grad()",
@@ -532,23 +637,35 @@ critic_gradients_from_the_actor = altered(
 )
 
 critic_never_steps = altered(
-    "DDPGAgent.update_critic",
+    "DDPGAgent.update_model.critic",
     {"self.critic_optimizer.step()": "pass"},
     hint="Which line moves the critic: compare its weights before and after?",
 )
 
-# DDPGAgent.update_actor
+# DDPGAgent.update_model.actor
 
 actor_downhill = altered(
-    "DDPGAgent.update_actor",
+    "DDPGAgent.update_model.actor",
     {"actor_loss = -self.critic(": "actor_loss = self.critic("},
     hint="An optimizer makes a loss smaller: should the value of the actor's actions go up or down?",
     source="student code",
     learns=False,
 )
 
+actor_judged_in_the_next_state = altered(
+    "DDPGAgent.update_model.actor",
+    {"-self.critic(state, self.actor(state)).mean()": "-self.critic(next_state, self.actor(next_state)).mean()"},
+    hint="In which states should the actor become better, those before the stored actions or those after?",
+)
+
+actor_loss_summed = altered(
+    "DDPGAgent.update_model.actor",
+    {"-self.critic(state, self.actor(state)).mean()": "-self.critic(state, self.actor(state)).sum()"},
+    hint="What does the size of the batch do to your loss?",
+)
+
 actor_detached = altered(
-    "DDPGAgent.update_actor",
+    "DDPGAgent.update_model.actor",
     {"-self.critic(state, self.actor(state)).mean()": "-self.critic(state, self.actor(state).detach()).mean()"},
     hint="How does your loss depend on the actor's weights?",
     source="student code",
@@ -556,7 +673,7 @@ actor_detached = altered(
 )
 
 actor_judged_by_stored_actions = altered(
-    "DDPGAgent.update_actor",
+    "DDPGAgent.update_model.actor",
     {"-self.critic(state, self.actor(state)).mean()": "-self.critic(state, action).mean()"},
     hint="Whose actions are in your loss: how does it depend on the actor's weights?",
     source="student code",
@@ -564,14 +681,14 @@ actor_judged_by_stored_actions = altered(
 )
 
 actor_never_steps = altered(
-    "DDPGAgent.update_actor",
+    "DDPGAgent.update_model.actor",
     {"self.actor_optimizer.step()": "pass"},
     hint="Which line moves the actor: compare its weights before and after?",
     learns=False,
 )
 
 critic_steps_for_the_actor = altered(
-    "DDPGAgent.update_actor",
+    "DDPGAgent.update_model.actor",
     {
         "actor_loss.backward(inputs=list(self.actor.parameters()))": "actor_loss.backward()",
         "self.actor_optimizer.step()": "self.actor_optimizer.step()\nself.critic_optimizer.step()",
@@ -580,20 +697,20 @@ critic_steps_for_the_actor = altered(
 )
 
 actor_gradients_pile_up = altered(
-    "DDPGAgent.update_actor",
+    "DDPGAgent.update_model.actor",
     {"        self.actor_optimizer.zero_grad()\n": ""},
     hint="What is in .grad of the actor's weights before backward adds to it?",
     source="student code",
 )
 
 actor_judged_by_the_target = altered(
-    "DDPGAgent.update_actor",
+    "DDPGAgent.update_model.actor",
     {"-self.critic(state, self.actor(state))": "-self.critic_target(state, self.actor(state))"},
     hint="Which critic tells the actor how good its actions are: the one that has just learned?",
 )
 
 actor_before_the_critic = altered(
-    "DDPGAgent.update_actor",
+    "DDPGAgent.update_model.actor",
     {
         "critic_loss = F.mse_loss(": "actor_loss = -self.critic(state, self.actor(state)).mean()\n"
         "self.actor_optimizer.zero_grad()\n"
@@ -608,13 +725,13 @@ actor_before_the_critic = altered(
 )
 
 targets_forgotten = altered(
-    "DDPGAgent.update_actor",
+    "DDPGAgent.update_model.actor",
     {"self._target_soft_update()": "pass"},
     hint="Compare a target with itself after a hundred updates: who moves it?",
 )
 
 losses_exchanged = altered(
-    "DDPGAgent.update_actor",
+    "DDPGAgent.update_model.actor",
     {"return actor_loss.detach(), critic_loss.detach()": "return critic_loss.detach(), actor_loss.detach()"},
     hint="Which of the two losses does `train` expect first?",
 )
@@ -644,6 +761,19 @@ targets_share_the_weights = altered(
     "DDPGAgent._target_soft_update",
     {"slow.lerp_(fast, self.tau)": "slow.data = fast.data"},
     hint="Train the network a little more after your method has run: does its target stay where it was?",
+)
+
+actor_target_stays = altered(
+    "DDPGAgent._target_soft_update",
+    {"((self.actor_target, self.actor), (self.critic_target, self.critic))": "((self.critic_target, self.critic),)"},
+    hint="How many targets are there?",
+)
+
+only_the_name_follows = altered(
+    "DDPGAgent._target_soft_update",
+    {"slow.lerp_(fast, self.tau)": "slow = self.tau * fast + (1 - self.tau) * slow"},
+    hint="What does a name on the left of = stand for afterwards, and what became of the parameter?",
+    source="student code",
 )
 
 critic_target_stays = altered(
@@ -714,7 +844,7 @@ episode_without_end = altered(
 
 same_beginning_always = altered(
     "DDPGAgent.train",
-    {"                state, _ = self.env.reset()\n": "                state, _ = self.env.reset(seed=0)\n"},
+    {"                state, _ = self.env.reset()\n": "                state, _ = self.env.reset(seed=777)\n"},
     hint="Print the first observation of each episode: how many different ones are there?",
     source="student code",
 )
@@ -793,6 +923,13 @@ range_of_the_first_dimension = altered(
         "np.clip(2 * (action - low[0]) / (high[0] - low[0]) - 1.0, -1.0, 1.0)",
     },
     hint="Steering goes from -1 to 1 and the throttle from 0 to 10: what does your wrapper make of the throttle?",
+)
+
+only_multiplied = altered(
+    "ActionNormalizer",
+    {"low + (action + 1.0) * (high - low) / 2, low, high": "action * high, low, high"},
+    hint="Where does 0 go if an action of the environment lies between 0 and 1?",
+    source="student code",
 )
 
 range_around_zero = altered(

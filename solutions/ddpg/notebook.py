@@ -13,9 +13,9 @@
 # `trained_actor.py` and `utils.py`. Read the first two, they are short; do not change them.
 #
 # The text that this assignment follows (seed 003) is a well-known notebook, and its code has been copied into dozens of
-# projects, with its mistakes. None of them stops the agent from learning to swing up a pendulum, and so nobody noticed. You
-# will find eight of them here as **exercises**: a few faulty lines, a question, and a cell that makes the fault visible. Think
-# before you run the cell.
+# projects, with its mistakes. When it was written, none of them kept the agent from swinging up a pendulum, and so nobody
+# noticed. You will find eight of them here as **exercises**: a few faulty lines, a question, and a cell that makes the fault
+# visible. Think before you run the cell.
 #
 # > **How to work**
 # >
@@ -26,7 +26,7 @@
 # > - You may also define everything in a notebook and hand that in: `python grade.py --submission notebook.ipynb` grades what
 # >   it defines. The cells below would then have to use your names without `submitted.` before them.
 #
-# The pendulum is drawn by pygame (`pip install "gymnasium[classic-control]"`). Everything together takes one to two minutes.
+# The pendulum is drawn by pygame (`pip install "gymnasium[classic-control]"`). Everything together takes two or three minutes.
 # Scores and curves differ from machine to machine.
 
 # %% setup
@@ -78,8 +78,9 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 #
 # $$Q(s, a) = E\left[r + \gamma \max_{a'} Q(s', a')\right],$$
 #
-# it would simply take the best one. With five actions one compares five numbers. But a torque is a number from -2 to 2: the
-# maximum over $a'$ is an optimization problem of its own, to be solved in every step.
+# for the best policy and where the episode goes on, it would simply take the best one. With five actions one compares five
+# numbers. But a torque is a number from -2 to 2: the maximum over $a'$ is an optimization problem of its own, to be solved in
+# every step.
 #
 # DDPG trains a second network to know its solution. The **actor** $\mu_\theta(s)$ says the action, the **critic**
 # $Q_\phi(s, a)$ says what an action is worth. The critic learns from transitions $(s, a, r, s')$, and the actor goes *uphill on
@@ -303,6 +304,8 @@ plt.show()
 #
 # $$x \leftarrow x + \theta (\mu - x) + \sigma \varepsilon \qquad \varepsilon \sim N(0, 1)$$
 #
+# (These $\theta$ and $\mu$ have nothing to do with the weights and the actor; they are everybody's names for both.)
+#
 # From this line follow, in the long run, mean, variance and the correlation of samples that lie $k$ steps apart:
 #
 # $$E[x] = \mu \qquad \text{Var}[x] = \frac{\sigma^2}{\theta (2 - \theta)} \qquad \text{corr}(x_t, x_{t+k}) = (1 - \theta)^k$$
@@ -362,7 +365,8 @@ plt.show()
 # shaking must balance? Work it out for $\theta = 1, \sigma = 0.1$ (the course text's settings) and for
 # $\theta = 0.15, \sigma = 0.2$ (its default values).
 #
-# The cell adds up what the process comes to with such a shake, $x_t = \sigma \sum_k (1 - \theta)^k \varepsilon_{t-k}$.
+# The cell adds up what the process comes to with such a shake, $x_t = \sigma \sum_k (1 - \theta)^k \varepsilon_{t-k}$ (for
+# $\mu = 0$, and a process that began long ago).
 
 # %% uniform
 _, row = plt.subplots(1, 2, figsize=(12, 3.4), layout="constrained")
@@ -1231,7 +1235,7 @@ climb("DDPG", RUNGS)
 #
 # The first 300 steps, ten episodes, are random. After that it goes fast: after 600 steps and more, a right agent returns about
 # -1 on average, with the noise of exploration. The axis is squeezed: from -1 to 0 it is linear, below logarithmic. Dotted: the
-# best possible. A training takes about three seconds.
+# best possible. A training takes some seconds.
 
 # %% point
 curves = {}  # by setting: one list of scores per seed
@@ -1399,22 +1403,21 @@ plt.show()
 #
 # Eight exercises showed what is wrong in the course text. Does it matter? With the pendulum less than you may think, and that
 # is the lesson: it forgives nearly everything, so a curve that rises proves little. It is symmetric, which hides noise that
-# only pushes to one side. Its episodes end when it stands, which hides a clock stored as the end. It has one action, one
-# environment, and is tested where it was trained.
+# only pushes to one side. When its clock strikes it stands already, which hides a clock stored as the end. It has one action,
+# one environment, and is tested where it was trained.
 #
 # Measured, with three seeds each, 20,000 steps and the noise of the course text (θ = 1, σ = 0.1): with uniform noise, with the
-# clock stored as the end, or with random steps in the wrong units, the agent ends with -155 to -160 on the mean of 100 episodes.
-# So it does with all three together, and so does the right one, on average over ten seeds: -157. Only the seed of the later
-# version shows: alone, one agent of three took 13,000 steps to a mean of -200, where the right one takes 5,000 to 7,000;
-# together with the other faults, one of three never got there and ended with -235.
+# clock stored as the end, or with random steps in the wrong units, the agent ends with -155 to -160 on the mean of 100
+# episodes. So it does with all three together, and so does the right one, on average over ten seeds: -157. Only the seed of
+# the later version shows: alone, one agent of three took 13,000 steps to a mean of -200, where the right one takes 5,000 to
+# 7,000; together with the other faults, one of three never got there and ended with -235.
 
 # %% save-text [markdown]
 # ## 14 · Handing in your pendulum
 #
 # If you like, hand in the trained actor as well: a file `actor.safetensors` beside `submitted.py`. It brings no points. The
 # grader plays twenty episodes with fixed seeds, without noise and without your code, and puts the mean of the scores minus
-# their standard deviation on the leaderboard. Its seeds are others than those here, so it does not help to pick an actor that
-# suits these ten.
+# their standard deviation on the leaderboard.
 #
 # One episode says little, as scores depend so much on the start: the course text judges by one. Ten episodes with the same ten
 # seeds compare fairly. A mean of -200 and above is good.

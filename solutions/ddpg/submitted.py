@@ -8,6 +8,9 @@ actor, Q' and μ' their target networks. The agent acts in [-1, 1] in every dime
 of `ActionNormalizer`. Seed 003 is the course text that this assignment follows; it follows Lillicrap et al. 2015, "Continuous
 control with deep reinforcement learning" (arXiv 1509.02971). Seed 003 contains code, too, and with it some mistakes that have
 spread to dozens of projects; the notebook shows them.
+
+Every question stands alone: while a method of the agent is graded, the rest of the agent is the grader's, with networks of a
+few units, a noise that is known in advance, and recorded episodes.
 """
 
 import gymnasium as gym
@@ -50,7 +53,7 @@ class ReplayBuffer:
         # END SOLUTION
 
     def store(self, obs: np.ndarray, act: np.ndarray, rew: float, next_obs: np.ndarray, done: bool) -> None:
-        """Keep a copy of the transition, in place of the oldest one when all rows are filled.
+        """Keep a copy of the transition in row `ptr`, in place of the oldest one when all rows are filled.
 
         obs, next_obs: float `[obs_dim]`, before and after the action; the environment may reuse these arrays.
         act: float `[A]`. rew: float. done: whether the episode has *terminated*; see `DDPGAgent.step`.
@@ -251,7 +254,7 @@ class DDPGAgent:
         # END SOLUTION
 
     def select_action(self, state: np.ndarray) -> np.ndarray:
-        """Return an action for this state, float `[A]`, in [-1, 1]; keep [state, action] as `transition`.
+        """Return an action for this state, a float array `[A]`, in [-1, 1]; keep [state, this action] as `transition`.
 
         state: float `[obs_dim]`.
 
@@ -299,10 +302,10 @@ class DDPGAgent:
         critic into the actor, and only the actor moves. (Equation 6.)
 
         Shapes: `rews` and `done` of a batch are `[B]`, values are `[B, 1]`. The difference of the two is `[B, B]`, and nobody
-        complains.
+        complains. The second part may use the variables of the first.
         """
         samples = self.memory.sample_batch()
-        # BEGIN SOLUTION DDPGAgent.update_critic
+        # BEGIN SOLUTION DDPGAgent.update_model.critic
         state = torch.as_tensor(samples["obs"], device=self.device)
         action = torch.as_tensor(samples["acts"], device=self.device)
         reward = torch.as_tensor(samples["rews"], device=self.device).unsqueeze(1)
@@ -317,7 +320,7 @@ class DDPGAgent:
         critic_loss.backward()
         self.critic_optimizer.step()
         # END SOLUTION
-        # BEGIN SOLUTION DDPGAgent.update_actor
+        # BEGIN SOLUTION DDPGAgent.update_model.actor
         actor_loss = -self.critic(state, self.actor(state)).mean()
         self.actor_optimizer.zero_grad()
         # The critic has gradients of its weights here as well. Nobody needs them, and to leave them out saves time.
@@ -329,7 +332,7 @@ class DDPGAgent:
         # END SOLUTION
 
     def _target_soft_update(self) -> None:
-        """Move both targets a little towards their networks: θ' ← τθ + (1 - τ)θ' for every parameter."""
+        """Move both targets a little towards their networks, in place: θ' ← τθ + (1 - τ)θ' for every parameter."""
         # BEGIN SOLUTION DDPGAgent._target_soft_update
         with torch.no_grad():
             for target, network in ((self.actor_target, self.actor), (self.critic_target, self.critic)):
@@ -340,9 +343,10 @@ class DDPGAgent:
     def train(self, num_frames: int, plotting_interval: int = 200) -> None:
         """Train for `num_frames` steps of the environment.
 
-        The steps are numbered from 1 on by `total_step`, which `select_action` looks at. After a step comes one update, once
-        `memory` holds a batch and `total_step > initial_random_steps`. When an episode is over, `self.env` and the noise are
-        reset, and a score begins anew; seed the environment at most once, or all episodes begin in the same state.
+        First `self.env` is reset, and `is_test` is False from now on. The steps are numbered from 1 on by `total_step`, which
+        `select_action` looks at. After a step comes one update, once `memory` holds a batch and
+        `total_step > initial_random_steps`. When an episode is over, `self.env` and the noise are reset, and a score begins
+        anew; seed the environment at most once, or all episodes begin in the same state.
 
         Every `plotting_interval` steps, `_plot` is called with `total_step`, the scores (sums of rewards) of all episodes that
         are over, all actor losses and all critic losses so far.

@@ -24,7 +24,7 @@ def test_three_actions(student):
 
 @points(2, question="ReplayBuffer.store")
 def test_around_more_than_once(student):
-    """A full buffer is written around and around, in all its arrays."""
+    """A full buffer is written again and again, in all its arrays."""
     student.expect("buffer_goes_around_with_actions")
 
 
@@ -157,50 +157,50 @@ def test_many_episodes(student):
 # The agent: updates
 
 
-@points(1, question="DDPGAgent.update_critic")
+@points(1, question="DDPGAgent.update_model.critic")
 def test_only_optimizers_move(student):
     """Networks are changed by their optimizers alone, and targets not by gradients."""
     student.expect("only_optimizers_move")
 
 
-@points(2, question="DDPGAgent.update_critic")
+@points(2, question="DDPGAgent.update_model.critic")
 def test_actions_of_three_numbers(student):
     """Actions of three numbers."""
     student.expect("critic_of_three_actions")
 
 
-@points(1, question="DDPGAgent.update_critic")
+@points(1, question="DDPGAgent.update_model.critic")
 def test_default_discount(student):
     """Without γ, 0.99 is used."""
     student.expect("critic_by_default")
 
 
-@points(1, question="DDPGAgent.update_critic")
+@points(1, question="DDPGAgent.update_model.critic")
 def test_ends_alone(student):
     """A batch in which every transition is an end."""
     student.expect("critic_of_ends_alone")
 
 
-@points(2, question="DDPGAgent.update_critic")
+@points(2, question="DDPGAgent.update_model.critic")
 def test_large_errors(student):
     """Three updates with large errors, which count with their squares."""
     student.expect("critic_many_times")
 
 
-@points(2, question="DDPGAgent.update_actor")
+@points(2, question="DDPGAgent.update_model.actor")
 def test_actor_of_three_actions(student):
     """Actions of three numbers; the losses."""
     student.expect("actor_of_three_actions")
 
 
-@points(2, question="DDPGAgent.update_actor")
+@points(2, question="DDPGAgent.update_model.actor")
 def test_actor_many_times(student):
     """Three updates."""
     names = [f"gradient of the actor in step {step}" for step in (1, 2, 3)]
     student.expect("actor_many_times", only("steps of actor_optimizer", *names, "targets are updated, per update"))
 
 
-@points(1, question="DDPGAgent.update_actor")
+@points(1, question="DDPGAgent.update_model.actor")
 def test_critic_first(student):
     """The actor climbs the critic that has just been updated."""
     student.expect("actor_after_the_critic", only("gradient of the actor in step 1", "actor losses returned"))
@@ -247,7 +247,7 @@ def test_all_episodes_begin_anew(student):
         "steps of the environment before each reset",
         "the noise is reset between two episodes",
         "the noise is reset within an episode",
-        "seeds that resets between episodes are given",
+        "resets between episodes are given a seed",
     )
     student.expect("training_for_long", only(*names))
 
@@ -275,7 +275,7 @@ LEARNED = -2.5  # the best possible is -0.44; standing still gives -10, random a
 
 @points(1, question="learning")
 def test_learns_in_two_dimensions(student, kit):
-    """After 1800 steps on PointMass(2), the actor pushes the point to the middle and keeps it there."""
+    """After 1800 steps on PointMass(2), an actor of 32 units pushes the point to the middle and keeps it there."""
     returns, seeds = [], student.seeds(2)
     for seed in seeds:
         facts = student.call("learn", num_frames=1800, seed=seed, d=2)

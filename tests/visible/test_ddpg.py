@@ -5,6 +5,10 @@ import numpy as np
 from grader.judge import points
 from grader.judge.views import drawn_evenly, only, ornstein_uhlenbeck, uniform_actions, uniform_last_layer
 
+# What is told of random numbers, beside whether it is right.
+MEASURED = ("path", "after a reset")
+DRAWN = ("weights of the last layer / init_w", "biases of the last layer / init_w")
+RANDOM = ("mean of each dimension", "variance of each dimension", "share at exactly -1 or 1")
 LAYERS = (
     "there are at least three linear layers",
     "units of the hidden layers",
@@ -58,7 +62,7 @@ def test_every_row_may_come(student):
     def view(facts):
         return drawn_evenly(facts) | only("rows that are not filled, or are no more what they were, come")(facts)
 
-    student.expect("batches_of_a_half_full_buffer", view)
+    student.expect("batches_of_a_half_full_buffer", view, tell=("how often each row came",))
 
 
 @points(1, question="ReplayBuffer.sample_batch")
@@ -74,28 +78,28 @@ def test_no_row_twice(student):
 @points(1, question="OUNoise")
 def test_noise_around_its_mean(student):
     """In the long run the mean is μ: noise pushes as often to the left as to the right."""
-    student.expect("noise_by_default", ornstein_uhlenbeck("the mean is μ"))
-    student.expect("noise_around_one_half", ornstein_uhlenbeck("the mean is μ"))
+    student.expect("noise_by_default", ornstein_uhlenbeck("the mean is μ"), tell=MEASURED)
+    student.expect("noise_around_one_half", ornstein_uhlenbeck("the mean is μ"), tell=MEASURED)
 
 
 @points(1, question="OUNoise")
 def test_noise_has_its_size(student):
     """In the long run the variance is σ²/(θ(2 - θ))."""
-    student.expect("noise_by_default", ornstein_uhlenbeck("the variance is σ²/(θ(2 - θ))"))
-    student.expect("noise_around_one_half", ornstein_uhlenbeck("the variance is σ²/(θ(2 - θ))"))
+    student.expect("noise_by_default", ornstein_uhlenbeck("the variance is σ²/(θ(2 - θ))"), tell=MEASURED)
+    student.expect("noise_around_one_half", ornstein_uhlenbeck("the variance is σ²/(θ(2 - θ))"), tell=MEASURED)
 
 
 @points(1, question="OUNoise")
 def test_noise_remembers(student):
     """Successive samples have the correlation 1 - θ."""
-    student.expect("noise_by_default", ornstein_uhlenbeck("successive samples have the correlation 1 - θ"))
-    student.expect("noise_around_one_half", ornstein_uhlenbeck("successive samples have the correlation 1 - θ"))
+    student.expect("noise_by_default", ornstein_uhlenbeck("successive samples have the correlation 1 - θ"), tell=MEASURED)
+    student.expect("noise_around_one_half", ornstein_uhlenbeck("successive samples have the correlation 1 - θ"), tell=MEASURED)
 
 
 @points(1, question="OUNoise")
 def test_noise_of_each_dimension(student):
     """Every dimension has noise of its own."""
-    student.expect("noise_by_default", ornstein_uhlenbeck("the dimensions are independent"))
+    student.expect("noise_by_default", ornstein_uhlenbeck("the dimensions are independent"), tell=MEASURED)
 
 
 @points(1, question="OUNoise")
@@ -107,7 +111,7 @@ def test_noise_begins_anew(student):
         "it is distributed normally",
         "the next one's variance is σ²(1 + (1 - θ)²)",
     )
-    student.expect("noise_around_one_half", ornstein_uhlenbeck(*names))
+    student.expect("noise_around_one_half", ornstein_uhlenbeck(*names), tell=MEASURED)
     student.expect("noise_around_one_half", only("state after reset"))
 
 
@@ -129,7 +133,7 @@ def test_shape_of_actions(student):
 @points(1, question="Actor")
 def test_small_first_actions(student):
     """Weights and biases of the last layer are uniform in [-0.003, 0.003], those of the others are not."""
-    student.expect("actor_of_two_actions", uniform_last_layer)
+    student.expect("actor_of_two_actions", uniform_last_layer, tell=DRAWN)
 
 
 @points(1, question="Critic")
@@ -140,7 +144,7 @@ def test_critic_layers(student):
 
 @points(1, question="Critic")
 def test_state_and_action(student):
-    """State and action go into the first layer side by side, and a value comes for each row, [B, 1]."""
+    """State and action go into the first layer side by side, and one value comes for each row."""
     names = ("shape", "into the first layer goes", "the action gets a gradient")
     student.expect("critic_of_two_actions", only(*names), also=without_column)
 
@@ -148,7 +152,7 @@ def test_state_and_action(student):
 @points(1, question="Critic")
 def test_small_first_values(student):
     """Weights and biases of the last layer are uniform in [-0.003, 0.003], those of the others are not."""
-    student.expect("critic_of_two_actions", uniform_last_layer)
+    student.expect("critic_of_two_actions", uniform_last_layer, tell=DRAWN)
 
 
 def without_column(expected):
@@ -198,7 +202,7 @@ def test_action_and_noise(student):
 @points(1, question="DDPGAgent.select_action")
 def test_random_at_first(student):
     """In the first steps actions are uniform in [-1, 1], whatever the environment's units."""
-    student.expect("first_actions", uniform_actions)
+    student.expect("first_actions", uniform_actions, tell=RANDOM)
 
 
 @points(1, question="DDPGAgent.select_action")
@@ -237,44 +241,44 @@ def test_step_of_a_test(student):
 # The agent: updates
 
 
-@points(2, question="DDPGAgent.update_critic")
+@points(2, question="DDPGAgent.update_model.critic")
 def test_critic_gradient(student):
     """The critic makes a step by the gradient of mean((Q(s, a) - r - γ Q'(s', μ'(s')))²)."""
     student.expect("critic_without_ends")
 
 
-@points(2, question="DDPGAgent.update_critic")
+@points(2, question="DDPGAgent.update_model.critic")
 def test_critic_at_ends(student):
     """Where an episode was terminated, the target is the reward alone."""
     student.expect("critic_with_ends")
 
 
-@points(2, question="DDPGAgent.update_critic")
+@points(2, question="DDPGAgent.update_model.critic")
 def test_critic_twice(student):
     """The second step is made by the second gradient alone: nothing of the first is left, and nothing of the actor's."""
     student.expect("critic_twice")
 
 
-@points(2, question="DDPGAgent.update_actor")
+@points(2, question="DDPGAgent.update_model.actor")
 def test_actor_gradient(student):
     """The actor makes a step by the gradient of -mean(Q(s, μ(s)))."""
     student.expect("actor_once", only("steps of actor_optimizer", "gradient of the actor in step 1"))
 
 
-@points(1, question="DDPGAgent.update_actor")
+@points(1, question="DDPGAgent.update_model.actor")
 def test_losses(student):
     """Actor loss and critic loss are returned, in this order."""
     student.expect("actor_once", only("actor losses returned", "critic losses returned"))
 
 
-@points(1, question="DDPGAgent.update_actor")
+@points(1, question="DDPGAgent.update_model.actor")
 def test_actor_twice(student):
     """The second step is made by the second gradient alone; the critic makes no step of its own here."""
     names = ("steps of actor_optimizer", "gradient of the actor in step 2", "the critic steps again")
     student.expect("actor_twice", only(*names))
 
 
-@points(1, question="DDPGAgent.update_actor")
+@points(1, question="DDPGAgent.update_model.actor")
 def test_targets_are_updated(student):
     """Each update ends with one of the targets."""
     student.expect("actor_twice", only("targets are updated, per update"))
@@ -308,7 +312,7 @@ def test_episodes_begin_anew(student):
         "steps of the environment before each reset",
         "the noise is reset between two episodes",
         "the noise is reset within an episode",
-        "seeds that resets between episodes are given",
+        "resets between episodes are given a seed",
     )
     student.expect("training_of_four_episodes", only(*names))
 
@@ -360,7 +364,7 @@ LEARNED = -2.5  # the best possible is -0.44; standing still gives -10, random a
 
 @points(1, question="learning")
 def test_learns_to_stop_in_the_middle(student, kit):
-    """After 1500 steps on PointMass, the actor pushes the point to the middle and keeps it there."""
+    """After 1500 steps on PointMass, an actor of 32 units pushes the point to the middle and keeps it there."""
     returns, seeds = [], student.seeds(2)
     for seed in seeds:
         facts = student.call("learn", num_frames=1500, seed=seed)

@@ -1,0 +1,70 @@
+"""Views, as far as the proofs of the assignments do not show them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grader.judge.views import Stored, near, only, ornstein_uhlenbeck
+
+
+def test_fact_that_no_answer_has() -> None:
+    """Catches: a check of a fact that its driver no longer tells, which nothing could fail."""
+    with pytest.raises(LookupError, match="no fact 'losses'; it has 'returned', 'loss'"):
+        only("losses")(Stored({"returned": "a number", "loss": 1.0}))
+
+
+def test_fact_that_a_submission_lacks() -> None:
+    """Catches: a submission that returns something else, of which nothing more can be told, and is not told so."""
+    assert only("loss")({"returned": "a list of 3"}) == {"returned": "a list of 3"}
+
+
+def path_of_noise(rng: np.random.Generator, theta: float, sigma: float, samples: int) -> dict:
+    """Return the facts of a right path, as the driver of `ddpg` tells them; by cumulative sums, not step by step."""
+    decay = (1 - theta) ** np.arange(samples)
+    x = np.array([np.convolve(sigma * rng.normal(size=samples), decay[:200])[:samples] for _ in range(2)]).T
+    starts = sigma * rng.normal(size=(samples // 8, 2, 2))
+    starts[:, 1] += (1 - theta) * starts[:, 0]
+    around = x - x.mean(axis=0)
+    variance = around.var(axis=0)
+    first = starts[:, 0]
+    return {
+        "shape of a sample": [2],
+        "parameters": {"theta": theta, "sigma": sigma},
+        "path": {
+            "samples": samples,
+            "mean": x.mean(axis=0),
+            "variance": variance,
+            "correlation with the sample before": (around[1:] * around[:-1]).mean(axis=0) / variance,
+            "correlation with the one before that": (around[2:] * around[:-2]).mean(axis=0) / variance,
+            "largest correlation of two dimensions": abs(np.corrcoef(x.T)[0, 1]),
+        },
+        "after a reset": {
+            "paths": len(starts),
+            "mean of the first sample": first.mean(axis=0),
+            "variance of the first sample": first.var(axis=0),
+            "share of the first samples within one deviation": (np.abs(first - first.mean(axis=0)) < first.std(axis=0)).mean(
+                axis=0
+            ),
+            "variance of the second sample": starts[:, 1].var(axis=0),
+        },
+    }
+
+
+@pytest.mark.parametrize(("theta", "sigma"), [(0.15, 0.2), (0.4, 0.3), (1.0, 0.1), (0.7, 1.5)])
+def test_standard_errors_of_noise(theta: float, sigma: float) -> None:
+    """Catches: bounds that right noise misses too often, or that are far wider than they say."""
+    rng = np.random.default_rng(5)
+    runs = [path_of_noise(rng, theta, sigma, 8000) for _ in range(60)]
+    assert all(all(value for value in ornstein_uhlenbeck()(facts).values()) for facts in runs)
+    # As multiples of the standard error that the view takes: their spread over the runs must be about 1.
+    spread = 1 - (1 - theta) ** 2
+    errors = {
+        "mean": (0.0, sigma / theta / 8000**0.5),
+        "variance": (sigma**2 / spread, sigma**2 / spread * (2 * (2 - spread) / spread / 8000) ** 0.5),
+        "correlation with the sample before": (1 - theta, (spread / 8000) ** 0.5),
+    }
+    for name, (expected, error) in errors.items():
+        found = np.array([facts["path"][name] for facts in runs]) - expected
+        assert 0.75 < found.std() / error < 1.3, name
+        assert near(found + expected, expected, error)
