@@ -345,8 +345,9 @@ def ornstein_uhlenbeck(*names: str) -> View:
                 rho**2,
                 (((1 + rho**2) * (1 - rho**4) / spread - 4 * rho**4) / n) ** 0.5,
             ),
+            # Of changes, because these hardly depend on those before: at most 1.6 times the squared error of white noise.
             "the dimensions are independent": near(
-                path["largest correlation of two dimensions"], 0.0, ((1 + rho**2) / spread / n) ** 0.5
+                path["largest correlation of the changes of two dimensions"], 0.0, (1.6 / n) ** 0.5
             ),
             "after a reset the first sample is around μ": near(starts["mean of the first sample"], mu, sigma / m**0.5),
             "its variance is σ²": near(starts["variance of the first sample"], sigma**2, sigma**2 * (2 / m) ** 0.5),
@@ -380,7 +381,8 @@ def uniform_last_layer(facts: dict[str, Any]) -> dict[str, Any]:
             f"{name} of the last layer are drawn anew": facts[f"{name} of the last layer are drawn anew"],
         }
     hidden = facts["mean size of hidden weights, times the root of what comes in"]
-    return seen | {"only the last layer's weights are that small": hidden > 0.1}
+    # 0.5 as torch draws them, 1.1 where variances are kept from layer to layer.
+    return seen | {"hidden weights are of the usual size": hidden[0] > 0.1 and hidden[1] < 3}
 
 
 def uniform_actions(facts: dict[str, Any]) -> dict[str, Any]:
@@ -393,6 +395,7 @@ def uniform_actions(facts: dict[str, Any]) -> dict[str, Any]:
         "all sizes are as frequent": near(facts["variance of each dimension"], 1 / 3, 0.009)
         and near(facts["share within ±½, by dimension"], 0.5, 0.014),
         "none is beyond [-1, 1]": facts["largest size"] <= 1.0001,
+        "they reach the ends": facts["largest size"] > 0.99,
         "few are exactly -1 or 1": facts["share at exactly -1 or 1"] < 0.1,
         "the dimensions are independent": near(facts["largest correlation of two dimensions"], 0.0, 0.025),
     }
@@ -403,7 +406,9 @@ def drawn_evenly(facts: dict[str, Any]) -> dict[str, Any]:
     if "how often each row came" not in facts:
         return facts
     came = np.asarray(facts["how often each row came"], np.float64)
-    share = came.sum() / came.size / facts["batches"]
+    rows, size = came.size, came.sum() / facts["batches"]
+    share = size / rows
+    spread = (size * share * (1 - share) * (rows - size) / max(rows - 1, 1) / facts["batches"]) ** 0.5
     return {
         "each row comes as often as any other": near(
             came, came.mean(), (facts["batches"] * max(share * (1 - share), 0)) ** 0.5
@@ -411,4 +416,7 @@ def drawn_evenly(facts: dict[str, Any]) -> dict[str, Any]:
         "a batch is more than neighbouring rows": share > 0.999
         or facts["share of the batches that are neighbouring rows"] < 0.3,
         "batches differ": share > 0.999 or not facts["two batches are the same"],
+        "a batch does not depend on the one before": near(
+            facts["rows that were in the batch before as well, on average"], size * share, spread + 1e-9
+        ),
     }

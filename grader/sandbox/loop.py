@@ -51,6 +51,7 @@ def main() -> None:
         prepare(request, environment, worker)
         if request["do"] not in worker.READING and "torch" not in sys.modules:
             importlib.import_module("torch")
+            worker.postpone_pictures()
         if request["do"] in RUNNING:
             renew(settings, worker)
         if request["do"] == "warm":

@@ -146,6 +146,7 @@ class Server:
         try:
             torch = importlib.import_module("torch")
             torch.set_num_threads(1)
+            self.worker.postpone_pictures()
             self.worker.load("drivers", Path(self.settings["drivers"]))
             self.worker.seed_everything()
             loss = torch.nn.functional.log_softmax(torch.nn.Linear(2, 2)(torch.ones(3, 2)), dim=-1).sum()

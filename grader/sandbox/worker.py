@@ -229,6 +229,26 @@ def printing_to(descriptor: int) -> io.TextIOWrapper:
     return open(descriptor, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
 
 
+class Later(ModuleType):
+    """A module that is imported when something of it is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__path__":
+            raise AttributeError(name)
+        for held in [held for held, module in sys.modules.items() if type(module) is Later]:
+            del sys.modules[held]
+        module = importlib.import_module(self.__name__)
+        return getattr(module, name) if hasattr(module, name) else importlib.import_module(f"{self.__name__}.{name}")
+
+
+def postpone_pictures() -> None:
+    """Let `import matplotlib.pyplot`, with which most files begin, cost half a second only when something is drawn."""
+    if "matplotlib" not in sys.modules:
+        whole, part = Later("matplotlib"), Later("matplotlib.pyplot")
+        whole.pyplot = part
+        sys.modules |= {"matplotlib": whole, "matplotlib.pyplot": part}
+
+
 def seed_everything(seed: int = 0) -> None:
     """Put every global generator into the state of this seed, the same before each call."""
     random.seed(seed)

@@ -19,7 +19,7 @@ def transitions(rng: np.random.Generator, count: int, obs_dim: int, act_dim: int
     return dict(
         obs=normal(rng, count, obs_dim),
         acts=rng.uniform(-1, 1, size=(count, act_dim)).astype(np.float32),
-        rews=normal(rng, count, scale=2.0),
+        rews=normal(rng, count, scale=20.0),
         next_obs=normal(rng, count, obs_dim),
         done=np.isin(np.arange(count), ends),
     )
@@ -102,24 +102,31 @@ def noise_around_minus_two(rng):
 # The networks
 
 
+def with_a_large_row(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
+    """Return states of which the last one is far from the others."""
+    states = normal(rng, rows, columns)
+    states[-1] *= 25
+    return states
+
+
 @case("actor", question="Actor")
 def actor_of_two_actions(rng):
-    return dict(in_dim=4, out_dim=2, states=normal(rng, 7, 4))
+    return dict(in_dim=4, out_dim=2, states=with_a_large_row(rng, 7, 4))
 
 
 @case("actor", question="Actor", hidden=True)
 def actor_of_other_weights(rng):
-    return dict(in_dim=3, out_dim=6, states=normal(rng, 5, 3), init_w=0.02)
+    return dict(in_dim=3, out_dim=6, states=with_a_large_row(rng, 5, 3), init_w=0.02)
 
 
 @case("critic", question="Critic")
 def critic_of_two_actions(rng):
-    return dict(states=normal(rng, 7, 4), actions=normal(rng, 7, 2))
+    return dict(states=with_a_large_row(rng, 7, 4), actions=normal(rng, 7, 2))
 
 
 @case("critic", question="Critic", hidden=True)
 def critic_of_other_weights(rng):
-    return dict(states=normal(rng, 5, 3), actions=normal(rng, 5, 1), init_w=0.02)
+    return dict(states=with_a_large_row(rng, 5, 3), actions=normal(rng, 5, 1), init_w=0.02)
 
 
 # The agent: networks, actions, steps
@@ -139,7 +146,7 @@ def agent_of_four_actions(rng):
 def actions_with_noise(rng):
     """After the random steps: samples take some actions beyond both ends."""
     samples = np.array([[0.1, -0.2], [2.5, 0.3], [-0.4, -2.5], [-2.5, 2.5], [0.0, 0.25], [0.3, -0.1]], np.float32)
-    return dict(states=normal(rng, 6, 3), samples=samples, total_step=12, initial_random_steps=10)
+    return dict(states=normal(rng, 6, 3), samples=samples, total_step=100_003, initial_random_steps=10)
 
 
 @case("actions", question="DDPGAgent.select_action")
@@ -176,13 +183,16 @@ def last_random_actions(rng):
 def episodes(rng, lengths, ends, obs_dim=2):
     return dict(
         observations=[normal(rng, length + 1, obs_dim) for length in lengths],
-        rewards=[normal(rng, length) for length in lengths],
+        rewards=[normal(rng, length, scale=20.0) for length in lengths],
         ends=list(ends),
     )
 
 
 def actions_for(rng, lengths, act_dim):
-    return [rng.uniform(-1, 1, size=(length, act_dim)).astype(np.float32) for length in lengths]
+    """Return actions for episodes of these lengths; the first one is 1, the last one -1."""
+    drawn = [rng.uniform(-1, 1, size=(length, act_dim)).astype(np.float32) for length in lengths]
+    drawn[0][0], drawn[-1][-1] = 1.0, -1.0
+    return drawn
 
 
 @case("steps", question="DDPGAgent.step")
@@ -221,7 +231,7 @@ def critic_with_ends(rng):
 @case("updates", question="DDPGAgent.update_model.critic")
 def critic_twice(rng):
     """The second step begins with a new gradient, in which nothing is left of the first one or of the actor's."""
-    return transitions(rng, 6, 3, 1, [2]) | dict(gamma=0.8, count=2, critic_lr=0.1)
+    return transitions(rng, 6, 3, 1, [2]) | dict(gamma=0.8, count=2, critic_lr=0.01)
 
 
 @case("untouched", question="DDPGAgent.update_model.critic", hidden=True)
@@ -249,7 +259,7 @@ def critic_of_ends_alone(rng):
 def critic_many_times(rng):
     """Large errors: they are neither cut nor counted less."""
     large = transitions(rng, 6, 2, 1, [1])
-    return large | dict(rews=10 * large["rews"], gamma=0.95, count=3, critic_lr=0.01, actor_lr=0.1)
+    return large | dict(rews=10 * large["rews"], gamma=0.95, count=3, critic_lr=1e-3, actor_lr=0.1)
 
 
 @case("updates", question="DDPGAgent.update_model.actor")
@@ -269,13 +279,13 @@ def actor_of_three_actions(rng):
 
 @case("updates", question="DDPGAgent.update_model.actor", hidden=True)
 def actor_many_times(rng):
-    return transitions(rng, 6, 2, 1, [3]) | dict(gamma=0.9, count=3, actor_lr=0.3, of_the_actor=True)
+    return transitions(rng, 6, 2, 1, [3]) | dict(gamma=0.9, count=3, actor_lr=3e-4, steep=60.0, of_the_actor=True)
 
 
 @case("updates", question="DDPGAgent.update_model.actor", hidden=True)
 def actor_after_the_critic(rng):
     """The critic's learning rate is so high that the order of the two can be seen."""
-    return transitions(rng, 7, 3, 1, [1, 4]) | dict(gamma=0.9, critic_lr=0.3, of_the_actor=True)
+    return transitions(rng, 7, 3, 1, [1, 4]) | dict(gamma=0.9, critic_lr=0.02, of_the_actor=True)
 
 
 @case("following", question="DDPGAgent._target_soft_update")

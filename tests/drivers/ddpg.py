@@ -38,13 +38,15 @@ class _Plain(utils.PlainAdam):
 
     decay = 0.0
 
-    def __init__(
-        self, params: Iterable, lr: float = 1e-3, *others: Any, weight_decay: float | None = None, **named: Any
-    ) -> None:
-        given = list(params)
-        grouped = [one for group in given for one in (list(group["params"]) if isinstance(group, dict) else [group])]
-        super().__init__(grouped, lr=float(given[0].get("lr", lr) if isinstance(given[0], dict) else lr))
-        self.weight_decay = self.decay if weight_decay is None else float(weight_decay)
+    def __init__(self, params: Iterable, lr: float = 1e-3, *others: Any, **named: Any) -> None:
+        groups = [group if isinstance(group, dict) else {"params": [group]} for group in params]
+        parameters = [value for group in groups for value in group["params"]]
+        rates = sorted({float(group.get("lr", lr)) for group in groups})
+        super().__init__(parameters, lr=rates[0])
+        usual = {"betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0, "amsgrad": False, "maximize": False}
+        given = {"weight_decay": self.decay} | dict(zip(usual, others, strict=False)) | named
+        self.rates = rates
+        self.unusual = sorted(name for name, value in given.items() if name in usual and value != usual[name])
 
 
 for _name, _decay in {"Adam": 0.0, "AdamW": 0.01, "RMSprop": 0.0, "SGD": 0.0}.items():
@@ -53,8 +55,14 @@ for _name, _decay in {"Adam": 0.0, "AdamW": 0.01, "RMSprop": 0.0, "SGD": 0.0}.it
 # Work for the course's old notebook imports gym, which gymnasium has replaced, and what shows pictures in a notebook.
 sys.modules.setdefault("gym", gym)
 if "IPython" not in sys.modules:
+
+    def _show_nothing(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *things, **options: None
+
     _shown = types.ModuleType("IPython.display")
-    _shown.__getattr__ = lambda name: lambda *things, **options: None
+    _shown.__getattr__ = _show_nothing
     _notebook = types.ModuleType("IPython")
     _notebook.display, _notebook.get_ipython = _shown, lambda: None
     sys.modules |= {"IPython": _notebook, "IPython.display": _shown}
@@ -231,8 +239,10 @@ def sampling(submitted, count: int, size: int, batch_size: int, obs_dim: int, ac
     facts: dict[str, Any] = {"returned": "dict", "keys": sorted(first)}
     if set(first) != set(NAMES):
         return facts
-    facts["shapes"] = {name: list(np.shape(first[name])) for name in NAMES if name != "acts"}
-    facts["numbers of an action"] = np.size(first["acts"]) / max(len(first["acts"]), 1)
+    arrays = {name: np.asarray(plain(first[name])) for name in NAMES}
+    facts["shapes"] = {name: list(array.shape) for name, array in arrays.items() if name != "acts"}
+    facts["numbers of an action"] = arrays["acts"].size / max(len(arrays["acts"]), 1)
+    facts["precision"] = sorted({str(array.dtype) for name, array in arrays.items() if name != "done"})
     for values in first.values():  # what is done to a batch must not come into the buffer
         with quietly():
             values[...] = 0
@@ -260,6 +270,8 @@ def sampling(submitted, count: int, size: int, batch_size: int, obs_dim: int, ac
     facts["share of the batches that are neighbouring rows"] = float(
         np.mean([np.ptp(batch) == len(batch) - 1 for batch in batches])
     )
+    overlaps = [len(set(one.tolist()) & set(other.tolist())) for one, other in itertools.pairwise(batches)]
+    facts["rows that were in the batch before as well, on average"] = float(np.mean(overlaps))
     facts["two batches are the same"] = bool(np.array_equal(np.sort(batches[0]), np.sort(batches[1])))
     return facts
 
@@ -299,9 +311,8 @@ def noise(
     process.reset()
     facts["state after reset"] = np.array(plain(getattr(process, "state", np.nan)), np.float64)
     latest = np.array(process.sample(), np.float64)
-    facts["state is the latest sample"] = bool(
-        np.array_equal(np.asarray(plain(getattr(process, "state", np.nan)), np.float64), latest)
-    )
+    state = np.asarray(plain(getattr(process, "state", np.nan)), np.float64)
+    facts["state is the latest sample"] = state.shape == latest.shape and bool(np.allclose(state, latest, rtol=1e-5))
     return facts | {"path": moments(path), "after a reset": starting(np.array(starts))}
 
 
@@ -316,7 +327,7 @@ def moments(path: np.ndarray) -> dict[str, Any]:
             "variance": variance,
             "correlation with the sample before": (around[1:] * around[:-1]).mean(axis=0) / variance,
             "correlation with the one before that": (around[2:] * around[:-2]).mean(axis=0) / variance,
-            "largest correlation of two dimensions": largest_correlation(path),
+            "largest correlation of the changes of two dimensions": largest_correlation(np.diff(path, axis=0)),
         }
 
 
@@ -378,7 +389,7 @@ def shown_layers(network: nn.Module, watch: Watch, result: Tensor) -> dict[str, 
     layers = [layer for layer, _, _ in watch.passed]
     happens = [between(one[2], other[1]) for one, other in itertools.pairwise(watch.passed)]
     # Where there are layers of another kind as well, as those that normalise, only they know.
-    more = any(not isinstance(layer, nn.Linear) and layer._parameters for layer in network.modules() if layer is not network)
+    more = any("Norm" in type(layer).__name__ for layer in network.modules())
     last = watch.passed[-1][2] if watch.passed else torch.zeros(0)
     flat = result.detach().reshape(last.shape) if result.numel() == last.numel() else torch.full_like(last, torch.nan)
     ends = [
@@ -388,6 +399,8 @@ def shown_layers(network: nn.Module, watch: Watch, result: Tensor) -> dict[str, 
     ]
     return {
         "there are at least three linear layers": len(layers) >= 3,
+        "each is used once": len({id(layer) for layer in layers}) == len(layers),
+        "hidden layers without a bias": sum(layer.bias is None for layer in layers[:-1]),
         "units of the hidden layers": sorted({layer.out_features for layer in layers[:-1]}),
         "between the layers is": ["ReLU"] if more else sorted(set(happens)),
         "after the last layer comes": ends[0] if ends else "something else",
@@ -426,9 +439,9 @@ def drawn_weights(make: Callable[[], nn.Module], call: Callable[[nn.Module], Any
             },
             f"{name} of the last layer are drawn anew": not np.array_equal(drawn[0], drawn[1]),
         }
-    facts["mean size of hidden weights, times the root of what comes in"] = (
-        float(np.mean(before)) if before and before[0] else 0.0
-    )
+    # Of each hidden layer: numbers of the order of 1 come out as such.
+    sizes = np.mean(before, axis=0) if before and before[0] else np.zeros(1)
+    facts["mean size of hidden weights, times the root of what comes in"] = [float(sizes.min()), float(sizes.max())]
     return facts
 
 
@@ -452,6 +465,9 @@ def actor(submitted, in_dim: int, out_dim: int, states: np.ndarray, init_w: floa
         return {"returned": described(action)}
     facts = {"returned": "a tensor", "shape": list(action.shape), "precision": str(action.dtype).removeprefix("torch.")}
     facts |= shown_layers(network, watch, action)
+    came = watch.passed[0][1] if watch.passed else torch.zeros(0)
+    normalises = any("Norm" in type(layer).__name__ for layer in network.modules())
+    facts["into the first layer goes"] = "the state" if normalises or torch.equal(came, given) else "something else"
     facts["shape for a single state"] = list(network(given[0]).shape)
     if action.requires_grad:
         (action * torch.arange(1.0, action.numel() + 1).reshape(action.shape)).sum().backward()
@@ -496,15 +512,15 @@ def critic(submitted, states: np.ndarray, actions: np.ndarray, init_w: float | N
 
 
 class SmallActor(nn.Module):
-    """A stand-in for `Actor`: one layer and tanh."""
+    """A stand-in for `Actor`, with a few units."""
 
     def __init__(self, in_dim: int, out_dim: int, *others: Any, **named: Any) -> None:
-        super().__init__()
+        nn.Module.__init__(self)
         self.sizes = [in_dim, out_dim]
-        self.out = nn.Linear(in_dim, out_dim)
+        self.hidden1, self.hidden2, self.out = nn.Linear(in_dim, 4), nn.Linear(4, 4), nn.Linear(4, out_dim)
 
     def forward(self, state: Tensor) -> Tensor:
-        return torch.tanh(self.out(state))
+        return torch.tanh(self.out(torch.tanh(self.hidden2(torch.tanh(self.hidden1(state))))))
 
 
 class SmallCritic(nn.Module):
@@ -513,13 +529,13 @@ class SmallCritic(nn.Module):
     column = True
 
     def __init__(self, in_dim: int, *others: Any, **named: Any) -> None:
-        super().__init__()
+        nn.Module.__init__(self)
         self.sizes = [in_dim]
-        self.hidden = nn.Linear(in_dim, 5)
-        self.out = nn.Linear(5, 1)
+        self.hidden1, self.hidden2, self.out = nn.Linear(in_dim, 5), nn.Linear(5, 4), nn.Linear(4, 1)
 
     def forward(self, state: Tensor, action: Tensor) -> Tensor:
-        value = self.out(torch.tanh(self.hidden(torch.cat((state, action), dim=-1))))
+        value = self.hidden1(torch.cat((state, action), dim=-1))
+        value = self.out(torch.tanh(self.hidden2(torch.tanh(value))))
         return value if self.column else value.squeeze(-1)
 
 
@@ -555,6 +571,7 @@ class KnownMemory:
 
     def __init__(self, obs_dim: int, size: int, batch_size: int = 32, *others: Any, **named: Any) -> None:
         self.given = [obs_dim, size, batch_size]
+        self.given_besides = [value for value in (*others, *named.values()) if isinstance(value, (int, np.integer))]
         self.rows: dict[str, list] = {name: [] for name in NAMES}
         self.max_size, self.batch_size = size, batch_size
 
@@ -640,15 +657,28 @@ def follows_the_other_way(submitted) -> bool:
     return False
 
 
-@contextlib.contextmanager
-def standing_in(submitted, **others: Any) -> Iterator[None]:
-    """Let the names of the classes that an agent is made of stand for stand-ins."""
-    names = {
+def with_own_methods(submitted, name: str, stand_in: type) -> type:
+    """Return the stand-in for a class of the submission, with the methods that only the submission's class has."""
+    own = getattr(submitted, name, None)
+    with contextlib.suppress(TypeError):
+        return type(name, (stand_in, own), {}) if isinstance(own, type) and own is not stand_in else stand_in
+    return stand_in
+
+
+def stand_ins(submitted) -> dict[str, type]:
+    """Return what stands in for the classes that an agent is made of, by name."""
+    classes = {
         "Actor": SmallActor,
         "Critic": FlatCritic if flat_values(submitted) else SmallCritic,
         "OUNoise": KnownNoise,
         "ReplayBuffer": KnownMemory,
-    } | others
+    }
+    return {name: with_own_methods(submitted, name, stand_in) for name, stand_in in classes.items()}
+
+
+@contextlib.contextmanager
+def standing_in(submitted, names: dict[str, type]) -> Iterator[None]:
+    """Let the names of the classes that an agent is made of stand for others."""
     before = {name: getattr(submitted, name) for name in names if hasattr(submitted, name)}
     try:
         for name, value in names.items():
@@ -657,6 +687,11 @@ def standing_in(submitted, **others: Any) -> Iterator[None]:
     finally:
         for name, value in before.items():
             setattr(submitted, name, value)
+
+
+def shares(network: nn.Module, other: nn.Module) -> bool:
+    """Return whether two networks have a parameter in common."""
+    return bool({value.data_ptr() for value in network.parameters()} & {value.data_ptr() for value in other.parameters()})
 
 
 def new_agent(submitted, env: gym.Env, **options: Any) -> Any:
@@ -670,19 +705,24 @@ def new_agent(submitted, env: gym.Env, **options: Any) -> Any:
         given["tau"] = 1.0 - given["tau"]
     agent = object.__new__(submitted.DDPGAgent)
     obs_dim, act_dim = env.observation_space.shape[0], env.action_space.shape[0]
-    critic_class = FlatCritic if flat_values(submitted) else SmallCritic
-    with standing_in(submitted), quietly():
+    classes = stand_ins(submitted)
+    with standing_in(submitted, classes), quietly():
         agent.__init__(env, **given)
     for name, value in given.items():
         setattr(agent, name, value)
     agent.env, agent.device = env, torch.device("cpu")
-    agent.actor = with_numbers(SmallActor(obs_dim, act_dim), 1)
-    agent.actor_target = with_numbers(SmallActor(obs_dim, act_dim), 2)
-    agent.critic = with_numbers(critic_class(obs_dim + act_dim), 3)
-    agent.critic_target = with_numbers(critic_class(obs_dim + act_dim), 4)
+    made: list[nn.Module] = []
+    for number_of, name in enumerate(("actor", "actor_target", "critic", "critic_target"), start=1):
+        kind, sizes = (classes["Actor"], [obs_dim, act_dim]) if "actor" in name else (classes["Critic"], [obs_dim + act_dim])
+        network = getattr(agent, name, None)
+        # The agent's own, if it is a network by itself: it may have noted its parameters.
+        if type(network) is not kind or network.sizes != sizes or any(shares(network, other) for other in made):
+            network = kind(*sizes)
+        made.append(with_numbers(network, number_of))
+        setattr(agent, name, network)
     agent.actor_optimizer, agent.critic_optimizer = RecordingSGD(agent.actor, 0.0), RecordingSGD(agent.critic, 0.0)
-    agent.memory = KnownMemory(obs_dim, 50, given["batch_size"])
-    agent.noise = KnownNoise(act_dim)
+    agent.memory = classes["ReplayBuffer"](obs_dim, 50, given["batch_size"])
+    agent.noise = classes["OUNoise"](act_dim)
     agent.transition, agent.total_step, agent.is_test = [], 0, False
     agent._plot = lambda *told, **named: None
     return agent
@@ -696,7 +736,7 @@ def parts(submitted, obs_dim: int, act_dim: int, options: dict) -> dict:
     given = {"memory_size": 77, "batch_size": 5, "ou_noise_theta": 0.4, "ou_noise_sigma": 0.3} | options
     if "tau" in given and follows_the_other_way(submitted):
         given["tau"] = 1.0 - given["tau"]
-    with standing_in(submitted):
+    with standing_in(submitted, stand_ins(submitted)):
         agent = submitted.DDPGAgent(Still(obs_dim, [-2.0] * act_dim, [2.0] * act_dim), **given)
     facts: dict[str, Any] = {}
     networks = {name: getattr(agent, name) for name in ("actor", "actor_target", "critic", "critic_target")}
@@ -713,16 +753,18 @@ def parts(submitted, obs_dim: int, act_dim: int, options: dict) -> dict:
             of for of, parameters in values.items() if moved & {id(value) for value in parameters}
         ]
         facts[f"{name}_optimizer moves all of it"] = {id(value) for value in values[name]} <= moved
-        kind = type(optimizer).__name__
-        facts[f"{name}_optimizer is"] = "Adam" if kind == "AdamW" and not optimizer.weight_decay else kind
-        facts[f"{name}_optimizer's learning rate"] = float(optimizer.param_groups[0]["lr"])
-        facts[f"{name}_optimizer's weight decay"] = optimizer.weight_decay
+        kind, unusual = type(optimizer).__name__, list(getattr(optimizer, "unusual", []))
+        facts[f"{name}_optimizer is"] = "Adam" if kind == "AdamW" and "weight_decay" not in unusual else kind
+        rates = getattr(optimizer, "rates", [float(group["lr"]) for group in optimizer.param_groups])
+        facts[f"{name}_optimizer's learning rate"] = rates[0] if len(set(rates)) == 1 else rates
+        facts[f"{name}_optimizer's options that are not Adam's defaults"] = unusual
     tau = agent.tau if not follows_the_other_way(submitted) else 1.0 - agent.tau
     facts["gamma, tau, batch_size, initial_random_steps"] = [
         float(agent.gamma), float(tau), int(agent.batch_size), float(agent.initial_random_steps)
     ]  # fmt: skip
     facts["total_step and is_test at first"] = [int(agent.total_step), bool(agent.is_test)]
     facts["memory is made with"] = list(agent.memory.given)
+    facts["memory is made for such actions"] = act_dim == 1 or act_dim in agent.memory.given_besides
     facts["noise is made with θ and σ"] = [float(agent.noise.theta), float(agent.noise.sigma)]
     return facts
 
@@ -882,11 +924,14 @@ def own_memory(submitted, rows: dict[str, np.ndarray]) -> Any:
             numbered(count, rows["obs"].shape[1], act_dim),
         )
         store_all(own, probe)
-        batch = {name: np.asarray(plain(values), np.float64) for name, values in own.sample_batch().items()}
+        drawn = own.sample_batch()
+        batch = {name: np.asarray(plain(values), np.float64) for name, values in drawn.items()}
         order = np.argsort(batch["obs"][:, 0])
         sorted_ones = {name: batch[name][order].reshape(probe[name].shape) for name in NAMES}
         done = np.asarray(probe["done"], np.float64)
         good = all(np.allclose(sorted_ones[name], probe[name]) for name in NAMES if name != "done")
+        # Of another precision it would be the memory's mistake, not the update's.
+        good = good and all(str(np.asarray(plain(drawn[name])).dtype) == "float32" for name in NAMES if name != "done")
         if good and (np.array_equal(sorted_ones["done"], done) or np.array_equal(sorted_ones["done"], 1 - done)):
             memory = new_buffer(submitted, rows["obs"].shape[1], count, count, act_dim)
     store_all(memory, rows)
@@ -904,26 +949,32 @@ def updates(
     count: int = 1,
     critic_lr: float = 0.0,
     actor_lr: float = 0.0,
+    steep: float = 1.0,
     of_the_actor: bool = False,
 ) -> dict:
     """Call `update_model` on a batch, `count` times; report the gradient of each step of the optimizers, and what it returned.
 
-    The learning rates are 0 unless given, so that one network's update cannot be seen in the other's. of_the_actor: report
-    what the second part does; otherwise it need not be there.
+    The learning rates are 0 unless given, so that one network's update cannot be seen in the other's. steep: by what the
+    critic's values are multiplied. of_the_actor: report what the second part does; otherwise it need not be there.
     """
     rows = dict(zip(NAMES, (obs, next_obs, acts, rews, done), strict=True))
     memory = own_memory(submitted, rows)  # first: the agent's classes are stand-ins later
     agent = new_agent(submitted, Still(obs.shape[1], [-1.0] * acts.shape[1], [1.0] * acts.shape[1]), gamma=gamma, tau=0.25)
     agent.memory, agent.batch_size = memory, len(obs)
     agent.actor_optimizer, agent.critic_optimizer = RecordingSGD(agent.actor, actor_lr), RecordingSGD(agent.critic, critic_lr)
+    with torch.no_grad():
+        agent.critic.out.weight *= steep
     called: list[int] = []
-    agent._target_soft_update = lambda *told, **named: called.append(1)
+    agent._target_soft_update = lambda *told, **named: called.append(len(agent.actor_optimizer.gradients))
+    draws, draw = [], memory.sample_batch
+    memory.sample_batch = lambda *told, **named: (draws.append(1), draw(*told, **named))[1]
     targets = {
         name: [plain(value) for value in getattr(agent, name).parameters()] for name in ("actor_target", "critic_target")
     }
-    facts: dict[str, Any] = {"returned": "two numbers"}
-    returned: list[list] = []
-    for _ in range(count):
+    facts: dict[str, Any] = {}
+    returned: list[Any] = []
+    for number_of in range(count):
+        agent.total_step = 1009 + 4 * number_of  # no round numbers: every update counts
         try:
             pair = agent.update_model()
         except NotImplementedError:
@@ -932,9 +983,8 @@ def updates(
             continue
         if not of_the_actor:
             continue
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            return {"returned": described(pair)}
-        returned.append([number(value) for value in pair])
+        two = isinstance(pair, (tuple, list)) and len(pair) == 2
+        returned.append([number(value) for value in pair] if two else [described(pair)] * 2)
     optimizer = agent.actor_optimizer if of_the_actor else agent.critic_optimizer
     name = "actor" if of_the_actor else "critic"
     facts[f"steps of {name}_optimizer"] = len(optimizer.gradients)
@@ -942,13 +992,15 @@ def updates(
         facts[f"gradient of the {name} in step {number_of}"] = gradient
     if of_the_actor:
         facts["the critic steps again"] = len(agent.critic_optimizer.gradients) > count
+        facts["batches that are drawn"] = len(draws)
         facts["actor losses returned"] = [pair[0] for pair in returned]
         facts["critic losses returned"] = [pair[1] for pair in returned]
         moved = {
             name: not all(map(np.array_equal, values, [plain(value) for value in getattr(agent, name).parameters()]))
             for name, values in targets.items()
         }
-        facts["targets are updated, per update"] = len(called) / count if called else float(all(moved.values()))
+        inside = list(range(1, count + 1)) if all(moved.values()) else []
+        facts["steps of the actor before each update of the targets"] = called or inside
     return facts
 
 
@@ -991,6 +1043,7 @@ def following(submitted, obs_dim: int, act_dim: int, tau: float | None, count: i
     agent = new_agent(submitted, Still(obs_dim, [-1.0] * act_dim, [1.0] * act_dim), tau=tau)
     if tau is None:
         agent.tau = inspect.signature(submitted.DDPGAgent.__init__).parameters["tau"].default
+    agent.total_step = 1009
     facts: dict[str, Any] = {}
     pairs = (("actor", "actor_target"), ("critic", "critic_target"))
     before = {name: [plain(value) for value in getattr(agent, name).parameters()] for pair in pairs for name in pair}
@@ -1158,7 +1211,7 @@ class LearningActor(nn.Module):
     """A smaller stand-in for `Actor`, which learns faster."""
 
     def __init__(self, in_dim: int, out_dim: int, *others: Any, **named: Any) -> None:
-        super().__init__()
+        nn.Module.__init__(self)
         self.layers = nn.Sequential(
             nn.Linear(in_dim, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, out_dim), nn.Tanh()
         )
@@ -1171,7 +1224,7 @@ class LearningCritic(nn.Module):
     """A smaller stand-in for `Critic`."""
 
     def __init__(self, in_dim: int, *others: Any, **named: Any) -> None:
-        super().__init__()
+        nn.Module.__init__(self)
         self.layers = nn.Sequential(
             nn.Linear(in_dim, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 1)
         )
@@ -1191,16 +1244,12 @@ def learn(submitted, num_frames: int, seed: int, d: int = 1) -> dict:
     """Train your agent with small networks on PointMass; return the actor's weights, and returns, which decide nothing."""
     torch.manual_seed(seed)
     np.random.seed(seed)
-    env = gym.wrappers.RecordEpisodeStatistics(utils.PointMass(d), buffer_length=10_000)
-    env.reset(seed=seed)
+    recorded = gym.wrappers.RecordEpisodeStatistics(utils.PointMass(d), buffer_length=10_000)
+    recorded.reset(seed=seed)
+    env = normalised(submitted, recorded)
     critic_class = LearningCriticOfOneAxis if flat_values(submitted) else LearningCritic
-    with standing_in(
-        submitted,
-        Actor=LearningActor,
-        Critic=critic_class,
-        OUNoise=submitted.OUNoise,
-        ReplayBuffer=submitted.ReplayBuffer,
-    ):
+    small = {"Actor": LearningActor, "Critic": critic_class}
+    with standing_in(submitted, {name: with_own_methods(submitted, name, stand_in) for name, stand_in in small.items()}):
         tau = 1 - 0.02 if follows_the_other_way(submitted) else 0.02
         agent = submitted.DDPGAgent(env, 10_000, 64, 0.15, 0.2, gamma=0.95, tau=tau, initial_random_steps=300)
         for optimizer in (agent.actor_optimizer, agent.critic_optimizer):
@@ -1210,7 +1259,7 @@ def learn(submitted, num_frames: int, seed: int, d: int = 1) -> dict:
         with contextlib.redirect_stdout(io.StringIO()):
             agent.train(num_frames, plotting_interval=num_frames + 1)
     weights = dict(zip(ARRAYS, (plain(value) for value in agent.actor.parameters()), strict=True))
-    return {"weights": weights, "returns": [float(value) for value in list(env.return_queue)[:MAX_CURVE]]}
+    return {"weights": weights, "returns": [float(value) for value in list(recorded.return_queue)[:MAX_CURVE]]}
 
 
 def play(submitted, weights: dict[str, np.ndarray], seed: int, episodes: int = 50, d: int = 1) -> dict:

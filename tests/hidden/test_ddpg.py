@@ -5,6 +5,9 @@ from grader.judge.views import drawn_evenly, only, ornstein_uhlenbeck, uniform_a
 
 LAYERS = (
     "there are at least three linear layers",
+    "each is used once",
+    "hidden layers without a bias",
+    "into the first layer goes",
     "units of the hidden layers",
     "between the layers is",
     "after the last layer comes",
@@ -110,7 +113,12 @@ def without_column(expected):
 def test_other_sizes_and_options(student):
     """Sizes and options are those that the agent is given."""
     names = [f"{name} and {name}_target are made for sizes" for name in ("actor", "critic")]
-    given = ("gamma, tau, batch_size, initial_random_steps", "noise is made with θ and σ", "memory is made with")
+    given = (
+        "gamma, tau, batch_size, initial_random_steps",
+        "noise is made with θ and σ",
+        "memory is made with",
+        "memory is made for such actions",
+    )
     student.expect("agent_of_four_actions", only(*names, *given))
 
 
@@ -197,13 +205,17 @@ def test_actor_of_three_actions(student):
 def test_actor_many_times(student):
     """Three updates."""
     names = [f"gradient of the actor in step {step}" for step in (1, 2, 3)]
-    student.expect("actor_many_times", only("steps of actor_optimizer", *names, "targets are updated, per update"))
+    student.expect(
+        "actor_many_times", only("steps of actor_optimizer", *names, "steps of the actor before each update of the targets")
+    )
 
 
 @points(1, question="DDPGAgent.update_model.actor")
 def test_critic_first(student):
     """The actor climbs the critic that has just been updated."""
-    student.expect("actor_after_the_critic", only("gradient of the actor in step 1", "actor losses returned"))
+    student.expect(
+        "actor_after_the_critic", only("gradient of the actor in step 1", "actor losses returned", "critic losses returned")
+    )
 
 
 @points(1, question="DDPGAgent._target_soft_update")

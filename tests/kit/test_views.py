@@ -37,7 +37,7 @@ def path_of_noise(rng: np.random.Generator, theta: float, sigma: float, samples:
             "variance": variance,
             "correlation with the sample before": (around[1:] * around[:-1]).mean(axis=0) / variance,
             "correlation with the one before that": (around[2:] * around[:-2]).mean(axis=0) / variance,
-            "largest correlation of two dimensions": abs(np.corrcoef(x.T)[0, 1]),
+            "largest correlation of the changes of two dimensions": abs(np.corrcoef(np.diff(x, axis=0).T)[0, 1]),
         },
         "after a reset": {
             "paths": len(starts),

@@ -11,6 +11,9 @@ DRAWN = ("weights of the last layer / init_w", "biases of the last layer / init_
 RANDOM = ("mean of each dimension", "variance of each dimension", "share at exactly -1 or 1")
 LAYERS = (
     "there are at least three linear layers",
+    "each is used once",
+    "hidden layers without a bias",
+    "into the first layer goes",
     "units of the hidden layers",
     "between the layers is",
     "after the last layer comes",
@@ -51,7 +54,7 @@ def test_goes_around(student):
 @points(1, question="ReplayBuffer.sample_batch")
 def test_whole_transitions(student):
     """A batch has the five keys, and the same rows of all arrays; it is a copy."""
-    names = ("keys", "shapes", "numbers of an action", "what does not belong to the obs beside it")
+    names = ("keys", "shapes", "precision", "numbers of an action", "what does not belong to the obs beside it")
     student.expect("batches_of_a_half_full_buffer", only(*names))
 
 
@@ -184,11 +187,11 @@ def test_targets_are_equal_at_first(student):
 
 @points(1, question="DDPGAgent.networks")
 def test_optimizers(student):
-    """Adam moves the actor with 3e-4, another one the critic with 1e-3, and neither a target."""
+    """Adam moves the actor with 3e-4, another one the critic with 1e-3, and neither a target; other options are defaults."""
     names = [
         f"{one}_optimizer{what}"
         for one in ("actor", "critic")
-        for what in (" moves", " moves all of it", " is", "'s learning rate", "'s weight decay")
+        for what in (" moves", " moves all of it", " is", "'s learning rate", "'s options that are not Adam's defaults")
     ]
     student.expect("agent_by_default", only(*names), atol=1e-7)
 
@@ -274,14 +277,14 @@ def test_losses(student):
 @points(1, question="DDPGAgent.update_model.actor")
 def test_actor_twice(student):
     """The second step is made by the second gradient alone; the critic makes no step of its own here."""
-    names = ("steps of actor_optimizer", "gradient of the actor in step 2", "the critic steps again")
+    names = ("steps of actor_optimizer", "gradient of the actor in step 2", "the critic steps again", "batches that are drawn")
     student.expect("actor_twice", only(*names))
 
 
 @points(1, question="DDPGAgent.update_model.actor")
 def test_targets_are_updated(student):
-    """Each update ends with one of the targets."""
-    student.expect("actor_twice", only("targets are updated, per update"))
+    """Each update ends with one of the targets, after the actor's step."""
+    student.expect("actor_twice", only("steps of the actor before each update of the targets"))
 
 
 @points(2, question="DDPGAgent._target_soft_update")
