@@ -238,7 +238,9 @@ class Later(ModuleType):
         for held in [held for held, module in sys.modules.items() if type(module) is Later]:
             del sys.modules[held]
         module = importlib.import_module(self.__name__)
-        return getattr(module, name) if hasattr(module, name) else importlib.import_module(f"{self.__name__}.{name}")
+        if hasattr(module, "__path__") and not hasattr(module, name):
+            return importlib.import_module(f"{self.__name__}.{name}")
+        return getattr(module, name)
 
 
 def postpone_pictures() -> None:
