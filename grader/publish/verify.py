@@ -132,7 +132,9 @@ class Proof:
     def alternatives(self, grader: Grader) -> Iterator[Finding]:
         passed = 0
         for variant in tracked(self.right, "alternatives"):
-            trial = try_out(grader, variant, self._concerned(variant) | whole_agent(self.home.assignment))
+            # Of the whole agent, what does not need the question has something else in its place.
+            whole = {question.id for question in self.home.assignment.questions if variant.question in question.needs}
+            trial = try_out(grader, variant, self._concerned(variant) | whole)
             passed += _perfect(trial.report)
             yield from (_loss(f"the alternative {variant.id}", check) for check in trial.lost())
             if trial.report.note:

@@ -165,7 +165,12 @@ def actions_at_the_boundary(rng):
 def actions_of_a_later_test(rng):
     """Some environments observe in double precision."""
     return dict(
-        states=rng.normal(size=(5, 2)), samples=normal(rng, 5, 3), total_step=500, initial_random_steps=10, is_test=True
+        states=normal(rng, 5, 2),
+        samples=normal(rng, 5, 3),
+        total_step=500,
+        initial_random_steps=10,
+        is_test=True,
+        double=True,
     )
 
 

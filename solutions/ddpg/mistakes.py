@@ -890,6 +890,12 @@ plots_at_every_step = altered(
 
 # DDPGAgent.test
 
+last_reward_as_score = altered(
+    "DDPGAgent.test",
+    {"score += reward\n        print(": "score = reward\n        print("},
+    hint="Is a score the last reward, or the sum of all?",
+)
+
 tested_as_in_training = altered(
     "DDPGAgent.test",
     {"self.is_test = True": "pass"},

@@ -12,6 +12,7 @@ import contextlib
 import inspect
 import io
 import itertools
+import re
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
@@ -787,14 +788,15 @@ def actions(
     total_step: int,
     initial_random_steps: int,
     is_test: bool = False,
+    double: bool = False,
 ) -> dict:
-    """Ask an agent with a known actor and known noise for an action in each state."""
+    """Ask an agent with a known actor and known noise for an action in each state, in single or double precision."""
     env = Still(states.shape[1], [-2.0] * samples.shape[1], [2.0] * samples.shape[1])
     agent = new_agent(submitted, normalised(submitted, env), initial_random_steps=initial_random_steps)
     agent.noise.samples, agent.total_step, agent.is_test = samples, total_step, is_test
     chosen, kinds, kept = [], set(), []
     for state in states:
-        given = np.array(state)
+        given = np.array(state, np.float64 if double else np.float32)
         action = agent.select_action(given)
         kinds.add("an array" if isinstance(action, (np.ndarray, np.generic)) else described(action))
         chosen.append(np.asarray(plain(action), np.float64))
@@ -1156,7 +1158,12 @@ def testing(submitted, observations: list[np.ndarray], rewards: list[np.ndarray]
         return next_state, reward, bool(terminated or truncated)
 
     agent.select_action, agent.step = select_action, step
-    frames = agent.test()
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        frames = agent.test()
+    print(said.getvalue(), end="")
+    score = float(sum(rewards[0]))
+    told = [float(found) for found in re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", said.getvalue())]
     if not isinstance(frames, (list, tuple, np.ndarray)):
         return {"returned": described(frames)}
     shown = [number(np.asarray(frame).ravel()[0]) for frame in frames]
@@ -1169,6 +1176,7 @@ def testing(submitted, observations: list[np.ndarray], rewards: list[np.ndarray]
         "states in which actions are selected": [one[1] for one in asked],
         "actions that the environment is given": [float(np.ravel(action)[0]) for action in env.actions],
         "episodes that were begun": len(env.resets),
+        "its score is printed": any(abs(found - score) < 0.6 for found in told),
     }
 
 
