@@ -892,7 +892,7 @@ plots_at_every_step = altered(
 
 last_reward_as_score = altered(
     "DDPGAgent.test",
-    {"score += reward\n        print(": "score = reward\n        print("},
+    {'print(f"score: {score:.1f}")': 'print(f"score: {reward:.1f}")'},
     hint="Is a score the last reward, or the sum of all?",
 )
 

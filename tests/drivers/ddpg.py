@@ -1070,6 +1070,13 @@ def following(submitted, obs_dim: int, act_dim: int, tau: float | None, count: i
 # The agent: training and testing
 
 
+def seen_state(state: Any) -> np.ndarray:
+    """Return a state that an action is selected in; raises TypeError for what `reset` returns as a whole."""
+    if isinstance(state, tuple):
+        raise TypeError("an action is selected in a tuple: reset() returns (observation, info), and a state is an observation")
+    return np.array(plain(state), np.float64)
+
+
 def training(
     submitted,
     observations: list[np.ndarray],
@@ -1090,7 +1097,7 @@ def training(
     agent.noise.now = lambda: len(env.actions)
 
     def select_action(state) -> np.ndarray:
-        asked.append([int(agent.total_step), bool(agent.is_test), np.array(plain(state), np.float64)])
+        asked.append([int(agent.total_step), bool(agent.is_test), seen_state(state)])
         agent.transition = [state, np.array([len(asked) / 100])]
         return np.array([len(asked) / 100])
 
@@ -1150,7 +1157,7 @@ def testing(submitted, observations: list[np.ndarray], rewards: list[np.ndarray]
     asked: list[list] = []
 
     def select_action(state) -> np.ndarray:
-        asked.append([bool(agent.is_test), np.array(plain(state), np.float64)])
+        asked.append([bool(agent.is_test), seen_state(state)])
         return np.array([len(asked) / 100])
 
     def step(action) -> tuple[np.ndarray, float, bool]:
