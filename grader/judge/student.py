@@ -373,7 +373,9 @@ class Student:
             self.tried = replace(self.tried, case=case, compared=Compared(forms, bounded(got), rtol, atol, exact_dtype))
         text = difference(expected, got, rtol, atol, exact_dtype)
         if text and all(difference(form, got, rtol, atol, exact_dtype) for form in forms[1:]):
-            text += "".join(f"\n{line}" for name in tell if name in facts for line in told(name, facts[name]))
+            text += "".join(
+                f"\n{line}" for name in tell if name in facts for line in told(name, facts[name], case.answer[name])
+            )
             rules, few, right = Likeness(also, rtol, atol, exact_dtype), thinned(got), thinned(expected)
             self.fail(case, text, {"got": few}, lambda stored: rules.alike(stored["got"], few, right))
 
@@ -395,10 +397,10 @@ class Student:
         raise CheckFailed(Outcome.FAILED, f"{text}\n{called}\n{inputs}", self.printed, shown=shown, alike=same)
 
 
-def told(name: str, value: Any) -> list[str]:
-    """Return the lines by which a message shows a fact."""
-    if isinstance(value, dict):
-        return [f"{name}:", *(f"  {key}: {show(one)}" for key, one in value.items())]
+def told(name: str, value: Any, answer: Any) -> list[str]:
+    """Return the lines by which a message shows a fact: of a dictionary, what the answer has as well, which is not too much."""
+    if isinstance(value, dict) and isinstance(answer, dict):
+        return [f"{name}:", *(f"  {key}: {show(value[key])}" for key in answer if key in value)]
     return [f"{name}: {show(value)}"]
 
 

@@ -408,6 +408,7 @@ def drawn_evenly(facts: dict[str, Any]) -> dict[str, Any]:
     came = np.asarray(facts["how often each row came"], np.float64)
     rows, size = came.size, came.sum() / facts["batches"]
     share = size / rows
+    # Of how many rows two batches in a row share: hypergeometric. Of neighbours, drawn at random, there are a few percent.
     spread = (size * share * (1 - share) * (rows - size) / max(rows - 1, 1) / facts["batches"]) ** 0.5
     return {
         "each row comes as often as any other": near(

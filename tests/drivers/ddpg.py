@@ -385,12 +385,15 @@ def between(out: Tensor, into: Tensor) -> str:
     return "something else"
 
 
+def normalises(network: nn.Module) -> bool:
+    """Return whether a network has layers that normalise: then what is between its linear layers cannot be told."""
+    return any("Norm" in type(layer).__name__ for layer in network.modules())
+
+
 def shown_layers(network: nn.Module, watch: Watch, result: Tensor) -> dict[str, Any]:
     """Return what the layers of a network are, and what is between them."""
     layers = [layer for layer, _, _ in watch.passed]
     happens = [between(one[2], other[1]) for one, other in itertools.pairwise(watch.passed)]
-    # Where there are layers of another kind as well, as those that normalise, only they know.
-    more = any("Norm" in type(layer).__name__ for layer in network.modules())
     last = watch.passed[-1][2] if watch.passed else torch.zeros(0)
     flat = result.detach().reshape(last.shape) if result.numel() == last.numel() else torch.full_like(last, torch.nan)
     ends = [
@@ -403,12 +406,12 @@ def shown_layers(network: nn.Module, watch: Watch, result: Tensor) -> dict[str, 
         "each is used once": len({id(layer) for layer in layers}) == len(layers),
         "hidden layers without a bias": sum(layer.bias is None for layer in layers[:-1]),
         "units of the hidden layers": sorted({layer.out_features for layer in layers[:-1]}),
-        "between the layers is": ["ReLU"] if more else sorted(set(happens)),
+        "between the layers is": ["ReLU"] if normalises(network) else sorted(set(happens)),
         "after the last layer comes": ends[0] if ends else "something else",
     }
 
 
-def outputs_of_last(network: nn.Module, call: Callable[[], Any]) -> nn.Linear | None:
+def last_layer(network: nn.Module, call: Callable[[], Any]) -> nn.Linear | None:
     """Return the linear layer that is used last."""
     watch = Watch(network)
     call()
@@ -420,7 +423,7 @@ def drawn_weights(make: Callable[[], nn.Module], call: Callable[[nn.Module], Any
     weights, biases, before = [], [], []
     for _ in range(NETWORKS):
         network = make()
-        last = outputs_of_last(network, lambda network=network: call(network))
+        last = last_layer(network, lambda network=network: call(network))
         if last is None:
             return {"the last layer": "there is no linear layer"}
         weights.append(plain(last.weight).ravel())
@@ -467,8 +470,8 @@ def actor(submitted, in_dim: int, out_dim: int, states: np.ndarray, init_w: floa
     facts = {"returned": "a tensor", "shape": list(action.shape), "precision": str(action.dtype).removeprefix("torch.")}
     facts |= shown_layers(network, watch, action)
     came = watch.passed[0][1] if watch.passed else torch.zeros(0)
-    normalises = any("Norm" in type(layer).__name__ for layer in network.modules())
-    facts["into the first layer goes"] = "the state" if normalises or torch.equal(came, given) else "something else"
+    unchanged = normalises(network) or torch.equal(came, given)
+    facts["into the first layer goes"] = "the state" if unchanged else "something else"
     facts["shape for a single state"] = list(network(given[0]).shape)
     if action.requires_grad:
         (action * torch.arange(1.0, action.numel() + 1).reshape(action.shape)).sum().backward()
