@@ -45,15 +45,15 @@ def test_valid_from_before_the_first_check_to_the_last(home: Home, replaced) -> 
 def test_survives_kill_9_of_the_judge(tmp_path: Path, replaced) -> None:
     """A judge killed at any moment leaves a valid report that claims nothing unearned, and no process behind."""
 
-    def servers() -> set[str]:
-        """Return the servers of this kit, of whichever run."""
-        pattern = str(ROOT / "grader" / "sandbox" / "server.py")
-        return set(subprocess.run(["pgrep", "-f", pattern], capture_output=True, text=True).stdout.split())
+    def below(process: int) -> set[int]:
+        """Return the process and all that it has started."""
+        children = subprocess.run(["pgrep", "-P", str(process)], capture_output=True, text=True).stdout.split()
+        return {process}.union(*(below(int(child)) for child in children))
 
-    before = servers()
     submission = replaced(get_value_net_loss="import time\ntime.sleep(0.4)")
     output = tmp_path / "report.json"
     earned = None
+    started: set[int] = set()
     for delay in [None, *(random.Random(1).uniform(0.0, 2.5) for _ in range(6))]:
         output.unlink(missing_ok=True)
         command = [sys.executable, "-m", "grader", "grade", "policy_gradient", str(submission), "--suite", "visible"]
@@ -66,13 +66,18 @@ def test_survives_kill_9_of_the_judge(tmp_path: Path, replaced) -> None:
         while not output.exists() and time.monotonic() < until:
             time.sleep(0.005)
         time.sleep(delay)
+        judge.send_signal(signal.SIGSTOP)  # so that nothing starts between the list and the end
+        started |= below(judge.pid) - {judge.pid}
         judge.send_signal(signal.SIGKILL)
         judge.wait()
         report = Report.model_validate_json(output.read_text())
         assert report.points <= earned
         assert len(report.checks) > 30
-    time.sleep(0.5)
-    assert servers() <= before
+    assert started, "no judge was killed while it had a server"
+    until = time.monotonic() + 30
+    while (left := {process for process in started if Path(f"/proc/{process}").exists()}) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not left
 
 
 def test_a_full_disk_or_a_fault_keeps_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
