@@ -8,16 +8,19 @@ from grader.assignment import Assignment, UsageError
 
 BEGIN = re.compile(r"^(?P<indent> *)# BEGIN SOLUTION (?P<question>\S+)$")
 END = re.compile(r"^ *# END SOLUTION$")
+DRAFT = re.compile(r"^ *# DRAFT$")
 
 
 def make_stub(source: str, assignment: Assignment) -> str:
     """Return the stub of a solution.
 
     What lies between `# BEGIN SOLUTION question` and `# END SOLUTION` becomes a comment with the number of lines that the
-    solution takes and a NotImplementedError that says what to write: the question's task.
+    solution takes and a NotImplementedError that says what to write: the question's task. Where a line `# DRAFT` stands before
+    the end, the comments after it are a draft that a student is to repair: they become code, in place of the error.
     """
     lines: list[str] = []
     hidden: list[str] | None = None
+    draft: list[str] | None = None
     for number, line in enumerate(source.splitlines(), 1):
         if begin := BEGIN.match(line):
             if hidden is not None:
@@ -32,9 +35,15 @@ def make_stub(source: str, assignment: Assignment) -> str:
             if hidden is None:
                 raise UsageError(f"line {number}: a solution ends that did not begin")
             size = sum(bool(text.strip()) and not text.strip().startswith("#") for text in hidden)
-            lines.append(f"{indent}# YOUR CODE HERE (about {size} {'line' if size == 1 else 'lines'})")
-            lines += _raise(opening, indent)
-            hidden = None
+            about = f"{indent}# YOUR CODE HERE (about {size} {'line' if size == 1 else 'lines'})"
+            lines += [about, *_raise(opening, indent)] if draft is None else [f"{about}: repair this draft", *draft]
+            hidden = draft = None
+        elif hidden is not None and DRAFT.match(line):
+            draft = []
+        elif draft is not None:
+            if not line.startswith(f"{indent}# "):
+                raise UsageError(f"line {number}: a draft goes on that is no comment")
+            draft.append(indent + line.removeprefix(f"{indent}# "))
         elif hidden is not None:
             hidden.append(line)
         else:

@@ -1,0 +1,392 @@
+"""Proximal policy optimization, repaired, derived and assembled: the file you hand in.
+
+Fill in every place marked YOUR CODE HERE. Work from top to bottom and run `python grade.py` as often as you like. Names,
+arguments and return values must stay as they are; helper functions and further imports are welcome.
+
+Words used below: T is the number of steps of an episode, B the number of rows of a batch, n the number of action dimensions,
+w the number of observations that make a state (its window), V(s) the critic. Seed 004 is the course text that this assignment
+follows: a notebook in which somebody fits PPO (Schulman et al. 2017, "Proximal policy optimization algorithms",
+arXiv 1707.06347) into a library whose agents have a `forward` and a `backward`. Of a draft of his he writes that all details
+are likely wrong. He was right; the notebook shows how.
+
+Every question stands alone: while one is graded, what it uses of the others is the grader's.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn, optim
+
+# Part 1: repair
+
+
+def GeneralizedAdvantageEstimator(
+    critic: Callable[[Tensor], Tensor],
+    state: Tensor,
+    reward: np.ndarray,
+    gamma: float,
+    lamb: float,
+    next_state: Tensor | None = None,
+    terminated: np.ndarray | None = None,
+    truncated: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return the advantage of each of T steps, a float array `[T]`; no gradient is wanted.
+
+    critic: returns the values `[B, 1]` of states `[B, ...]`.
+    state: float32 `[T, ...]`, before each action. reward: float `[T]`, after it. gamma: γ. lamb: λ.
+    next_state: like `state`, after each action. What follows an action inside an episode is the next row of `state`, but at an
+    end it is not: there the next row belongs to the next episode.
+    terminated: bool `[T]`, where the world came to its end: nothing follows, whatever `next_state` is there.
+    truncated: bool `[T]`, where only the clock did: the episode is over, but what would have followed has a value.
+
+    With δ_t = r_t + γ V(next_state_t) - V(state_t), without γV where terminated, A_t = δ_t + γλ A_{t+1}, and A_t = δ_t in the
+    last step of an episode, however it ended, and in the last row. (Schulman et al. 2016, arXiv 1506.02438, equation 16.)
+    A step that is neither terminated nor truncated, in the last row, belongs to an episode that goes on.
+
+    Without `terminated` or `truncated` no step is. Without `next_state`, the rows are one episode that terminated in the last
+    of them.
+    """
+    # YOUR CODE HERE (about 12 lines): repair this draft
+    assert len(state) == len(reward)
+    value = critic(state).detach().flatten().numpy()
+    following_value = np.roll(value, -1)
+    delta = reward + gamma * following_value - value
+    backwards = [0.0]
+    for step in range(1, len(reward)):
+        backwards.append(delta[len(reward) - 1 - step] + gamma * lamb * backwards[-1])
+    return np.array(backwards[:0:-1])
+
+
+def test_advantages(estimator: Callable[..., np.ndarray] = GeneralizedAdvantageEstimator) -> None:
+    """Raise an AssertionError if the estimator is wrong; return None if it is right.
+
+    estimator: to be called like `GeneralizedAdvantageEstimator`. A right one may return its advantages as a NumPy array, a
+    tensor or a list of T numbers, in single or double precision.
+
+    It should fail the draft above, and any that has but one of its faults; and pass any estimator that does what the docstring
+    says. `python -m pytest submitted.py` runs it on yours.
+    """
+    # YOUR CODE HERE (about 20 lines)
+    raise NotImplementedError(
+        "test_advantages: raise an AssertionError if the estimator does not return the advantages that you have computed by "
+        "hand"
+    )
+
+
+# Part 2: derive
+
+
+class IndependentGaussianProcess:
+    """A normal distribution over actions whose n dimensions are independent.
+
+    n: number of dimensions. rng: the generator that samples are drawn from, or a seed for one; None for one that nobody can
+    repeat.
+
+    All methods take one tuple that begins with `mu`, the means, and `log_sigma`, the logarithms of the standard deviations σ:
+    of σ itself, neither of its square nor σ. They are float32 `[B, n]` both, and log_sigma is different in every dimension.
+    """
+
+    def __init__(self, n: int, rng: np.random.Generator | int | None = None) -> None:
+        self.n = n
+        self.rng = np.random.default_rng(rng)
+
+    def sample(self, x: tuple[Tensor, Tensor]) -> Tensor:
+        """Return one action for each row, float32 `[B, n]`, without a gradient.
+
+        x: (mu, log_sigma), float32 `[B, n]` both, or `[n]` both; then the action is `[n]` as well.
+        """
+        # YOUR CODE HERE (about 3 lines)
+        raise NotImplementedError(
+            "IndependentGaussianProcess.sample: return μ + σε with ε from a normal distribution, one for each number"
+        )
+
+    def get_dist(self, x: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+        """Return the logarithm of the density at y, float32 `[B, 1]`, through which gradients go to mu and log_sigma.
+
+        x: (mu, log_sigma, y), float32 `[B, n]` each; y are actions.
+
+        Of one dimension it is -log(2π)/2 - log σ - (y - μ)²/(2σ²), of independent ones the sum. It has a gradient everywhere,
+        also at y = μ.
+        """
+        # YOUR CODE HERE (about 3 lines)
+        raise NotImplementedError(
+            "IndependentGaussianProcess.get_dist: return the logarithm of the density at y, [B, 1], with a gradient also at y "
+            "= μ"
+        )
+
+    def entropy(self, x: tuple[Tensor, Tensor]) -> Tensor:
+        """Return the entropy, minus the mean of the log-density over all actions, float32 `[B, 1]`, with a gradient.
+
+        x: (mu, log_sigma), float32 `[B, n]` both. Derive it from the density above: of (y - μ)² the mean is σ².
+        """
+        # YOUR CODE HERE (about 2 lines)
+        raise NotImplementedError("IndependentGaussianProcess.entropy: return the entropy, [B, 1]")
+
+
+# Part 3: assemble
+
+
+class Actor(nn.Module):
+    """The policy's parameters: the means from the state, by three hidden layers, and a log σ that no state changes.
+
+    obs_dim: numbers in an observation. n: number of action dimensions. window_length: w.
+
+    Attribute: `log_sigma`, an `nn.Parameter` `[n]`, 0 at first.
+    """
+
+    def __init__(self, obs_dim: int, n: int, window_length: int = 1) -> None:
+        super().__init__()
+        # YOUR CODE HERE (about 11 lines)
+        raise NotImplementedError(
+            "Actor: make three hidden layers of 16 units with ReLU, a linear layer for the means, and the parameter log_sigma"
+        )
+
+    def forward(self, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Return (mu, log_sigma), float32 `[B, n]` both; all rows of log_sigma are the parameter.
+
+        state: float32 `[B, w, obs_dim]`. Three hidden layers of 16 units with ReLU, and a linear layer for the means.
+        """
+        # YOUR CODE HERE (about 2 lines)
+        raise NotImplementedError(
+            "Actor: make three hidden layers of 16 units with ReLU, a linear layer for the means, and the parameter log_sigma"
+        )
+
+
+class Critic(nn.Module):
+    """The value V(s), by three hidden layers of 16 units with ReLU and a linear one, none of them shared with the actor.
+
+    obs_dim: numbers in an observation. window_length: w.
+    """
+
+    def __init__(self, obs_dim: int, window_length: int = 1) -> None:
+        super().__init__()
+        # YOUR CODE HERE (about 10 lines)
+        raise NotImplementedError("Critic: make three hidden layers of 16 units with ReLU, and a linear layer for the value")
+
+    def forward(self, state: Tensor) -> Tensor:
+        """Return the values, float32 `[B, 1]`.
+
+        state: float32 `[B, w, obs_dim]`.
+        """
+        # YOUR CODE HERE (about 1 line)
+        raise NotImplementedError("Critic: make three hidden layers of 16 units with ReLU, and a linear layer for the value")
+
+
+class EpisodeMemory:
+    """What has happened so far in the episode that is being played in one environment.
+
+    window_length: w, how many observations make a state.
+
+    Attributes: `window_length`; `observations` (float32 `[obs_dim]` each), `states` (float32 `[w, obs_dim]`), `actions`
+    (float32 `[n]`), `log_probs` (float32 `[1]`) and `rewards` (numbers), a list each, with one item for every step;
+    `terminated` and `truncated`, whether the episode is over, and how it ended.
+    """
+
+    def __init__(self, window_length: int = 1) -> None:
+        self.window_length = window_length
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything: a new episode begins. Given."""
+        self.observations: list[np.ndarray] = []
+        self.states: list[Tensor] = []
+        self.actions: list[Tensor] = []
+        self.log_probs: list[Tensor] = []
+        self.rewards: list[float] = []
+        self.terminated = False
+        self.truncated = False
+
+    def append(
+        self,
+        observation: np.ndarray,
+        state: Tensor,
+        action: Tensor,
+        log_prob: Tensor,
+        reward: float,
+        terminated: bool,
+        truncated: bool,
+    ) -> None:
+        """Keep one step, and whether the episode ended with it. Given."""
+        self.observations.append(observation)
+        self.states.append(state)
+        self.actions.append(action)
+        self.log_probs.append(log_prob)
+        self.rewards.append(float(reward))
+        self.terminated, self.truncated = bool(terminated), bool(truncated)
+
+    def get_recent_state(self, observation: np.ndarray) -> list[np.ndarray]:
+        """Return the state: the latest w observations of this episode, the oldest first and `observation` the last.
+
+        observation: float32 `[obs_dim]`, what is seen now; it is not among `observations` yet, and is not added to them.
+
+        When the episode is younger than w observations, zeros (float32 `[obs_dim]`) stand in for those that are missing.
+        """
+        # YOUR CODE HERE (about 3 lines)
+        raise NotImplementedError(
+            "EpisodeMemory.get_recent_state: return the latest w observations of the episode, the newest last, with zeros "
+            "before the first one"
+        )
+
+
+class PPOAgent:
+    """Learns to act in one environment, or in several at once, by what it is told in `forward` and `backward`.
+
+    obs_dim: numbers in an observation. n: number of action dimensions. num_envs: environments that are played at once.
+    window_length: w. gamma, lamb: γ and λ. episodes_per_update: N, after how many whole episodes it learns. epochs: how often
+    it goes through them. batch_size: rows of a minibatch. clip: ε. entropy_coef: how much the entropy counts.
+    learning_rate: of Adam, for both networks. seed: of what the agent draws; the weights come from torch's own generator.
+
+    How it is used, by `training.fit` for one environment and by `training.fit_vector` for several at once:
+
+        action = agent.forward(observation)
+        observation, reward, terminated, truncated, _ = env.step(action)
+        agent.backward(reward, terminated, truncated)
+
+    and once more after an end: `agent.forward(last observation)`, `agent.backward(0.0)`. These two calls are no step of the
+    environment; they only tell the agent in which state the episode ended. (Of several environments, only some may have ended.
+    gymnasium's vector environments begin a new episode in the step after the end, whose action nobody carries out and whose
+    reward is 0: for such an environment that step is this extra one.)
+
+    Attributes:
+        gamma, lamb, episodes_per_update, epochs, batch_size, clip, entropy_coef: as given.
+        actor, critic: the networks. process: IndependentGaussianProcess. optimizer: Adam, of both networks.
+        memories: one EpisodeMemory for each environment.
+        recent: what `forward` has left for `backward`, in whatever form you like.
+        episodes: what `finish_episode` has returned since the last update, one dictionary for each episode.
+        training: whether it explores and learns; True at first.
+        rng: a NumPy generator.
+    """
+
+    def __init__(
+        self,
+        obs_dim: int,
+        n: int,
+        num_envs: int = 1,
+        window_length: int = 1,
+        gamma: float = 0.9,
+        lamb: float = 0.95,
+        episodes_per_update: int = 4,
+        epochs: int = 10,
+        batch_size: int = 64,
+        clip: float = 0.2,
+        entropy_coef: float = 0.0,
+        learning_rate: float = 1e-3,
+        seed: int | None = None,
+    ) -> None:
+        self.gamma, self.lamb = gamma, lamb
+        self.episodes_per_update = episodes_per_update
+        self.epochs, self.batch_size = epochs, batch_size
+        self.clip, self.entropy_coef = clip, entropy_coef
+        self.rng = np.random.default_rng(seed)
+        self.actor = Actor(obs_dim, n, window_length)
+        self.critic = Critic(obs_dim, window_length)
+        self.process = IndependentGaussianProcess(n, self.rng)
+        self.learning_rate = learning_rate
+        # Fused: all parameters in one go. For networks this small it takes a third of the time.
+        self.optimizer = optim.Adam([*self.actor.parameters(), *self.critic.parameters()], lr=learning_rate, fused=True)
+        self.memories = [EpisodeMemory(window_length) for _ in range(num_envs)]
+        self.recent: tuple = ()
+        self.episodes: list[dict[str, Tensor]] = []
+        self.training = True
+
+    def process_state_batch(self, batch: Sequence[Sequence[np.ndarray]]) -> Tensor:
+        """Return states as the networks take them, float32 `[B, w, obs_dim]`. Given.
+
+        batch: B states, as `EpisodeMemory.get_recent_state` returns them.
+        """
+        return torch.from_numpy(np.array(batch, dtype=np.float32))
+
+    def anneal(self, progress: float) -> None:
+        """Let the learning rate be what is left of it when this share of the training, 0 to 1, is over. Given."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.learning_rate * (1 - progress)
+
+    def forward(self, observation: np.ndarray) -> np.ndarray:
+        """Return the action for what is observed; keep in `recent` what `backward` will need.
+
+        observation: float `[obs_dim]`, and the action is float32 `[n]`; or, where `num_envs` environments are played at once,
+        `[num_envs, obs_dim]` and `[num_envs, n]`.
+
+        The state of each environment comes from its own memory and goes through `process_state_batch` to the actor. In
+        training, the action is a sample, and its log-probability is what `backward` will store: the policy changes later, but
+        this is the one that acted. Otherwise the action is the mean. Samples may lie outside of what the environment takes; to
+        clip them is the environment's business. No gradient is wanted here.
+        """
+        # YOUR CODE HERE (about 10 lines)
+        raise NotImplementedError("PPOAgent.forward: return an action for each environment, and keep what backward will need")
+
+    def backward(
+        self, reward: float | np.ndarray, terminal: bool | np.ndarray = False, truncated: bool | np.ndarray = False
+    ) -> dict[str, float]:
+        """Learn what the latest action has led to; return what `update` returned if it was time for one, else {}.
+
+        reward: a number, or `[num_envs]`. terminal: whether the world came to its end with this step, truncated: whether only
+        the clock did; a bool each, or bool `[num_envs]`, or one bool for all environments.
+
+        For each environment: a step is appended to its memory. But if the episode in it was over already, this is the extra
+        call after the end: nothing is appended; what `finish_episode` makes of the memory and the state that `forward` has
+        just seen goes to `episodes`, and the memory is reset.
+
+        When `episodes_per_update` episodes are there, or more, it is time for an update, and afterwards `episodes` is empty:
+        they were played by a policy that is no more.
+
+        When the agent is not in training, memories are kept as always (a state may need them), but nothing goes to `episodes`.
+        """
+        # YOUR CODE HERE (about 15 lines)
+        raise NotImplementedError(
+            "PPOAgent.backward: append the step, or finish the episode that is over; update when there are enough of them"
+        )
+
+    def finish_episode(self, memory: EpisodeMemory, final_state: Tensor) -> dict[str, Tensor]:
+        """Return the T steps of an episode as what is learned from, by `GeneralizedAdvantageEstimator` and the critic.
+
+        memory: of an episode that is over; it stays as it is. final_state: float32 `[w, obs_dim]`, the state in the end.
+
+        A dictionary of tensors without a gradient, one row for each step: `state` float32 `[T, w, obs_dim]`, `action` float32
+        `[T, n]`, `log_prob` float32 `[T, 1]`, as they were; `advantage` and `value_target` float32 `[T]`. The value target is
+        the advantage plus V(s), an estimate of the return.
+        """
+        # YOUR CODE HERE (about 23 lines)
+        raise NotImplementedError(
+            "PPOAgent.finish_episode: return states, actions, log-probabilities, advantages and value targets, a row for each "
+            "step"
+        )
+
+    def policy_loss(self, batch: dict[str, Tensor]) -> Tensor:
+        """Return the actor's loss, a scalar that gradient *descent* makes smaller.
+
+        batch: like what `finish_episode` returns, with B rows of any episodes, and normalised advantages.
+
+        PPO makes the mean of min(ratio · A, clip(ratio, 1 - ε, 1 + ε) · A) large, where ratio is the probability of the action
+        by now over the one that it was chosen with (Schulman et al. 2017, equation 7); `entropy_coef` times the mean entropy is
+        added to it. What is to be made large is negated once, and no more than once.
+
+        Shapes: `log_prob` is `[B, 1]`, and `advantage` is `[B]`. The product of the two is `[B, B]`, and nobody complains.
+        """
+        # YOUR CODE HERE (about 7 lines)
+        raise NotImplementedError(
+            "PPOAgent.policy_loss: return minus the mean of the clipped objective, minus entropy_coef times the mean entropy"
+        )
+
+    def value_loss(self, batch: dict[str, Tensor]) -> Tensor:
+        """Return the critic's loss, a scalar: the mean of (V(s) - value target)².
+
+        batch: as for `policy_loss`.
+        """
+        # YOUR CODE HERE (about 1 line)
+        raise NotImplementedError("PPOAgent.value_loss: return the mean of (V(s) - value target)²")
+
+    def update(self) -> dict[str, float]:
+        """Improve both networks by all steps of all `episodes`; return {"policy_loss": ..., "value_loss": ...}, means.
+
+        First the advantages of all these steps together are normalised: minus their mean, divided by their standard deviation
+        (plus 1e-8). Then, `epochs` times, all rows are shuffled and split into minibatches of `batch_size` (the last one may be
+        smaller); each makes one step of the optimizer, by the sum of `policy_loss` and `value_loss` of that minibatch.
+
+        What is returned are the means of both losses over all minibatches, as floats.
+        """
+        # YOUR CODE HERE (about 15 lines)
+        raise NotImplementedError(
+            "PPOAgent.update: normalise the advantages; in every epoch shuffle all rows, and make a step for each minibatch"
+        )

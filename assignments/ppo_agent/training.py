@@ -1,0 +1,106 @@
+"""The two loops that drive an agent with `forward` and `backward`, and one that tests it. Given; do not change it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+
+
+def seed_everything(seed: int) -> None:
+    """Seed the generators of Python, NumPy and torch; environments and agents are given seeds of their own."""
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+
+
+def fit(agent: Any, env: gym.Env, steps: int, seed: int | None = None, on_update: Callable | None = None) -> list[float]:
+    """Train in one environment for so many steps; return the scores (sums of rewards) of all episodes that are over.
+
+    agent: a `PPOAgent` with `num_envs` 1, whose learning rate goes down to 0. env: takes actions `[n]`; what lies outside of
+    its range is clipped here. on_update: called with (step, metrics) after each update.
+    """
+    forget(agent)
+    scores, score = [], 0.0
+    observation, _ = env.reset(seed=seed)
+    for step in range(1, steps + 1):
+        action = agent.forward(observation)
+        observation, reward, terminated, truncated, _ = env.step(clipped(action, env.action_space))
+        metrics = agent.backward(reward, terminated, truncated)
+        score += float(reward)
+        if terminated or truncated:
+            agent.forward(observation)  # the last observation, which nobody acts on
+            metrics = agent.backward(0.0) or metrics
+            scores, score = [*scores, score], 0.0
+            observation, _ = env.reset()
+        if metrics:
+            agent.anneal(step / steps)
+            if on_update:
+                on_update(step, metrics)
+    return scores
+
+
+def fit_vector(
+    agent: Any, envs: gym.vector.VectorEnv, steps: int, seed: int | None = None, on_update: Callable | None = None
+) -> list[float]:
+    """Train in several environments at once, for so many steps all together; otherwise like `fit`.
+
+    agent: a `PPOAgent` with the same `num_envs`. envs: begins a new episode in the step after the end of the last one, as
+    gymnasium's do by default (`AutoresetMode.NEXT_STEP`). Raises ValueError for other ones.
+    """
+    mode = envs.metadata.get("autoreset_mode")
+    if mode != gym.vector.AutoresetMode.NEXT_STEP:
+        raise ValueError(f"a new episode must begin in a step of its own (AutoresetMode.NEXT_STEP), not by {mode}")
+    forget(agent)
+    scores, score, played = [], np.zeros(envs.num_envs), 0
+    begins = np.zeros(envs.num_envs, dtype=bool)  # where this step only begins a new episode
+    observations, _ = envs.reset(seed=seed)
+    while played < steps:
+        actions = agent.forward(observations)
+        observations, rewards, terminated, truncated, _ = envs.step(clipped(actions, envs.single_action_space))
+        metrics = agent.backward(rewards, terminated, truncated)
+        played += int((~begins).sum())
+        score += rewards
+        begins = terminated | truncated
+        scores += score[begins].tolist()
+        score[begins] = 0.0
+        if metrics:
+            agent.anneal(min(played / steps, 1.0))
+            if on_update:
+                on_update(played, metrics)
+    return scores
+
+
+def play(agent: Any, env: gym.Env, seeds: list[int]) -> list[float]:
+    """Return the score of one episode for each seed, played without exploring and without learning."""
+    training, memories = agent.training, agent.memories
+    agent.training, agent.memories = False, [type(memories[0])(memories[0].window_length)]
+    scores = []
+    for seed in seeds:
+        observation, _ = env.reset(seed=seed)
+        score, over = 0.0, False
+        while not over:
+            action = agent.forward(observation)
+            observation, reward, terminated, truncated, _ = env.step(clipped(action, env.action_space))
+            agent.backward(reward, terminated, truncated)
+            score, over = score + float(reward), terminated or truncated
+        agent.forward(observation)
+        agent.backward(0.0)
+        scores.append(score)
+    agent.training, agent.memories = training, memories
+    return scores
+
+
+def clipped(action: np.ndarray, space: gym.spaces.Box) -> np.ndarray:
+    """Return the action within the range of what the environment takes."""
+    return np.clip(action, space.low, space.high)
+
+
+def forget(agent: Any) -> None:
+    """Let the agent forget episodes that are not over: all environments begin anew."""
+    for memory in agent.memories:
+        memory.reset()
