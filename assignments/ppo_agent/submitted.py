@@ -252,7 +252,7 @@ class PPOAgent:
         gamma, lamb, episodes_per_update, epochs, batch_size, clip, entropy_coef: as given.
         actor, critic: the networks. process: IndependentGaussianProcess. optimizer: Adam, of both networks.
         memories: one EpisodeMemory for each environment.
-        recent: what `forward` has left for `backward`, in whatever form you like.
+        recent: what `forward` leaves for `backward`: (observations, states, actions, log_probs), one row for each environment.
         episodes: what `finish_episode` has returned since the last update, one dictionary for each episode.
         training: whether it explores and learns; True at first.
         rng: a NumPy generator.

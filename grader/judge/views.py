@@ -421,3 +421,32 @@ def drawn_evenly(facts: dict[str, Any]) -> dict[str, Any]:
             facts["rows that were in the batch before as well, on average"], size * share, spread + 1e-9
         ),
     }
+
+
+def mean_losses(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return how far the losses that an update returned are from the means of those that its minibatches had."""
+    metrics, means = facts["metrics"], facts["means of the losses"]
+    if not isinstance(metrics, dict):
+        return {"returned": metrics}
+    return {
+        f"{name}, minus the mean of all minibatches": metrics[name] - means[name] if is_float(metrics[name]) else metrics[name]
+        for name in means
+    }
+
+
+def is_float(value: Any) -> bool:
+    """Return whether a fact is a number."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def biased_deviation(count: int) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return what makes, of normalised numbers of `count` rows, those that were divided by the other standard deviation."""
+    factor = (count / (count - 1)) ** 0.5
+
+    def also(expected: dict[str, Any]) -> dict[str, Any]:
+        return {
+            name: (np.asarray(value) * factor).tolist() if isinstance(value, list) else value
+            for name, value in expected.items()
+        }
+
+    return also

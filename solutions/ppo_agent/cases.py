@@ -1,0 +1,624 @@
+"""Cases of `ppo_agent`. Each makes the inputs of one driver call; `build` adds what the solution answers.
+
+They are chosen so that the known mistakes do not hide: the first state, the state that follows the last step and the last state
+have different values (but where only the number of advantages counts, what np.roll puts after the last step is right); ends of
+both kinds inside the rows, with values that are not zero after them, and next states that are not the next rows; σ far from 1
+and different in every dimension; probability ratios on both sides of the clip range with advantages of both signs; episodes of
+different lengths, some shorter than a window, in environments that do not end together; a last minibatch that is smaller.
+"""
+
+import numpy as np
+
+from grader.answers import case
+
+
+def normal(rng: np.random.Generator, *shape: int, scale: float = 1.0) -> np.ndarray:
+    return (scale * rng.normal(size=shape)).astype(np.float32)
+
+
+# Repair
+
+
+def steps(rng: np.random.Generator, count: int, *shape: int) -> dict:
+    """Return rows of one episode that goes on: what follows an action is the next row, and something else after the last."""
+    every = normal(rng, count + 1, *shape)
+    weights = rng.uniform(1.0, 4.0, size=int(np.prod(shape))).astype(np.float32)
+    return dict(weights=weights, state=every[:-1], next_state=every[1:].copy(), reward=normal(rng, count, scale=2.0))
+
+
+def flags(count: int, *at: int) -> np.ndarray:
+    return np.isin(np.arange(count), at)
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.length")
+def five_arguments(rng):
+    """The value of the first state is 0: here nothing depends on what np.roll puts after the last step."""
+    given = steps(rng, 5, 3) | dict(gamma=0.9, lamb=0.8)
+    given["state"][0] = 0.0
+    del given["next_state"]
+    return given
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.length")
+def back_where_it_began(rng):
+    """The state that follows the last step is the first one, as np.roll has it."""
+    given = steps(rng, 6, 2) | dict(gamma=0.8, lamb=0.6)
+    given["next_state"][-1] = given["state"][0]
+    return given
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.length", hidden=True)
+def one_step(rng):
+    given = steps(rng, 1, 2) | dict(gamma=0.7, lamb=0.9)
+    given["next_state"][0] = given["state"][0]
+    return given
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.length", hidden=True)
+def back_where_it_began_with_windows(rng):
+    given = steps(rng, 9, 2, 3) | dict(gamma=0.95, lamb=0.7)
+    given["next_state"][-1] = given["state"][0]
+    return given
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.bootstrap")
+def goes_on(rng):
+    return steps(rng, 6, 3) | dict(gamma=0.9, lamb=0.7)
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.bootstrap")
+def comes_to_an_end(rng):
+    return steps(rng, 5, 2) | dict(gamma=0.8, lamb=0.9, terminated=flags(5, 4), truncated=flags(5))
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.bootstrap", hidden=True)
+def time_is_up(rng):
+    return steps(rng, 7, 1, 3) | dict(gamma=0.85, lamb=0.75, terminated=flags(7), truncated=flags(7, 6))
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.bootstrap", hidden=True)
+def five_arguments_and_an_end(rng):
+    given = steps(rng, 5, 2) | dict(gamma=0.95, lamb=0.8)
+    del given["next_state"]
+    return given
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.ends")
+def terminated_inside(rng):
+    return steps(rng, 9, 3) | dict(gamma=0.9, lamb=0.8, terminated=flags(9, 2, 6), truncated=flags(9))
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.ends")
+def truncated_inside(rng):
+    """What follows the steps at which time was up is not in the next row."""
+    given = steps(rng, 9, 2) | dict(gamma=0.85, lamb=0.9, terminated=flags(9), truncated=flags(9, 3, 6))
+    given["next_state"][[3, 6]] = normal(rng, 2, 2, scale=2.0)
+    return given
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.ends", hidden=True)
+def both_inside(rng):
+    given = steps(rng, 14, 2, 2) | dict(gamma=0.95, lamb=0.6, terminated=flags(14, 1, 8), truncated=flags(14, 4, 5, 11))
+    given["next_state"][[1, 4, 5, 8, 11]] = normal(rng, 5, 2, 2, scale=2.0)
+    return given
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.ends", hidden=True)
+def only_terminated_given(rng):
+    given = steps(rng, 8, 2) | dict(gamma=0.7, lamb=1.0, terminated=flags(8, 0, 5))
+    given["next_state"][[0, 5]] = normal(rng, 2, 2, scale=2.0)
+    return given
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.ends", hidden=True)
+def only_truncated_given(rng):
+    given = steps(rng, 8, 2) | dict(gamma=1.0, lamb=0.7, truncated=flags(8, 2, 6))
+    given["next_state"][[2, 6]] = normal(rng, 2, 2, scale=2.0)
+    return given
+
+
+@case("own_test", question="test_advantages")
+def your_own_estimator(rng):
+    return {}
+
+
+# Estimators that a test is tried on: right ones in various forms, and drafts with one fault each.
+
+COMPLETE = """
+def complete(reward, state, next_state, terminated, truncated):
+    no = np.zeros(len(reward), bool)
+    if next_state is None:
+        next_state = torch.cat((state[1:], state[-1:]))
+        no_end = no.copy(); no_end[-1] = True
+        terminated = no_end if terminated is None else np.asarray(terminated, bool)
+    terminated = no if terminated is None else np.asarray(terminated, bool)
+    truncated = no if truncated is None else np.asarray(truncated, bool)
+    return next_state, terminated, truncated
+
+def values(critic, state):
+    with torch.no_grad():
+        return critic(state).reshape(-1).numpy().astype(np.float64)
+"""
+
+HEAD = """
+def estimator(critic, state, reward, gamma, lamb, next_state=None, terminated=None, truncated=None):
+    next_state, terminated, truncated = complete(reward, state, next_state, terminated, truncated)
+    v, w = values(critic, state), values(critic, next_state)
+    reward, T = np.asarray(reward, np.float64), len(reward)
+"""
+
+SUMS = """
+    delta = reward + gamma * w * ~terminated - v
+    A = delta.copy()
+    for t in range(T):
+        for k in range(t + 1, T):
+            if (terminated | truncated)[t:k].any():
+                break
+            A[t] += (gamma * lamb) ** (k - t) * delta[k]
+"""
+
+
+def source(body: str) -> str:
+    return COMPLETE + HEAD + body
+
+
+RIGHT = {
+    "a right one that returns an array": source(SUMS + "    return A\n"),
+    "a right one in single precision": source(SUMS + "    return A.astype(np.float32)\n"),
+    "a right one that returns a tensor": source(SUMS + "    return torch.tensor(A, dtype=torch.float32)\n"),
+    "a right one that returns a list": source(SUMS + "    return [float(a) for a in A]\n"),
+}
+DROPPED = {
+    "without the last advantage": source(SUMS + "    return A[:-1]\n"),
+    "without the last error, 0 in its place": source(
+        SUMS.replace("    A = delta.copy()", "    delta[-1] = 0.0\n    A = delta.copy()") + "    return A\n"
+    ),
+}
+ROLLED = {
+    "V(s_0) after the last step, however it ended": source(
+        "    w[-1] = v[0]; terminated = terminated.copy(); terminated[-1] = False\n" + SUMS + "    return A\n"
+    ),
+    "nothing after the last step, however it ended": source("    w[-1] = 0.0\n" + SUMS + "    return A\n"),
+}
+ENDLESS = {
+    "no ends inside": source(
+        "    terminated, truncated = terminated.copy(), truncated.copy()\n"
+        "    terminated[:-1] = False; truncated[:-1] = False\n" + SUMS + "    return A\n"
+    ),
+}
+HALF_ENDLESS = {
+    "what comes after a terminated step is cut off, its value is not": source(
+        SUMS.replace(" * ~terminated", "") + "    return A\n"
+    ),
+    "the value after a terminated step is cut off, nothing else is": source(
+        SUMS.replace("(terminated | truncated)[t:k]", "truncated[t:k]") + "    return A\n"
+    ),
+    "truncated steps are treated as terminated": source("    terminated = terminated | truncated\n" + SUMS + "    return A\n"),
+    "truncated steps are ignored": source("    truncated = truncated & False\n" + SUMS + "    return A\n"),
+}
+DRAFT = {
+    "a draft like that of the stub": """
+def estimator(critic, state, reward, gamma, lamb, next_state=None, terminated=None, truncated=None):
+    v = critic(state).detach().reshape(-1).numpy()
+    delta = np.asarray(reward) + gamma * np.append(v[1:], v[0]) - v
+    A, later = [], 0.0
+    for t in reversed(range(len(reward) - 1)):
+        later = delta[t] + gamma * lamb * later
+        A.insert(0, later)
+    return A
+""",
+}
+
+
+@case("own_test", question="test_advantages", hidden=True)
+def drafts_like_that_of_the_stub(rng):
+    return dict(estimators=RIGHT | DRAFT)
+
+
+@case("own_test", question="test_advantages", hidden=True)
+def drafts_that_lose_the_last_error(rng):
+    return dict(estimators=RIGHT | DROPPED)
+
+
+@case("own_test", question="test_advantages", hidden=True)
+def drafts_that_bootstrap_wrongly(rng):
+    return dict(estimators=RIGHT | ROLLED)
+
+
+@case("own_test", question="test_advantages", hidden=True)
+def drafts_without_ends(rng):
+    return dict(estimators=RIGHT | ENDLESS)
+
+
+@case("own_test", question="test_advantages", hidden=True)
+def drafts_with_half_of_the_ends(rng):
+    return dict(estimators=RIGHT | HALF_ENDLESS)
+
+
+# Derive
+
+
+def gaussians(rng: np.random.Generator, count: int, n: int) -> dict:
+    log_sigma = rng.uniform(-1.2, 1.2, size=(count, n)).astype(np.float32)
+    mu = normal(rng, count, n)
+    return dict(mu=mu, log_sigma=log_sigma, y=mu + np.exp(log_sigma) * normal(rng, count, n))
+
+
+@case("density", question="IndependentGaussianProcess.get_dist")
+def seeds_example(rng):
+    return dict(
+        mu=np.array([[0, 1], [1, 0], [-1, 2]], np.float32),
+        log_sigma=np.log(np.array([[2, 3], [4, 5], [6, 1]], np.float32)),
+        y=np.array([[2, -5], [1, -2.5], [8, 2]], np.float32),
+    )
+
+
+@case("density", question="IndependentGaussianProcess.get_dist")
+def three_dimensions(rng):
+    return gaussians(rng, 7, 3)
+
+
+@case("density", question="IndependentGaussianProcess.get_dist")
+def at_the_mean(rng):
+    given = gaussians(rng, 5, 2)
+    given["y"][1] = given["mu"][1]
+    given["y"][3, 0] = given["mu"][3, 0]
+    return given
+
+
+@case("density", question="IndependentGaussianProcess.get_dist", hidden=True)
+def one_dimension(rng):
+    return gaussians(rng, 5, 1)
+
+
+@case("density", question="IndependentGaussianProcess.get_dist", hidden=True)
+def sixty_four_dimensions(rng):
+    return gaussians(rng, 6, 64) | dict(double=True)
+
+
+@case("density", question="IndependentGaussianProcess.get_dist", hidden=True)
+def everything_at_the_mean(rng):
+    given = gaussians(rng, 5, 4)
+    return given | dict(y=given["mu"].copy())
+
+
+@case("density", question="IndependentGaussianProcess.get_dist", hidden=True)
+def far_from_the_mean(rng):
+    given = gaussians(rng, 6, 2)
+    return given | dict(y=given["mu"] + np.exp(given["log_sigma"]) * normal(rng, 6, 2, scale=6.0))
+
+
+@case("entropy", question="IndependentGaussianProcess.entropy")
+def entropy_of_three_dimensions(rng):
+    given = gaussians(rng, 5, 3)
+    del given["y"]
+    return given
+
+
+@case("entropy", question="IndependentGaussianProcess.entropy", hidden=True)
+def entropy_of_one_dimension(rng):
+    given = gaussians(rng, 6, 1)
+    del given["y"]
+    return given
+
+
+@case("entropy", question="IndependentGaussianProcess.entropy", hidden=True)
+def entropy_of_many_dimensions(rng):
+    given = gaussians(rng, 5, 17)
+    del given["y"]
+    return given
+
+
+@case("samples", question="IndependentGaussianProcess.sample")
+def samples_of_three_dimensions(rng):
+    return dict(mu=np.array([1.5, -2.0, 0.3], np.float32), log_sigma=np.array([0.8, -1.1, 0.3], np.float32))
+
+
+@case("samples", question="IndependentGaussianProcess.sample", hidden=True)
+def samples_of_two_dimensions(rng):
+    return dict(mu=np.array([-4.0, 0.5], np.float32), log_sigma=np.array([-2.0, 1.4], np.float32))
+
+
+# The networks
+
+
+def with_a_large_row(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Return states of which the last one is far from the others."""
+    states = normal(rng, *shape)
+    states[-1] *= 25
+    return states
+
+
+@case("actor", question="Actor")
+def actor_of_two_actions(rng):
+    return dict(obs_dim=3, n=2, states=with_a_large_row(rng, 7, 1, 3), log_sigma=np.array([-0.7, 0.4], np.float32))
+
+
+@case("actor", question="Actor", hidden=True)
+def actor_with_a_window(rng):
+    return dict(obs_dim=2, n=3, states=with_a_large_row(rng, 6, 4, 2), log_sigma=np.array([0.2, -0.9, 0.6], np.float32))
+
+
+@case("critic", question="Critic")
+def critic_of_three_numbers(rng):
+    return dict(obs_dim=3, states=with_a_large_row(rng, 7, 1, 3))
+
+
+@case("critic", question="Critic", hidden=True)
+def critic_with_a_window(rng):
+    return dict(obs_dim=2, states=with_a_large_row(rng, 6, 4, 2))
+
+
+# States that are windows
+
+
+@case("windows", question="EpisodeMemory.get_recent_state")
+def windows_of_three(rng):
+    return dict(window_length=3, episodes=[normal(rng, 6, 2), normal(rng, 2, 2)])
+
+
+@case("windows", question="EpisodeMemory.get_recent_state")
+def windows_of_one(rng):
+    return dict(window_length=1, episodes=[normal(rng, 4, 3), normal(rng, 1, 3)])
+
+
+@case("windows", question="EpisodeMemory.get_recent_state", hidden=True)
+def windows_of_four(rng):
+    return dict(window_length=4, episodes=[normal(rng, 3, 3), normal(rng, 9, 3)])
+
+
+@case("windows", question="EpisodeMemory.get_recent_state", hidden=True)
+def windows_of_two(rng):
+    return dict(window_length=2, episodes=[normal(rng, 1, 2), normal(rng, 5, 2)])
+
+
+# The agent: forward
+
+
+@case("forward", question="PPOAgent.forward")
+def acts_in_one_environment(rng):
+    return dict(observations=normal(rng, 3, 3), n=2)
+
+
+@case("forward", question="PPOAgent.forward")
+def acts_in_four_environments(rng):
+    return dict(observations=normal(rng, 3, 4, 2), n=3)
+
+
+@case("forward", question="PPOAgent.forward")
+def acts_without_exploring(rng):
+    return dict(observations=normal(rng, 2, 3), n=2, exploring=False)
+
+
+@case("forward", question="PPOAgent.forward")
+def acts_in_a_state_of_three_observations(rng):
+    return dict(observations=normal(rng, 3, 2), n=1, states=normal(rng, 3, 3, 2))
+
+
+@case("forward", question="PPOAgent.forward", hidden=True)
+def acts_in_states_of_two_observations(rng):
+    return dict(observations=normal(rng, 3, 3, 4), n=2, states=normal(rng, 3, 3, 2, 4))
+
+
+@case("forward", question="PPOAgent.forward", hidden=True)
+def acts_by_one_number(rng):
+    return dict(observations=normal(rng, 4, 3), n=1)
+
+
+@case("forward", question="PPOAgent.forward", hidden=True)
+def acts_in_five_environments_without_exploring(rng):
+    return dict(observations=normal(rng, 2, 5, 2), n=2, exploring=False)
+
+
+# The agent: backward
+
+
+def calls(rng: np.random.Generator, *episodes: list[tuple[int, str]]) -> dict:
+    """Return what is seen in calls of forward and backward, for each environment: lengths of its episodes, and how they end.
+
+    After an end comes the extra call, in which there is no reward. All environments have as many calls as the longest.
+    """
+    rows = []
+    for of_one in episodes:
+        row = []
+        for length, end in of_one:
+            row += [(rng.normal(), False, False) for _ in range(length - 1)]
+            row.append((rng.normal(), "terminated" in end, "truncated" in end))
+            if end:
+                row.append((0.0, False, False))
+        rows.append(row)
+    longest = max(map(len, rows))
+    rows = [row + [(rng.normal(), False, False)] * (longest - len(row)) for row in rows]
+    rewards, terminals, truncateds = (np.array(column).T for column in np.array(rows).transpose(2, 0, 1))
+    observations = normal(rng, longest, len(rows), 3)
+    given = dict(
+        observations=observations,
+        rewards=rewards.astype(np.float32),
+        terminals=terminals.astype(bool),
+        truncateds=truncateds.astype(bool),
+    )
+    return {name: value[:, 0] for name, value in given.items()} if len(rows) == 1 else given
+
+
+@case("backward", question="PPOAgent.backward")
+def one_environment(rng):
+    return calls(rng, [(3, "terminated"), (2, "truncated"), (1, "truncated"), (4, "")]) | dict(episodes_per_update=9)
+
+
+@case("backward", question="PPOAgent.backward")
+def updates_after_two_episodes(rng):
+    return calls(
+        rng, [(2, "truncated"), (3, "terminated"), (1, "terminated"), (2, "truncated"), (3, "truncated"), (1, "")]
+    ) | dict(episodes_per_update=2)
+
+
+@case("backward", question="PPOAgent.backward")
+def three_environments(rng):
+    return calls(
+        rng,
+        [(4, "terminated"), (3, "")],
+        [(2, "truncated"), (2, "terminated"), (1, "")],
+        [(4, "truncated"), (2, "truncated"), (1, "")],
+    ) | dict(episodes_per_update=9)
+
+
+@case("backward", question="PPOAgent.backward")
+def not_in_training(rng):
+    return calls(rng, [(2, "truncated"), (3, "terminated"), (1, "")]) | dict(episodes_per_update=1, learning=False)
+
+
+@case("backward", question="PPOAgent.backward", hidden=True)
+def both_ends_at_once(rng):
+    return calls(rng, [(2, "terminated and truncated"), (1, "terminated"), (3, "truncated")]) | dict(episodes_per_update=9)
+
+
+@case("backward", question="PPOAgent.backward", hidden=True)
+def four_environments_that_learn(rng):
+    return calls(
+        rng,
+        [(3, "terminated"), (3, "truncated"), (2, "")],
+        [(2, "truncated"), (2, "terminated"), (1, "terminated"), (1, "")],
+        [(3, "truncated"), (3, "truncated"), (2, "")],
+        [(8, "truncated")],
+    ) | dict(episodes_per_update=3)
+
+
+@case("backward", question="PPOAgent.backward", hidden=True)
+def updates_after_every_episode(rng):
+    return calls(rng, [(1, "truncated"), (4, "terminated"), (2, "terminated"), (2, "")]) | dict(episodes_per_update=1)
+
+
+@case("backward", question="PPOAgent.backward", hidden=True)
+def two_environments_not_in_training(rng):
+    return calls(rng, [(2, "truncated"), (3, "terminated")], [(5, "terminated"), (1, "")]) | dict(
+        episodes_per_update=2, learning=False
+    )
+
+
+# The agent: what is learned from an episode
+
+
+def whole_episode(rng: np.random.Generator, count: int, window: int, obs_dim: int, n: int, gamma: float, end: str) -> dict:
+    return dict(
+        states=normal(rng, count, window, obs_dim),
+        final_state=normal(rng, window, obs_dim, scale=2.0),
+        actions=normal(rng, count, n),
+        log_probs=normal(rng, count),
+        rewards=normal(rng, count, scale=2.0),
+        terminated=end == "terminated",
+        truncated=end == "truncated",
+        gamma=gamma,
+    )
+
+
+@case("finishing", question="PPOAgent.finish_episode")
+def episode_that_terminated(rng):
+    return whole_episode(rng, 5, 1, 3, 2, 0.8, "terminated")
+
+
+@case("finishing", question="PPOAgent.finish_episode")
+def episode_that_was_truncated(rng):
+    return whole_episode(rng, 6, 1, 2, 1, 0.9, "truncated")
+
+
+@case("finishing", question="PPOAgent.finish_episode", hidden=True)
+def truncated_episode_with_windows(rng):
+    return whole_episode(rng, 7, 3, 2, 3, 0.7, "truncated")
+
+
+@case("finishing", question="PPOAgent.finish_episode", hidden=True)
+def episode_of_one_step(rng):
+    return whole_episode(rng, 1, 2, 3, 2, 0.6, "terminated")
+
+
+# The agent: losses
+
+
+def policy_batch(rng: np.random.Generator, log_ratio: np.ndarray, advantage: np.ndarray, n: int) -> dict:
+    """Return actions with such probability ratios: the old log-probability is what belongs to it."""
+    count = len(log_ratio)
+    mu, action = normal(rng, count, n), normal(rng, count, n)
+    log_sigma = rng.uniform(-0.8, 0.8, size=n).astype(np.float32)
+    squares = ((action - mu) / np.exp(log_sigma)) ** 2
+    now = -0.5 * squares.sum(axis=1) - log_sigma.sum() - 0.5 * n * np.log(2 * np.pi)
+    return dict(
+        mu=mu,
+        log_sigma=log_sigma,
+        action=action,
+        log_prob=(now - log_ratio).astype(np.float32),
+        advantage=advantage.astype(np.float32),
+    )
+
+
+# Far below, a little below, a little above and far above 1, each with advantages of both signs.
+RATIOS = np.repeat([-0.9, -0.08, 0.06, 0.8], 2)
+SIGNS = np.tile([1.0, -1.0], 4)
+
+
+@case("policy_loss", question="PPOAgent.policy_loss")
+def at_the_first_step(rng):
+    """The policy is still the one that acted."""
+    return policy_batch(rng, np.zeros(6), normal(rng, 6) + 0.4, 2) | dict(clip=0.2, entropy_coef=0.0)
+
+
+@case("policy_loss", question="PPOAgent.policy_loss")
+def ratios_on_both_sides(rng):
+    return policy_batch(rng, RATIOS, SIGNS * rng.uniform(0.5, 2.0, 8), 3) | dict(clip=0.2, entropy_coef=0.0)
+
+
+@case("policy_loss", question="PPOAgent.policy_loss")
+def with_an_entropy_bonus(rng):
+    return policy_batch(rng, 0.3 * normal(rng, 5), normal(rng, 5), 2) | dict(clip=0.2, entropy_coef=0.3)
+
+
+@case("policy_loss", question="PPOAgent.policy_loss", hidden=True)
+def a_narrow_clip_range(rng):
+    return policy_batch(rng, RATIOS / 2, SIGNS * rng.uniform(0.5, 2.0, 8), 2) | dict(clip=0.05, entropy_coef=0.0)
+
+
+@case("policy_loss", question="PPOAgent.policy_loss", hidden=True)
+def everything_at_once(rng):
+    return policy_batch(rng, np.append(RATIOS, 0.5 * rng.normal(size=3)), normal(rng, 11) + 0.3, 4) | dict(
+        clip=0.3, entropy_coef=0.05
+    )
+
+
+@case("policy_loss", question="PPOAgent.policy_loss", hidden=True)
+def one_dimension_of_actions(rng):
+    return policy_batch(rng, 0.4 * rng.normal(size=7), normal(rng, 7) - 0.3, 1) | dict(clip=0.15, entropy_coef=0.7)
+
+
+@case("value_loss", question="PPOAgent.value_loss")
+def values_and_targets(rng):
+    return dict(value=normal(rng, 7, scale=2.0), value_target=normal(rng, 7, scale=3.0) - 1.0)
+
+
+@case("value_loss", question="PPOAgent.value_loss", hidden=True)
+def more_values_and_targets(rng):
+    return dict(value=normal(rng, 12, scale=5.0), value_target=normal(rng, 12) + 4.0)
+
+
+# The agent: to learn
+
+
+def episodes(rng: np.random.Generator, lengths: list[int], epochs: int, batch_size: int) -> dict:
+    count = sum(lengths)
+    return dict(
+        lengths=lengths,
+        action=normal(rng, count, 2),
+        log_prob=normal(rng, count),
+        advantage=normal(rng, count, scale=3.0) + 1.5,
+        value_target=normal(rng, count, scale=2.0),
+        epochs=epochs,
+        batch_size=batch_size,
+    )
+
+
+@case("updating", question="PPOAgent.update")
+def three_episodes(rng):
+    return episodes(rng, [5, 8, 4], 4, 5)
+
+
+@case("updating", question="PPOAgent.update", hidden=True)
+def five_episodes(rng):
+    return episodes(rng, [6, 1, 9, 3, 8], 3, 9)

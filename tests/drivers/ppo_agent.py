@@ -1,0 +1,1091 @@
+"""Drivers of `ppo_agent`: they call your functions and classes on plain data and report plain facts. They judge nothing.
+
+You may read them to see how your code is used. Whatever a question needs from other questions is replaced by stand-ins here,
+so that a mistake in one costs no points in another: the networks are tables or have a few units, samples are known in advance,
+and methods of the agent that are not asked about only note how they were called.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+import training
+import utils
+
+UNCONNECTED = "none: the loss is not connected to it"
+NOT_STARTED = "test_advantages:"  # how the error of the stub begins
+SAMPLES = 4000
+HIDDEN = 32  # units of the networks of the learning check
+MAX_CURVE = 500
+KEYS = ("state", "action", "log_prob", "advantage", "value_target")
+
+
+class _Plain(utils.PlainAdam):
+    """What files make for an optimizer; it is an Adam, whatever its name. The first real one costs a second of imports."""
+
+    def __init__(self, params: Iterable, lr: float = 1e-3, *others: Any, **named: Any) -> None:
+        groups = [group if isinstance(group, dict) else {"params": [group]} for group in params]
+        super().__init__([value for group in groups for value in group["params"]], lr=float(lr))
+
+
+for _name in ("Adam", "AdamW", "RMSprop", "SGD"):
+    setattr(torch.optim, _name, type(_name, (_Plain,), {}))
+
+# Work for the course's old notebook imports gym, which gymnasium has replaced.
+sys.modules.setdefault("gym", gym)
+
+_default_rng = np.random.default_rng
+
+
+def _seeded_rng(seed: Any = None) -> np.random.Generator:
+    """Return NumPy's generator; without a seed, one seeded by the global generator, which has a known state in each call."""
+    return _default_rng(np.random.randint(2**31) if seed is None else seed)
+
+
+np.random.default_rng = _seeded_rng
+
+
+def tensor(array: Any) -> Tensor:
+    """Return a float32 tensor with the numbers of an array."""
+    return torch.from_numpy(np.array(array, np.float32))
+
+
+def plain(value: Any) -> Any:
+    """Return a tensor or array as an array that nothing can change any more; other things unchanged."""
+    if isinstance(value, Tensor):
+        return value.detach().numpy().copy()
+    return np.array(value) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def numbers(value: Any) -> np.ndarray:
+    """Return a tensor, array or list of numbers as float64; raises what NumPy raises for anything else."""
+    if isinstance(value, (list, tuple)):
+        value = [plain(item) for item in value]
+    return np.array(plain(value), np.float64)
+
+
+def described(result: Any) -> str:
+    """Return what a result is, for results of the wrong kind."""
+    if isinstance(result, (tuple, list)):
+        return f"{type(result).__name__} of {len(result)}: {', '.join(type(item).__name__ for item in result[:6])}"
+    return type(result).__name__
+
+
+def has_gradient(value: Any) -> bool:
+    """Return whether any tensor of a result would let a gradient through."""
+    if isinstance(value, (list, tuple)):
+        return any(map(has_gradient, value))
+    return isinstance(value, Tensor) and value.requires_grad
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Let what is tried here fail, and say nothing."""
+    with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
+        yield
+
+
+def changed(given: dict[str, Any], before: dict[str, Any]) -> list[str]:
+    """Return the names of what is not as it was."""
+    return [name for name, value in given.items() if value is not None and not np.array_equal(plain(value), before[name])]
+
+
+# Repair
+
+
+class LinearCritic(nn.Module):
+    """A critic whose values are a weighted sum of all numbers of a state."""
+
+    def __init__(self, weights: np.ndarray) -> None:
+        super().__init__()
+        self.weights = nn.Parameter(tensor(weights))
+
+    def forward(self, state: Tensor) -> Tensor:
+        return (state.flatten(start_dim=1) * self.weights).sum(dim=1, keepdim=True)
+
+    def predict_on_batch(self, state: Any) -> np.ndarray:
+        """Return values as Keras does, for work that is made for seed 004."""
+        return plain(self(torch.as_tensor(state)))
+
+
+def estimate(
+    submitted,
+    weights: np.ndarray,
+    state: np.ndarray,
+    reward: np.ndarray,
+    gamma: float,
+    lamb: float,
+    next_state: np.ndarray | None = None,
+    terminated: np.ndarray | None = None,
+    truncated: np.ndarray | None = None,
+) -> dict:
+    """Estimate advantages, with only those arguments that are given here."""
+    given: dict[str, Any] = {"state": tensor(state), "reward": np.array(reward, np.float64)}
+    given["next_state"] = None if next_state is None else tensor(next_state)
+    given["terminated"] = None if terminated is None else np.array(terminated)
+    given["truncated"] = None if truncated is None else np.array(truncated)
+    before = {name: plain(value) for name, value in given.items()}
+    options = {name: given[name] for name in ("next_state", "terminated", "truncated") if given[name] is not None}
+    critic = LinearCritic(weights)
+    found = submitted.GeneralizedAdvantageEstimator(critic, given["state"], given["reward"], gamma, lamb, **options)
+    if not isinstance(found, (list, tuple, np.ndarray, Tensor)):
+        return {"returned": described(found)}
+    advantage = numbers(found)
+    ends = [flags for flags in (terminated, truncated) if flags is not None]
+    over = np.flatnonzero(np.any(ends, axis=0)) if ends else np.zeros(0, int)
+    return {
+        "returned": "advantages",
+        "shape": list(advantage.shape),
+        "advantages": advantage.ravel(),
+        "advantages up to the last end": advantage.ravel()[: over[-1] + 1] if len(over) else [],
+        "they would let a gradient through": has_gradient(found),
+        "changed by the call": changed(given, before),
+    }
+
+
+def the_draft(critic, state, reward, gamma, lamb, next_state=None, terminated=None, truncated=None):
+    """Return what the draft in the stub returns."""
+    value = critic(state).detach().flatten().numpy()
+    delta = reward + gamma * np.roll(value, -1) - value
+    backwards = [0.0]
+    for step in range(1, len(reward)):
+        backwards.append(delta[len(reward) - 1 - step] + gamma * lamb * backwards[-1])
+    return np.array(backwards[:0:-1])
+
+
+def drafts_of(own: Callable) -> dict[str, Callable]:
+    """Return estimators that have one fault each and are otherwise like your own."""
+
+    def complete(state, next_state, terminated, truncated):
+        """Return the arguments as they are meant when some are left out."""
+        rows = len(state)
+        if next_state is None:  # one episode, up to its end
+            next_state = torch.cat((state[1:], state[:1]))
+            terminated = np.arange(rows) == rows - 1 if terminated is None else terminated
+        no = np.zeros(rows, bool)
+        given = [no if flags is None else np.array(flags, bool) for flags in (terminated, truncated)]
+        return next_state, *given
+
+    def missing(critic, state, reward, gamma, lamb, next_state=None, terminated=None, truncated=None):
+        return numbers(own(critic, state, reward, gamma, lamb, next_state, terminated, truncated))[:-1]
+
+    def rolled(critic, state, reward, gamma, lamb, next_state=None, terminated=None, truncated=None):
+        after, *ends = complete(state, next_state, terminated, truncated)
+        after = torch.cat((after[:-1], state[:1]))
+        for flags in ends:
+            flags[-1] = False
+        return own(critic, state, reward, gamma, lamb, after, *ends)
+
+    def endless(critic, state, reward, gamma, lamb, next_state=None, terminated=None, truncated=None):
+        after, *ends = complete(state, next_state, terminated, truncated)
+        for flags in ends:
+            flags[:-1] = False
+        return own(critic, state, reward, gamma, lamb, after, *ends)
+
+    return {
+        "your estimator without its last advantage": missing,
+        "your estimator with V(s_0) after the last step": rolled,
+        "your estimator with no end before the last step": endless,
+    }
+
+
+def verdict(submitted, estimator: Callable) -> str:
+    """Return whether your test passes or fails an estimator."""
+    before = submitted.GeneralizedAdvantageEstimator
+    submitted.GeneralizedAdvantageEstimator = estimator  # for a test that uses this name
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
+            submitted.test_advantages(estimator)
+    except NotImplementedError as error:
+        if str(error).startswith(NOT_STARTED):
+            raise
+        return "fails"
+    except Exception:
+        return "fails"
+    finally:
+        submitted.GeneralizedAdvantageEstimator = before
+    return "passes"
+
+
+def own_test(submitted, estimators: dict[str, str] | None = None) -> dict:
+    """Run your test on estimators. Without any, on your own, on the draft, and on yours with one fault each.
+
+    estimators: name -> a Python source that defines `estimator`.
+    """
+    tried: dict[str, Callable] = {}
+    if estimators is None:
+        own = submitted.GeneralizedAdvantageEstimator
+        tried = {"your own estimator": own, "the draft": the_draft} | drafts_of(own)
+    else:
+        for name, source in estimators.items():
+            names: dict[str, Any] = {"np": np, "torch": torch}
+            exec(source, names)
+            tried[name] = names["estimator"]
+    return {name: verdict(submitted, estimator) for name, estimator in tried.items()}
+
+
+# Derive
+
+
+def density(submitted, mu: np.ndarray, log_sigma: np.ndarray, y: np.ndarray, double: bool = False) -> dict:
+    """Compute a log-density and its gradients. double: in float64."""
+    kind = torch.float64 if double else torch.float32
+    given = {"mu": tensor(mu), "log_sigma": tensor(log_sigma), "y": tensor(y)}
+    given = {name: value.to(kind).clone() for name, value in given.items()}
+    for name in ("mu", "log_sigma"):
+        given[name].requires_grad_()
+    before = {name: plain(value) for name, value in given.items()}
+    log_density = submitted.IndependentGaussianProcess(mu.shape[1]).get_dist(tuple(given.values()))
+    return of_rows("log-density", log_density, given, before)
+
+
+def entropy(submitted, mu: np.ndarray, log_sigma: np.ndarray) -> dict:
+    """Compute an entropy and its gradient."""
+    given = {"mu": tensor(mu).requires_grad_(), "log_sigma": tensor(log_sigma).requires_grad_()}
+    before = {name: plain(value) for name, value in given.items()}
+    found = submitted.IndependentGaussianProcess(mu.shape[1]).entropy(tuple(given.values()))
+    return of_rows("entropy", found, given, before)
+
+
+def of_rows(name: str, found: Any, given: dict[str, Tensor], before: dict[str, Any]) -> dict[str, Any]:
+    """Return what a result `[B, 1]` is, and the gradients of a weighted sum of its rows."""
+    if not isinstance(found, Tensor):
+        return {"returned": described(found)}
+    facts = {
+        "returned": "a tensor",
+        "shape": list(found.shape),
+        name: plain(found).astype(np.float64).ravel(),
+        "changed by the call": changed(given, before),
+    }
+    if found.requires_grad:
+        weight = torch.arange(1.0, found.numel() + 1, dtype=found.dtype).reshape(found.shape)
+        (found * weight).sum().backward()
+    for of in ("mu", "log_sigma"):
+        gradient = given[of].grad
+        facts[f"gradient for {of}"] = UNCONNECTED if gradient is None else plain(gradient).astype(np.float64)
+    return facts
+
+
+def samples(submitted, mu: np.ndarray, log_sigma: np.ndarray) -> dict:
+    """Sample many rows of one distribution, `mu` and `log_sigma` `[n]`; report how they scatter."""
+    process = submitted.IndependentGaussianProcess(len(mu))
+    rows = [tensor(np.tile(values, (SAMPLES, 1))).requires_grad_() for values in (mu, log_sigma)]
+    drawn = process.sample((rows[0].detach(), rows[1].detach()))
+    actions = numbers(drawn)
+    if actions.shape != (SAMPLES, len(mu)):
+        return {"shape of the actions": list(actions.shape)}
+    standard = (actions - mu) / np.exp(np.float64(log_sigma))
+    one = process.sample((rows[0][0].detach(), rows[1][0].detach()))
+    seen = {
+        "shape of the actions": list(actions.shape),
+        "shape of an action for one row without axis": list(numbers(one).shape),
+        "the next actions are others": not np.array_equal(numbers(one), actions[0])
+        and not np.array_equal(numbers(process.sample((rows[0].detach(), rows[1].detach()))), actions),
+        # Their standard errors are at most 0.016 for a mean, 0.022 for a variance, 0.016 for a correlation.
+        "means, in deviations from those of the policy": standard.mean(axis=0),
+        "variances, as multiples of those of the policy": standard.var(axis=0),
+        "largest correlation of two dimensions": largest_correlation(actions),
+        "largest action, in deviations": float(np.abs(standard).max()),
+        "share of the numbers within one deviation": float((np.abs(standard) < 1).mean()),
+    }
+    with_gradient = None
+    with quietly():  # NumPy cannot take what has a gradient, and an agent has none when it acts
+        with_gradient = process.sample((rows[0], rows[1]))
+    return seen | {"they would let a gradient through": has_gradient(with_gradient)}
+
+
+def largest_correlation(columns: np.ndarray) -> float:
+    """Return the largest correlation of two columns; 0 where there is only one, NaN if one is constant."""
+    if columns.shape[1] == 1:
+        return 0.0
+    with np.errstate(all="ignore"):
+        return float(np.abs(np.corrcoef(columns.T) - np.eye(columns.shape[1])).max())
+
+
+# The networks
+
+
+class Watch:
+    """Notes what goes into each linear layer of a network and what comes out, in the order in which they are used."""
+
+    def __init__(self, network: nn.Module) -> None:
+        self.passed: list[tuple[nn.Linear, Tensor, Tensor]] = []
+        for layer in network.modules():
+            if isinstance(layer, nn.Linear):
+                layer.forward = self.noting(layer, layer.forward)  # not a hook: that misses layer.forward(...)
+
+    def noting(self, layer: nn.Linear, forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        def noted(*given: Any, **named: Any) -> Tensor:
+            came = (given[0] if given else named["input"]).detach().clone()
+            made = forward(*given, **named)
+            self.passed.append((layer, came, made.detach().clone()))  # a copy: an activation may work in place
+            return made
+
+        return noted
+
+
+def between(out: Tensor, into: Tensor) -> str:
+    """Return what happens between two layers."""
+    if out.shape != into.shape:
+        return f"{list(out.shape)} came out, {list(into.shape)} went in"
+    for name, function in (("ReLU", torch.relu), ("nothing", lambda x: x), ("tanh", torch.tanh), ("sigmoid", torch.sigmoid)):
+        if torch.allclose(function(out), into, atol=1e-6):
+            return name
+    return "something else"
+
+
+def shown_layers(network: nn.Module, watch: Watch, state: Tensor, result: Tensor) -> dict[str, Any]:
+    """Return what the layers of a network are, and what is between them."""
+    layers = [layer for layer, _, _ in watch.passed]
+    happens = [between(one[2], other[1]) for one, other in itertools.pairwise(watch.passed)]
+    first = watch.passed[0][1] if watch.passed else torch.zeros(0)
+    last = watch.passed[-1][2] if watch.passed else torch.zeros(0)
+    flat = result.detach().reshape(last.shape) if result.numel() == last.numel() else torch.full_like(last, torch.nan)
+    whole = first.shape == state.flatten(1).shape and torch.equal(first.sort(dim=1)[0], state.flatten(1).sort(dim=1)[0])
+    if result.requires_grad:
+        (result * torch.arange(1.0, result.numel() + 1).reshape(result.shape)).sum().backward()
+    return {
+        "linear layers": len(layers),
+        "each is used once": len({id(layer) for layer in layers}) == len(layers),
+        "layers without a bias": sum(layer.bias is None for layer in layers),
+        "into the first layer goes": "the whole state" if whole else f"something else, {list(first.shape)}",
+        "units of the hidden layers": sorted({layer.out_features for layer in layers[:-1]}),
+        "between the layers is": sorted(set(happens)),
+        "after the last layer comes": between(last, flat),
+        "precision": str(result.dtype).removeprefix("torch."),
+        "weights and biases without a gradient": sum(
+            value.grad is None for layer in layers for value in (layer.weight, layer.bias) if value is not None
+        ),
+    }
+
+
+def actor(submitted, obs_dim: int, n: int, states: np.ndarray, log_sigma: np.ndarray) -> dict:
+    """Make an actor and call it, also with another log σ. states: `[B, w, obs_dim]`. log_sigma: `[n]`."""
+    window = states.shape[1]
+    network = submitted.Actor(obs_dim, n, *([window] if window > 1 else []))
+    given = tensor(states)
+    watch = Watch(network)
+    result = network(given)
+    if not (isinstance(result, (tuple, list)) and len(result) == 2 and all(isinstance(one, Tensor) for one in result)):
+        return {"returned": described(result)}
+    mu, logs = result
+    facts = {"returned": "two tensors", "shape of mu": list(mu.shape), "shape of log_sigma": list(logs.shape)}
+    facts["log_sigma at first"] = plain(logs)
+    facts |= shown_layers(network, watch, given, mu)
+    other = submitted.Actor(obs_dim, n, *([window] if window > 1 else []))
+    facts["another actor begins with other means"] = not torch.equal(other(given)[0], mu)
+    parameter = getattr(network, "log_sigma", None)
+    facts["log_sigma is a parameter of the network"] = any(parameter is one for one in network.parameters())
+    facts["the two share no parameter"] = not shares(network, other)
+    if facts["log_sigma is a parameter of the network"]:
+        facts["shape of the parameter"] = list(parameter.shape)
+        if parameter.numel() == len(log_sigma):
+            parameter.data = tensor(log_sigma).reshape(parameter.shape)
+            parameter.grad = None
+            again, logs = network(given)
+            facts["log_sigma, after the parameter was set"] = plain(logs)
+            facts["the means have changed by that"] = not torch.allclose(again, mu)
+            if logs.requires_grad:
+                (logs * torch.arange(1.0, logs.numel() + 1).reshape(logs.shape)).sum().backward()
+            facts["gradient for the parameter"] = UNCONNECTED if parameter.grad is None else plain(parameter.grad).ravel()
+    return facts | {"changed by the call": [] if torch.equal(given, tensor(states)) else ["state"]}
+
+
+def critic(submitted, obs_dim: int, states: np.ndarray) -> dict:
+    """Make a critic and call it. states: `[B, w, obs_dim]`."""
+    window = states.shape[1]
+    network = submitted.Critic(obs_dim, *([window] if window > 1 else []))
+    given = tensor(states)
+    watch = Watch(network)
+    result = network(given)
+    if not isinstance(result, Tensor):
+        return {"returned": described(result)}
+    facts = {"returned": "a tensor", "shape": list(result.shape)} | shown_layers(network, watch, given, result)
+    other = submitted.Critic(obs_dim, *([window] if window > 1 else []))
+    facts["another critic begins with other values"] = not torch.equal(other(given), result)
+    return facts | {"changed by the call": [] if torch.equal(given, tensor(states)) else ["state"]}
+
+
+def shares(network: nn.Module, other: nn.Module) -> bool:
+    """Return whether two networks have a parameter in common."""
+    return bool({value.data_ptr() for value in network.parameters()} & {value.data_ptr() for value in other.parameters()})
+
+
+# Stand-ins for what an agent is made of
+
+
+class SmallActor(nn.Module):
+    """A stand-in for `Actor`, with a few units; it notes in which states it was asked."""
+
+    def __init__(self, obs_dim: int, n: int, window_length: int = 1, *others: Any, **named: Any) -> None:
+        nn.Module.__init__(self)
+        self.sizes = [obs_dim, n, window_length]
+        self.hidden, self.out = nn.Linear(window_length * obs_dim, 3), nn.Linear(3, n)
+        self.log_sigma = nn.Parameter(torch.zeros(n))
+        self.asked: list[np.ndarray] = []
+
+    def forward(self, state: Tensor) -> tuple[Tensor, Tensor]:
+        self.asked.append(plain(state))
+        mu = self.out(torch.tanh(self.hidden(state.flatten(start_dim=1))))
+        return mu, self.log_sigma + torch.zeros_like(mu)
+
+
+class SmallCritic(nn.Module):
+    """A stand-in for `Critic`, with a few units."""
+
+    def __init__(self, obs_dim: int, window_length: int = 1, *others: Any, **named: Any) -> None:
+        nn.Module.__init__(self)
+        self.sizes = [obs_dim, window_length]
+        self.hidden, self.out = nn.Linear(window_length * obs_dim, 4), nn.Linear(4, 1)
+
+    def forward(self, state: Tensor) -> Tensor:
+        return self.out(torch.tanh(self.hidden(state.flatten(start_dim=1))))
+
+
+class ActorTable(nn.Module):
+    """A stand-in for `Actor` that looks its answer up: the first number of a state is the number of a row."""
+
+    def __init__(self, mu: np.ndarray, log_sigma: np.ndarray) -> None:
+        super().__init__()
+        self.mu, self.log_sigma = nn.Parameter(tensor(mu)), nn.Parameter(tensor(log_sigma))
+
+    def forward(self, state: Tensor) -> tuple[Tensor, Tensor]:
+        mu = self.mu[rows_of(state)]
+        return mu, self.log_sigma + torch.zeros_like(mu)
+
+
+class CriticTable(nn.Module):
+    """A stand-in for `Critic` that looks its answer up: the first number of a state is the number of a row."""
+
+    def __init__(self, value: np.ndarray) -> None:
+        super().__init__()
+        self.value = nn.Parameter(tensor(value).reshape(-1, 1))
+
+    def forward(self, state: Tensor) -> Tensor:
+        return self.value[rows_of(state)]
+
+
+def rows_of(state: Tensor) -> Tensor:
+    """Return which row of a table each state is."""
+    return state.detach().reshape(len(state), -1)[:, 0].round().long()
+
+
+def numbered_states(count: int, window: int, obs_dim: int) -> Tensor:
+    """Return states `[count, window, obs_dim]` whose first number says which row they are."""
+    states = torch.zeros(count, window, obs_dim)
+    states[:, 0, 0] = torch.arange(float(count))
+    return states
+
+
+class KnownProcess:
+    """A stand-in for `IndependentGaussianProcess`: samples are known in advance, and torch computes the rest."""
+
+    def __init__(self, n: int, *others: Any, **named: Any) -> None:
+        self.n, self.rng, self.drawn = n, np.random.default_rng(0), 0
+
+    def sample(self, x: tuple[Any, Any]) -> Any:
+        shape = np.shape(x[0])
+        place = self.drawn + np.arange(int(np.prod(shape)))
+        self.drawn += len(place)
+        known = np.sin(1.3 * place + 0.5).reshape(shape).astype(np.float32)
+        return torch.from_numpy(known) if isinstance(x[0], Tensor) else known
+
+    def of(self, mu: Any, log_sigma: Any) -> torch.distributions.Distribution:
+        # Not MultivariateNormal, which imports for half a second.
+        one = torch.distributions.Normal(torch.as_tensor(mu), torch.as_tensor(log_sigma).exp(), validate_args=False)
+        return torch.distributions.Independent(one, 1, validate_args=False)
+
+    def get_dist(self, x: tuple[Any, Any, Any]) -> Tensor:
+        return self.of(x[0], x[1]).log_prob(torch.as_tensor(x[2]))[..., None]
+
+    def entropy(self, x: tuple[Any, Any]) -> Tensor:
+        return self.of(x[0], x[1]).entropy()[..., None]
+
+
+class KnownWindows:
+    """What stands in for `get_recent_state` of your memory: states that are known in advance, by what is observed."""
+
+    known: dict[bytes, list[np.ndarray]]
+
+    def get_recent_state(self, observation: Any) -> list[np.ndarray]:
+        seen = np.array(plain(observation), np.float32).ravel()
+        return [np.array(one) for one in self.known.get(seen.tobytes(), [seen] * self.window_length)]
+
+
+class RecordingSGD(torch.optim.Optimizer):
+    """A stand-in for an optimizer that keeps the gradients of every step. It is an Optimizer by name only."""
+
+    def __init__(self, tables: dict[str, nn.Parameter], others: list[nn.Parameter]) -> None:
+        self.tables, self.others = tables, others
+        self.param_groups = [{"params": [*tables.values(), *others], "lr": 0.0}]
+        self.steps: list[dict[str, np.ndarray | None]] = []
+        self.unused, self.cleared_at = False, -1
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        there = any(value.grad is not None for value in self.param_groups[0]["params"])
+        self.unused |= there and self.cleared_at == len(self.steps)
+        self.cleared_at = len(self.steps)
+        for value in self.param_groups[0]["params"]:
+            value.grad = None
+
+    @torch.no_grad()
+    def step(self, closure=None) -> None:
+        if closure is not None:
+            with torch.enable_grad():
+                closure()
+        self.steps.append({name: None if value.grad is None else plain(value.grad) for name, value in self.tables.items()})
+
+
+def with_numbers(network: nn.Module, number_of: int) -> nn.Module:
+    """Give the parameters of a network known numbers, others for every `number_of`, all between -0.9 and 0.9."""
+    with torch.no_grad():
+        for place, value in enumerate(network.parameters()):
+            wave = np.sin(1.7 * np.arange(value.numel()) + 2.3 * place + 3.1 * number_of + 0.4)
+            value.copy_(tensor(0.9 * wave.reshape(value.shape)))
+    return network
+
+
+def with_own_methods(submitted, name: str, stand_in: type) -> type:
+    """Return the stand-in for a class of the submission, with the methods that only the submission's class has."""
+    own = getattr(submitted, name, None)
+    with contextlib.suppress(TypeError):
+        return type(name, (stand_in, own), {}) if isinstance(own, type) and own is not stand_in else stand_in
+    return stand_in
+
+
+@contextlib.contextmanager
+def standing_in(submitted, names: dict[str, Any]) -> Iterator[None]:
+    """Let names of the submission stand for others."""
+    before = {name: getattr(submitted, name) for name in names if hasattr(submitted, name)}
+    try:
+        for name, value in names.items():
+            setattr(submitted, name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(submitted, name, value)
+
+
+def stand_ins(submitted) -> dict[str, type]:
+    """Return what stands in for the classes that an agent is made of, by name."""
+    classes = {"Actor": SmallActor, "Critic": SmallCritic, "IndependentGaussianProcess": KnownProcess}
+    return {name: with_own_methods(submitted, name, stand_in) for name, stand_in in classes.items()}
+
+
+def new_agent(submitted, obs_dim: int, n: int, num_envs: int = 1, window_length: int = 1, **options: Any) -> Any:
+    """Return an agent of stand-ins, whether or not its own `__init__` comes to an end; options: as of `PPOAgent`."""
+    classes = stand_ins(submitted)
+    agent = object.__new__(submitted.PPOAgent)
+    with standing_in(submitted, classes), quietly():
+        agent.__init__(obs_dim, n, num_envs=num_envs, window_length=window_length, **options)
+    for name, value in options.items():
+        setattr(agent, name, value)
+    for number_of, (name, kind, sizes) in enumerate(
+        (("actor", "Actor", [obs_dim, n, window_length]), ("critic", "Critic", [obs_dim, window_length])), start=1
+    ):
+        network = getattr(agent, name, None)
+        if type(network) is not classes[kind] or network.sizes != sizes:  # else the agent's own: it may have noted it elsewhere
+            network = classes[kind](*sizes)
+        setattr(agent, name, with_numbers(network, number_of))
+    if type(getattr(agent, "process", None)) is not classes["IndependentGaussianProcess"]:
+        agent.process = classes["IndependentGaussianProcess"](n)
+    agent.memories = [new_memory(submitted, window_length) for _ in range(num_envs)]
+    agent.episodes, agent.training = [], True
+    return agent
+
+
+def new_memory(submitted, window_length: int, known: dict[bytes, list[np.ndarray]] | None = None) -> Any:
+    """Return a memory like yours, with states that are known in advance."""
+    memory = with_own_methods(submitted, "EpisodeMemory", KnownWindows)(window_length)
+    memory.known = known or {}
+    return memory
+
+
+# States that are windows
+
+
+def windows(submitted, window_length: int, episodes: list[np.ndarray]) -> dict:
+    """Play episodes, `[T, obs_dim]` each, into a memory; report the states, and what asking for them has changed."""
+    memory = submitted.EpisodeMemory(window_length)
+    facts: dict[str, Any] = {"asking adds no observation": True, "window_length": int(memory.window_length)}
+    for number_of, observations in enumerate(episodes, start=1):
+        memory.reset()
+        states = []
+        for observation in np.array(observations, np.float32):
+            before, seen = len(memory.observations), observation.copy()
+            state = memory.get_recent_state(observation)
+            if not isinstance(state, (list, tuple, np.ndarray)):
+                return {"returned": described(state)}
+            again = numbers(memory.get_recent_state(observation))
+            states.append(numbers(state))
+            facts["asking adds no observation"] &= (
+                len(memory.observations) == before and np.array_equal(observation, seen) and np.array_equal(again, states[-1])
+            )
+            step = (torch.zeros(window_length, observations.shape[1]), torch.zeros(1), torch.zeros(1), 0.0, False, False)
+            memory.append(observation, *step)
+        facts |= {"returned": "observations", f"states of episode {number_of}": states}
+    return facts
+
+
+# The agent: forward
+
+
+def known_windows(observations: np.ndarray, states: np.ndarray | None) -> dict[bytes, list[np.ndarray]]:
+    """Return the states `[.., w, obs_dim]` that belong to observations `[.., obs_dim]`."""
+    if states is None:
+        return {}
+    flat, windows_of = observations.reshape(-1, observations.shape[-1]), states.reshape(-1, *states.shape[-2:])
+    return {np.array(one, np.float32).tobytes(): list(window) for one, window in zip(flat, windows_of, strict=True)}
+
+
+def forward(
+    submitted,
+    observations: np.ndarray,
+    n: int,
+    exploring: bool = True,
+    states: np.ndarray | None = None,
+) -> dict:
+    """Call `forward` a few times; report actions, and what is kept for `backward`.
+
+    observations: `[calls, obs_dim]` in one environment, `[calls, num_envs, obs_dim]` in several. states: those that the
+    memories return, `[..., w, obs_dim]`; where there are none, one observation is a state.
+    """
+    single, obs_dim = observations.ndim == 2, observations.shape[-1]
+    num_envs = 1 if single else observations.shape[1]
+    window = 1 if states is None else states.shape[-2]
+    agent = new_agent(submitted, obs_dim, n, num_envs, window)
+    agent.training = exploring
+    known = known_windows(observations, states)
+    for memory in agent.memories:
+        memory.known = known
+    facts: dict[str, Any] = {}
+    weights = [plain(value) for value in agent.actor.parameters()]
+    room = np.zeros(observations.shape[1:], np.float32)  # one array for all observations, as environments may have
+    for call, observation in enumerate(observations):
+        room[...] = observation
+        agent.actor.asked.clear()
+        action = agent.forward(room)
+        when = f"in call {call}"
+        facts[f"returned {when}"] = type(action).__name__
+        if not isinstance(action, (np.ndarray, Tensor)):
+            return facts | {"returned": described(action)}
+        facts[f"shape of the action {when}"] = list(action.shape)
+        facts[f"action {when}"] = numbers(action).ravel()
+        asked = [state for state in agent.actor.asked if state.ndim == 3]
+        facts[f"states that the actor was given {when}"] = np.concatenate(asked) if asked else "none"
+        facts["shape of what the actor is given"] = sorted({f"{state.ndim} axes" for state in agent.actor.asked})
+        room[...] = -7.0  # the environment writes something else there
+        facts |= {f"{name} {when}": value for name, value in kept(agent, num_envs).items()}
+    facts["the actor has changed"] = not all(map(np.array_equal, weights, map(plain, agent.actor.parameters())))
+    facts["memories have changed"] = any(len(memory.rewards) for memory in agent.memories)
+    return facts
+
+
+def kept(agent: Any, num_envs: int) -> dict[str, Any]:
+    """Return what `forward` has kept for `backward`: from `recent`, or, if that has a form of its own, from the memories."""
+    recent = agent.recent
+    found: dict[str, Any] = {}
+    if proper(recent, num_envs):
+        found = dict(zip(("observations", "states", "actions", "log-probabilities"), recent, strict=True))
+    else:
+        memories = [copy_of(memory) for memory in agent.memories]
+        with quietly():
+            before, agent.memories = agent.memories, memories
+            agent.backward(0.0)
+            names = ("observations", "states", "actions", "log_probs")
+            found = {
+                told: [getattr(memory, name)[-1] for memory in memories]
+                for told, name in zip(("observations", "states", "actions", "log-probabilities"), names, strict=True)
+            }
+        agent.memories = before
+    facts: dict[str, Any] = {f"{name} kept": numbers(value) for name, value in found.items()} or {"kept": described(recent)}
+    facts["shapes of what is kept"] = {name: list(numbers(value).shape) for name, value in found.items()}
+    facts["what is kept would let a gradient through"] = has_gradient(list(found.values()))
+    return facts
+
+
+def proper(recent: Any, num_envs: int) -> bool:
+    """Return whether `recent` is of the form that the stub describes."""
+    with contextlib.suppress(Exception):
+        return len(recent) == 4 and all(len(part) == num_envs for part in recent)
+    return False
+
+
+def copy_of(memory: Any) -> Any:
+    """Return a memory with the same content."""
+    other = object.__new__(type(memory))
+    other.__dict__ = {name: list(value) if isinstance(value, list) else value for name, value in memory.__dict__.items()}
+    return other
+
+
+# The agent: backward
+
+
+def backward(
+    submitted,
+    observations: np.ndarray,
+    rewards: np.ndarray,
+    terminals: np.ndarray,
+    truncateds: np.ndarray,
+    episodes_per_update: int,
+    learning: bool = True,
+) -> dict:
+    """Call `forward` and `backward` in turns; `finish_episode` and `update` only note how they were called.
+
+    observations: `[calls, obs_dim]` in one environment, where the others are `[calls]`; `[calls, num_envs, obs_dim]` in
+    several, where they are `[calls, num_envs]`. In the call after an end `forward` is given what was observed last.
+    """
+    single, obs_dim = observations.ndim == 2, observations.shape[-1]
+    num_envs = 1 if single else observations.shape[1]
+    agent = new_agent(submitted, obs_dim, 2, num_envs, episodes_per_update=episodes_per_update)
+    agent.training = learning
+    clears = update_clears(submitted)
+    finished: list[dict] = []
+    updates: list[dict] = []
+    now = 0
+
+    def finish_episode(memory, final_state) -> dict[str, Tensor]:
+        observed = [float(numbers(one).ravel()[0]) for one in memory.observations]
+        finished.append(
+            {
+                "in call": now,
+                "rewards": [float(reward) for reward in memory.rewards],
+                "observations": observed,
+                "terminated and truncated": [bool(memory.terminated), bool(memory.truncated)],
+                "final state": numbers(final_state).ravel(),
+                "steps with state, action and log-probability": [
+                    len(part) for part in (memory.states, memory.actions, memory.log_probs)
+                ],
+            }
+        )
+        count = max(len(memory.rewards), 1)
+        marked = torch.full((count,), float(len(finished)))
+        states = torch.zeros(count, 1, obs_dim)
+        return dict(zip(KEYS, (states, torch.zeros(count, 2), marked[:, None], marked, marked), strict=True))
+
+    def update() -> dict[str, float]:
+        held = [int(episode["advantage"][0]) for episode in agent.episodes]
+        updates.append({"in call": now, "with the episodes finished as number": held})
+        if clears:
+            agent.episodes = []
+        return {"policy_loss": float(len(updates)), "value_loss": 0.5}
+
+    agent.finish_episode, agent.update = finish_episode, update
+    lengths, returned, waiting, aligned = [], [], [], True
+    for now, observation in enumerate(observations):
+        given = tensor(observation).reshape(num_envs, -1)
+        with quietly():
+            agent.forward(np.array(observation, np.float32))
+        if not own_form(agent, num_envs):
+            # forward is another question: here is what it should have left.
+            actions = tensor(np.arange(2 * num_envs).reshape(num_envs, 2) + now)
+            agent.recent = (plain(given), given[:, None, :], actions, tensor(np.full((num_envs, 1), -now - 1.0)))
+        if single:
+            result = agent.backward(float(rewards[now]), bool(terminals[now]), bool(truncateds[now]))
+        elif not (terminals[now].any() or truncateds[now].any()):
+            result = agent.backward(np.array(rewards[now], np.float64))
+        else:
+            result = agent.backward(np.array(rewards[now], np.float64), np.array(terminals[now]), np.array(truncateds[now]))
+        lengths.append([len(memory.rewards) for memory in agent.memories])
+        waiting.append(len(agent.episodes))
+        returned.append(dict(result) if isinstance(result, dict) and result else {} if not result else described(result))
+        for memory, row in zip(agent.memories, given, strict=True):
+            if memory.rewards:
+                pairs = zip(memory.observations, memory.states, strict=True)
+                aligned &= all(np.array_equal(numbers(one).ravel(), numbers(state).ravel()) for one, state in pairs)
+                aligned &= np.array_equal(numbers(memory.observations[-1]).ravel(), plain(row).astype(np.float64))
+    return {
+        "steps in each memory, after each call": lengths,
+        "each step has its own observation and state": bool(aligned),
+        "finished episodes": sorted(finished, key=lambda one: (one["in call"], one["rewards"])),
+        "updates": updates,
+        "returned, by call": returned,
+        "episodes that wait, after each call": waiting,
+    }
+
+
+def update_clears(submitted) -> bool:
+    """Return whether your `update` discards the episodes, so that `backward` need not."""
+    with quietly():
+        rows = np.ones(4)
+        facts = updating(submitted, [2, 2], np.ones((4, 2)), rows, np.arange(4.0), rows, 1, 2)
+        return bool(facts["steps"]) and not facts["episodes are left"]
+    return False
+
+
+def own_form(agent: Any, num_envs: int) -> bool:
+    """Return whether `forward` has worked and left something of a form of its own."""
+    recent = getattr(agent, "recent", None)
+    return bool(recent) and not proper(recent, num_envs)
+
+
+# The agent: what is learned from an episode
+
+
+def compound(critic, state, reward, gamma, lamb, next_state=None, terminated=None, truncated=None) -> np.ndarray:
+    """Stand in for your estimator, for one whole episode and λ = 1 only: returns of the rest of the episode, minus values."""
+    count = len(reward)
+    powers = float(gamma) ** np.arange(count + 1)
+    with torch.no_grad():
+        last = 0.0 if next_state is None else float(critic(torch.as_tensor(next_state))[-1])
+        value = plain(critic(torch.as_tensor(state))).ravel()
+    if terminated is not None and bool(plain(terminated)[-1]):
+        last = 0.0
+    rest = [float(powers[: count - t] @ numbers(reward)[t:] + powers[count - t] * last) for t in range(count)]
+    early = sum(bool(flag) for flags in (terminated, truncated) if flags is not None for flag in plain(flags)[:-1])
+    return np.array(rest - value - 100.0 * (1.0 - float(lamb)) - 1000.0 * early, np.float32)
+
+
+def finishing(
+    submitted,
+    states: np.ndarray,
+    final_state: np.ndarray,
+    actions: np.ndarray,
+    log_probs: np.ndarray,
+    rewards: np.ndarray,
+    terminated: bool,
+    truncated: bool,
+    gamma: float,
+) -> dict:
+    """Call `finish_episode`, with λ = 1 and a stand-in for your estimator."""
+    agent = new_agent(submitted, states.shape[2], actions.shape[1], 1, states.shape[1], gamma=gamma, lamb=1.0)
+    memory = new_memory(submitted, states.shape[1])
+    for t, state in enumerate(tensor(states)):
+        at_end = t == len(states) - 1
+        memory.append(
+            plain(state[-1]),
+            state,
+            tensor(actions[t]),
+            tensor(log_probs[t]).reshape(1),
+            float(rewards[t]),
+            terminated and at_end,
+            truncated and at_end,
+        )
+    given = tensor(final_state)
+    with standing_in(submitted, {"GeneralizedAdvantageEstimator": compound}):
+        found = agent.finish_episode(memory, given)
+    if not isinstance(found, dict):
+        return {"returned": described(found)}
+    facts: dict[str, Any] = {"returned": "a dictionary", "keys": sorted(found, key=str)}
+    for name in KEYS:
+        if name in found:
+            facts[f"shape of {name}"] = list(numbers(found[name]).shape)
+            facts[name] = numbers(found[name]).ravel()
+            facts[f"{name} is"] = "a tensor" if isinstance(found[name], Tensor) else type(found[name]).__name__
+    if facts.get("shape of value_target") == facts.get("shape of advantage") == [len(rewards)]:
+        facts["value_target minus advantage"] = facts["value_target"] - facts["advantage"]
+    facts["with a gradient"] = [name for name in KEYS if has_gradient(found.get(name))]
+    facts["the memory is as it was"] = [len(memory.rewards), memory.terminated, memory.truncated] == [
+        len(rewards),
+        terminated,
+        truncated,
+    ] and torch.equal(given, tensor(final_state))
+    return facts
+
+
+# The agent: losses
+
+
+def policy_loss(
+    submitted,
+    mu: np.ndarray,
+    log_sigma: np.ndarray,
+    action: np.ndarray,
+    log_prob: np.ndarray,
+    advantage: np.ndarray,
+    clip: float,
+    entropy_coef: float,
+) -> dict:
+    """Compute the actor's loss of a batch, and its gradient for what the actor returns for each row."""
+    agent = new_agent(submitted, 3, mu.shape[1], clip=clip, entropy_coef=entropy_coef)
+    agent.actor, agent.critic = ActorTable(mu, log_sigma), CriticTable(np.zeros(len(mu)))
+    batch = batch_of(len(mu), action, log_prob, advantage, np.zeros(len(mu)))
+    return losses(agent, agent.policy_loss, batch, {"means": agent.actor.mu, "log_sigma": agent.actor.log_sigma})
+
+
+def value_loss(submitted, value: np.ndarray, value_target: np.ndarray) -> dict:
+    """Compute the critic's loss of a batch, and its gradient for the value of each row."""
+    count = len(value)
+    agent = new_agent(submitted, 3, 2)
+    agent.actor, agent.critic = ActorTable(np.zeros((count, 2)), np.zeros(2)), CriticTable(value)
+    batch = batch_of(count, np.zeros((count, 2)), np.zeros(count), np.ones(count), value_target)
+    return losses(agent, agent.value_loss, batch, {"values": agent.critic.value})
+
+
+def batch_of(count: int, action: Any, log_prob: Any, advantage: Any, value_target: Any) -> dict[str, Tensor]:
+    """Return a batch whose states say which row they are."""
+    values = (action, np.reshape(log_prob, (count, 1)), advantage, value_target)
+    return dict(zip(KEYS, (numbered_states(count, 1, 3), *map(tensor, values)), strict=True))
+
+
+def losses(agent: Any, method: Callable, batch: dict[str, Tensor], wanted: dict[str, nn.Parameter]) -> dict[str, Any]:
+    """Return a loss, its gradients for what is wanted, and what else has got one."""
+    before = {name: plain(value) for name, value in batch.items()}
+    loss = method(batch)
+    if not isinstance(loss, Tensor):
+        return {"returned": described(loss)}
+    facts: dict[str, Any] = {"returned": "a tensor", "shape": list(loss.shape), "loss": numbers(loss)}
+    facts["changed by the call"] = changed(batch, before)
+    touched = any(value.grad is not None for value in (*agent.actor.parameters(), *agent.critic.parameters()))
+    facts["it makes gradients by itself"] = touched
+    if loss.requires_grad:
+        loss.sum().backward()
+    for name, value in wanted.items():
+        facts[f"gradient for the {name}"] = UNCONNECTED if value.grad is None else plain(value.grad).astype(np.float64)
+    others = [
+        value
+        for value in (*agent.actor.parameters(), *agent.critic.parameters())
+        if all(value is not w for w in wanted.values())
+    ]
+    facts["other parameters have a gradient"] = any(value.grad is not None and bool(value.grad.any()) for value in others)
+    return facts
+
+
+# The agent: to learn
+
+
+def updating(
+    submitted,
+    lengths: list[int],
+    action: np.ndarray,
+    log_prob: np.ndarray,
+    advantage: np.ndarray,
+    value_target: np.ndarray,
+    epochs: int,
+    batch_size: int,
+) -> dict:
+    """Call `update` on episodes of these lengths; the losses only note what they are given, and depend on single rows."""
+    count = sum(lengths)
+    agent = new_agent(submitted, 3, 2, epochs=epochs, batch_size=batch_size)
+    agent.rng = np.random.default_rng(1)
+    agent.actor, agent.critic = ActorTable(np.ones((count, 2)), np.zeros(2)), CriticTable(np.ones(count))
+    tables = {"actor": agent.actor.mu, "critic": agent.critic.value}
+    agent.optimizer = RecordingSGD(tables, [agent.actor.log_sigma])
+    everything = batch_of(count, action, log_prob, advantage, value_target)
+    ends = np.cumsum([0, *lengths])
+    agent.episodes = [
+        {name: values[begin:end].clone() for name, values in everything.items()} for begin, end in itertools.pairwise(ends)
+    ]
+    batches: dict[str, list[dict]] = {"policy": [], "value": []}
+
+    def noted(name: str, batch: dict[str, Tensor], loss: Tensor) -> Tensor:
+        found = {key: numbers(batch[key]).reshape(len(batch["state"]), -1).tolist() for key in KEYS[1:]}
+        rows = rows_of(batch["state"]).tolist()
+        batches[name].append({"row": rows, "loss": float(loss.detach())} | found)
+        return loss
+
+    def of_policy(batch: dict[str, Tensor]) -> Tensor:
+        mu, _ = agent.actor(batch["state"])
+        weight = 1.0 + rows_of(batch["state"])[:, None]
+        return noted("policy", batch, (mu * weight).mean(dim=1).mean() - 0.25)
+
+    def of_value(batch: dict[str, Tensor]) -> Tensor:
+        weight = 2.0 + rows_of(batch["state"])[:, None]
+        return noted("value", batch, (agent.critic(batch["state"]) * weight).mean() + 0.5)
+
+    agent.policy_loss, agent.value_loss = of_policy, of_value
+    result = agent.update()
+    metrics = {}
+    if isinstance(result, dict):
+        for name in ("policy_loss", "value_loss"):
+            value = result.get(name)
+            metrics[name] = value if isinstance(value, (int, float)) else "missing" if value is None else described(value)
+    means = {f"{name}_loss": float(np.mean([batch["loss"] for batch in told])) for name, told in batches.items() if told}
+    return {
+        "batches": batches["policy"],
+        "batches of the value loss are those of the policy loss": [batch["row"] for batch in batches["policy"]]
+        == [batch["row"] for batch in batches["value"]],
+        "steps": agent.optimizer.steps,
+        "gradients cleared unused": agent.optimizer.unused,
+        "episodes are left": bool(agent.episodes),
+        "metrics": metrics if isinstance(result, dict) else described(result),
+        "means of the losses": means,
+    }
+
+
+# Learning
+
+
+class LearningActor(nn.Module):
+    """A stand-in for `Actor`, so that the grader can play what it has learned."""
+
+    def __init__(self, obs_dim: int, n: int, window_length: int = 1, *others: Any, **named: Any) -> None:
+        nn.Module.__init__(self)
+        size = window_length * obs_dim
+        self.layers = nn.Sequential(
+            nn.Linear(size, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, n)
+        )
+        self.log_sigma = nn.Parameter(torch.full((n,), -0.5))
+
+    def forward(self, state: Tensor) -> tuple[Tensor, Tensor]:
+        mu = self.layers(state.flatten(start_dim=1))
+        return mu, self.log_sigma + torch.zeros_like(mu)
+
+
+class LearningCritic(nn.Module):
+    """A stand-in for `Critic`."""
+
+    def __init__(self, obs_dim: int, window_length: int = 1, *others: Any, **named: Any) -> None:
+        nn.Module.__init__(self)
+        size = window_length * obs_dim
+        self.layers = nn.Sequential(
+            nn.Linear(size, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, 1)
+        )
+
+    def forward(self, state: Tensor) -> Tensor:
+        return self.layers(state.flatten(start_dim=1))
+
+
+def learn(submitted, steps: int, seed: int, num_envs: int, d: int = 1, window_length: int = 1) -> dict:
+    """Train your agent on PointMass; return the weights of its actor, and scores, which decide nothing."""
+    torch.manual_seed(seed)
+    np.random.seed(seed)
+    small = {"Actor": LearningActor, "Critic": LearningCritic}
+    with standing_in(submitted, {name: with_own_methods(submitted, name, stand_in) for name, stand_in in small.items()}):
+        agent = submitted.PPOAgent(
+            2 * d,
+            d,
+            num_envs=num_envs,
+            window_length=window_length,
+            episodes_per_update=8,
+            batch_size=64,
+            learning_rate=3e-3,
+            seed=seed,
+        )
+        with contextlib.redirect_stdout(io.StringIO()):
+            if num_envs == 1:
+                scores = training.fit(agent, utils.PointMass(d), steps, seed=seed)
+            else:
+                envs = gym.vector.SyncVectorEnv([lambda: utils.PointMass(d)] * num_envs)
+                scores = training.fit_vector(agent, envs, steps, seed=seed)
+    weights = [plain(value) for value in agent.actor.layers.parameters()]
+    return {"weights": weights, "scores": [float(value) for value in scores[:MAX_CURVE]]}
+
+
+def play(submitted, weights: list[np.ndarray], seed: int, episodes: int = 50, d: int = 1, window_length: int = 1) -> dict:
+    """Return the mean return of an actor with these weights, which does not explore. Run without any submission."""
+    network = LearningActor(2 * d, d, window_length)
+    with torch.no_grad():
+        for value, given in zip(network.layers.parameters(), weights, strict=True):
+            value.copy_(tensor(given))
+    envs = utils.PointMassVector(episodes, d)
+    observation, _ = envs.reset(seed=seed + 1000)
+    seen = [np.zeros_like(observation)] * (window_length - 1)
+    total = np.zeros(episodes)
+    for _ in range(utils.PointMass.EPISODE_LENGTH):
+        seen.append(observation)
+        with torch.no_grad():
+            action, _ = network(tensor(np.stack(seen[-window_length:], axis=1)))
+        observation, reward, *_ = envs.step(action.numpy())
+        total += reward
+    return {"mean return": float(total.mean())}
