@@ -30,6 +30,7 @@ GOALS = {
     "continuous_ppo": "at most 15 CPU seconds, 600 MB",
     "recurrent_a2c": "at most 20 CPU seconds, 600 MB",
     "ddpg": "at most 20 CPU seconds, 600 MB",
+    "ppo_agent": "at most 20 CPU seconds, 600 MB",
 }
 STUB = [sys.executable, "grade.py", "policy_gradient"]
 IMPORT_TORCH = [sys.executable, "-c", "import torch"]

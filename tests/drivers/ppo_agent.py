@@ -199,8 +199,8 @@ def drafts_of(own: Callable) -> dict[str, Callable]:
     }
 
 
-def verdict(submitted, estimator: Callable) -> str:
-    """Return whether your test passes or fails an estimator."""
+def verdict(submitted, estimator: Callable) -> tuple[str, str]:
+    """Return whether your test passes or fails an estimator, and with what it fails."""
     before = submitted.GeneralizedAdvantageEstimator
     submitted.GeneralizedAdvantageEstimator = estimator  # for a test that uses this name
     try:
@@ -209,12 +209,17 @@ def verdict(submitted, estimator: Callable) -> str:
     except NotImplementedError as error:
         if str(error).startswith(NOT_STARTED):
             raise
-        return "fails"
-    except Exception:
-        return "fails"
+        return "fails", described_error(error)
+    except Exception as error:
+        return "fails", described_error(error)
     finally:
         submitted.GeneralizedAdvantageEstimator = before
-    return "passes"
+    return "passes", "nothing"
+
+
+def described_error(error: Exception) -> str:
+    """Return an exception in one line."""
+    return f"{type(error).__name__}: {error}"[:300]
 
 
 def own_test(submitted, estimators: dict[str, str] | None = None) -> dict:
@@ -231,7 +236,9 @@ def own_test(submitted, estimators: dict[str, str] | None = None) -> dict:
             names: dict[str, Any] = {"np": np, "torch": torch}
             exec(source, names)
             tried[name] = names["estimator"]
-    return {name: verdict(submitted, estimator) for name, estimator in tried.items()}
+    verdicts = {name: verdict(submitted, estimator) for name, estimator in tried.items()}
+    first, (_, said) = next(iter(verdicts.items()))
+    return {name: found for name, (found, _) in verdicts.items()} | {f"what it says of {first}": said}
 
 
 # Derive

@@ -70,7 +70,7 @@ def test_works_from_another_folder(tmp_path: Path) -> None:
     [
         (
             ["grade.py", "no_such"],
-            "there is no assignment 'no_such'; there are: continuous_ppo, ddpg, policy_gradient, recurrent_a2c",
+            "there is no assignment 'no_such'; there are: continuous_ppo, ddpg, policy_gradient, ppo_agent, recurrent_a2c",
         ),
         (["grade.py", "policy_gradient", "no_such"], "there is no question 'no_such'; there are: get_returns"),
         (["grade.py", "policy_gradient", "--submission", "nowhere.py"], "there is no nowhere.py"),

@@ -13,6 +13,7 @@ from grader.judge.views import (
 )
 
 OWN = "your own estimator"
+SAYS = (f"what it says of {OWN}",)
 MEASURED = ("means, in deviations from those of the policy", "variances, as multiples of those of the policy")
 LAYERS = (
     "linear layers",
@@ -69,20 +70,20 @@ def test_truncated_inside(student):
 @points(1, question="test_advantages")
 def test_finds_the_draft(student):
     """Your test passes your estimator, and fails the draft of the stub."""
-    student.expect("your_own_estimator", only(OWN, "the draft"))
+    student.expect("your_own_estimator", only(OWN, "the draft"), tell=SAYS)
 
 
 @points(2, question="test_advantages")
 def test_finds_what_is_wrong_at_the_last_step(student):
     """It passes your estimator, and fails it without its last advantage, and with V(s_0) after the last step."""
     names = ("your estimator without its last advantage", "your estimator with V(s_0) after the last step")
-    student.expect("your_own_estimator", only(OWN, *names))
+    student.expect("your_own_estimator", only(OWN, *names), tell=SAYS)
 
 
 @points(1, question="test_advantages")
 def test_finds_missing_ends(student):
     """It passes your estimator, and fails it when it does not see ends inside the rows."""
-    student.expect("your_own_estimator", only(OWN, "your estimator with no end before the last step"))
+    student.expect("your_own_estimator", only(OWN, "your estimator with no end before the last step"), tell=SAYS)
 
 
 # Derive
