@@ -44,8 +44,8 @@ def GeneralizedAdvantageEstimator(
     last step of an episode, however it ended, and in the last row. (Schulman et al. 2016, arXiv 1506.02438, equation 16.)
     A step that is neither terminated nor truncated, in the last row, belongs to an episode that goes on.
 
-    Without `terminated` or `truncated` no step is. Without `next_state`, the rows are one episode that terminated in the last
-    of them.
+    Without `terminated` or `truncated` no step is. Without `next_state` (and without both), the rows are one episode that
+    terminated in the last of them.
     """
     # YOUR CODE HERE (about 12 lines): repair this draft
     assert len(state) == len(reward)
@@ -67,7 +67,7 @@ def test_advantages(estimator: Callable[..., np.ndarray] = GeneralizedAdvantageE
     It should fail the draft above, and any that has but one of its faults; and pass any estimator that does what the docstring
     says. `python -m pytest submitted.py` runs it on yours.
     """
-    # YOUR CODE HERE (about 20 lines)
+    # YOUR CODE HERE (about 19 lines)
     raise NotImplementedError(
         "test_advantages: raise an AssertionError if the estimator does not return the advantages that you have computed by "
         "hand"
@@ -311,7 +311,8 @@ class PPOAgent:
         The state of each environment comes from its own memory and goes through `process_state_batch` to the actor. In
         training, the action is a sample, and its log-probability is what `backward` will store: the policy changes later, but
         this is the one that acted. Otherwise the action is the mean. Samples may lie outside of what the environment takes; to
-        clip them is the environment's business. No gradient is wanted here.
+        clip them is the environment's business. Observations are kept as copies: an environment may write the next one into
+        the same array. No gradient is wanted here.
         """
         # YOUR CODE HERE (about 10 lines)
         raise NotImplementedError("PPOAgent.forward: return an action for each environment, and keep what backward will need")

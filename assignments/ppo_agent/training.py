@@ -50,7 +50,8 @@ def fit_vector(
     """Train in several environments at once, for so many steps all together; otherwise like `fit`.
 
     agent: a `PPOAgent` with the same `num_envs`. envs: begins a new episode in the step after the end of the last one, as
-    gymnasium's do by default (`AutoresetMode.NEXT_STEP`). Raises ValueError for other ones.
+    gymnasium's do by default (`AutoresetMode.NEXT_STEP`). Raises ValueError for other ones. Episodes that end with the very
+    last step are not learned from: there is no step after it.
     """
     mode = envs.metadata.get("autoreset_mode")
     if mode != gym.vector.AutoresetMode.NEXT_STEP:
@@ -80,18 +81,20 @@ def play(agent: Any, env: gym.Env, seeds: list[int]) -> list[float]:
     training, memories = agent.training, agent.memories
     agent.training, agent.memories = False, [type(memories[0])(memories[0].window_length)]
     scores = []
-    for seed in seeds:
-        observation, _ = env.reset(seed=seed)
-        score, over = 0.0, False
-        while not over:
-            action = agent.forward(observation)
-            observation, reward, terminated, truncated, _ = env.step(clipped(action, env.action_space))
-            agent.backward(reward, terminated, truncated)
-            score, over = score + float(reward), terminated or truncated
-        agent.forward(observation)
-        agent.backward(0.0)
-        scores.append(score)
-    agent.training, agent.memories = training, memories
+    try:
+        for seed in seeds:
+            observation, _ = env.reset(seed=seed)
+            score, over = 0.0, False
+            while not over:
+                action = agent.forward(observation)
+                observation, reward, terminated, truncated, _ = env.step(clipped(action, env.action_space))
+                agent.backward(reward, terminated, truncated)
+                score, over = score + float(reward), terminated or truncated
+            agent.forward(observation)
+            agent.backward(0.0)
+            scores.append(score)
+    finally:
+        agent.training, agent.memories = training, memories
     return scores
 
 

@@ -41,23 +41,23 @@ def five_arguments(rng):
 
 @case("estimate", question="GeneralizedAdvantageEstimator.length")
 def back_where_it_began(rng):
-    """The state that follows the last step is the first one, as np.roll has it."""
+    """The state that follows the last step is the first one, as np.roll has it, and its value is 0, as if nothing followed."""
     given = steps(rng, 6, 2) | dict(gamma=0.8, lamb=0.6)
-    given["next_state"][-1] = given["state"][0]
+    given["next_state"][-1] = given["state"][0] = 0.0
     return given
 
 
 @case("estimate", question="GeneralizedAdvantageEstimator.length", hidden=True)
 def one_step(rng):
     given = steps(rng, 1, 2) | dict(gamma=0.7, lamb=0.9)
-    given["next_state"][0] = given["state"][0]
+    given["next_state"][0] = given["state"][0] = 0.0
     return given
 
 
 @case("estimate", question="GeneralizedAdvantageEstimator.length", hidden=True)
 def back_where_it_began_with_windows(rng):
     given = steps(rng, 9, 2, 3) | dict(gamma=0.95, lamb=0.7)
-    given["next_state"][-1] = given["state"][0]
+    given["next_state"][-1] = given["state"][0] = 0.0
     return given
 
 
@@ -67,8 +67,10 @@ def goes_on(rng):
 
 
 @case("estimate", question="GeneralizedAdvantageEstimator.bootstrap")
-def comes_to_an_end(rng):
-    return steps(rng, 5, 2) | dict(gamma=0.8, lamb=0.9, terminated=flags(5, 4), truncated=flags(5))
+def nothing_else_given(rng):
+    given = steps(rng, 5, 2) | dict(gamma=0.8, lamb=0.9)
+    del given["next_state"]
+    return given
 
 
 @case("estimate", question="GeneralizedAdvantageEstimator.bootstrap", hidden=True)
@@ -81,6 +83,11 @@ def five_arguments_and_an_end(rng):
     given = steps(rng, 5, 2) | dict(gamma=0.95, lamb=0.8)
     del given["next_state"]
     return given
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.ends")
+def comes_to_an_end(rng):
+    return steps(rng, 5, 2) | dict(gamma=0.8, lamb=0.9, terminated=flags(5, 4), truncated=flags(5))
 
 
 @case("estimate", question="GeneralizedAdvantageEstimator.ends")

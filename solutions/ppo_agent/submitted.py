@@ -44,8 +44,8 @@ def GeneralizedAdvantageEstimator(
     last step of an episode, however it ended, and in the last row. (Schulman et al. 2016, arXiv 1506.02438, equation 16.)
     A step that is neither terminated nor truncated, in the last row, belongs to an episode that goes on.
 
-    Without `terminated` or `truncated` no step is. Without `next_state`, the rows are one episode that terminated in the last
-    of them.
+    Without `terminated` or `truncated` no step is. Without `next_state` (and without both), the rows are one episode that
+    terminated in the last of them.
     """
     # BEGIN SOLUTION GeneralizedAdvantageEstimator.length
     nowhere = np.zeros(len(reward), dtype=bool)
@@ -104,7 +104,6 @@ def test_advantages(estimator: Callable[..., np.ndarray] = GeneralizedAdvantageE
     agrees([0.5625, -1.75, -1.0], state, reward, 0.5, 0.5, after, last, no)
     agrees([0.5625, -1.75, -1.0], state, reward, 0.5, 0.5)
     # An end in the middle: the error there is -1 - 2 = -3 if terminated; if truncated after a state of value 8, it is 1.
-    agrees([0.25, -3.0, 1.0], state, reward, 0.5, 0.5, after, middle, no)
     elsewhere = torch.tensor([[0.2], [0.8], [0.4]])
     agrees([1.25, 1.0, 1.0], state, reward, 0.5, 0.5, elsewhere, no, middle)
     agrees([0.25, -3.0, 1.0], state, reward, 0.5, 0.5, elsewhere, middle, no)
@@ -373,10 +372,10 @@ class PPOAgent:
         The state of each environment comes from its own memory and goes through `process_state_batch` to the actor. In
         training, the action is a sample, and its log-probability is what `backward` will store: the policy changes later, but
         this is the one that acted. Otherwise the action is the mean. Samples may lie outside of what the environment takes; to
-        clip them is the environment's business. No gradient is wanted here.
+        clip them is the environment's business. Observations are kept as copies: an environment may write the next one into
+        the same array. No gradient is wanted here.
         """
         # BEGIN SOLUTION PPOAgent.forward
-        # A copy: an environment may write its next observation into the same array.
         observations = np.array(observation, dtype=np.float32).reshape(len(self.memories), -1)
         states = self.process_state_batch(
             [memory.get_recent_state(one) for memory, one in zip(self.memories, observations, strict=True)]
@@ -501,7 +500,7 @@ class PPOAgent:
         # BEGIN SOLUTION PPOAgent.update
         data = {name: torch.cat([episode[name] for episode in self.episodes]) for name in self.episodes[0]}
         advantage = data["advantage"]
-        data["advantage"] = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+        data["advantage"] = (advantage - advantage.mean()) / (advantage.std(correction=0) + 1e-8)
         losses = []
         for _ in range(self.epochs):
             shuffled = torch.from_numpy(self.rng.permutation(len(advantage)))

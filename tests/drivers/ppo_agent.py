@@ -672,9 +672,9 @@ def forward(
     window = 1 if states is None else states.shape[-2]
     agent = new_agent(submitted, obs_dim, n, num_envs, window)
     agent.training = exploring
-    known = known_windows(observations, states)
-    for memory in agent.memories:
-        memory.known = known
+    for place, memory in enumerate(agent.memories):
+        own = (observations, states) if single or states is None else (observations[:, place], states[:, place])
+        memory.known = known_windows(*own)
     facts: dict[str, Any] = {}
     weights = [plain(value) for value in agent.actor.parameters()]
     room = np.zeros(observations.shape[1:], np.float32)  # one array for all observations, as environments may have
@@ -724,7 +724,7 @@ def kept(agent: Any, num_envs: int) -> dict[str, Any]:
 def proper(recent: Any, num_envs: int) -> bool:
     """Return whether `recent` is of the form that the stub describes."""
     with contextlib.suppress(Exception):
-        return len(recent) == 4 and all(len(part) == num_envs for part in recent)
+        return len(recent) == 4 and all(numbers(part).shape[0] == num_envs for part in recent)
     return False
 
 

@@ -119,9 +119,9 @@ def test_density_of_one_dimension(student):
 
 @points(1, question="IndependentGaussianProcess.get_dist")
 def test_density_of_many_dimensions(student):
-    """64 dimensions, to nine digits."""
+    """64 dimensions, to six digits."""
     names = ("shape", "log-density", "gradient for mu", "gradient for log_sigma")
-    student.expect("sixty_four_dimensions", only(*names), rtol=1e-9, atol=1e-9)
+    student.expect("sixty_four_dimensions", only(*names), rtol=1e-6, atol=1e-6)
 
 
 @points(1, question="IndependentGaussianProcess.get_dist")
@@ -338,7 +338,7 @@ def test_other_steps_of_the_optimizer(student):
 # Learning
 
 
-LEARNED = -2.5  # as in the visible check
+LEARNED = -1.5  # as in the visible check
 
 
 @points(1, question="learning")

@@ -117,6 +117,32 @@ EXPECTED = {
         rises={"PointMass(1)": 10, "PointMass(2)": 10},
         probes={"DDPG": 8},
     ),
+    "ppo_agent": Expected(
+        figures={
+            "hidden": 1,
+            "flow": 1,
+            "leak": 1,
+            "repair": 1,
+            "sample": 1,
+            "density": 1,
+            "gradient": 1,
+            "entropy": 1,
+            "windows": 1,
+            "backward": 1,
+            "finish": 1,
+            "objective": 1,
+            "update": 1,
+            "point": 1,
+            "sign": 1,
+            "blind": 1,
+            "pendulum": 1,
+            "film": 1,
+            "learned": 1,
+        },
+        # Nothing is asked of the pendulum: a handful of updates is too few; nor of the sign that is wrong by design.
+        rises={"PointMass(1)": 10, "PointMass(2)": 10, "position only, w = 2": 10},
+        probes={"PPO": 6},
+    ),
 }
 
 

@@ -53,6 +53,10 @@ def test_every_blank_names_its_question(home: Home) -> None:
         ("# END SOLUTION\n", "did not begin"),
         ("# BEGIN SOLUTION nothing\n# END SOLUTION\n", "no question 'nothing'"),
         ("# BEGIN SOLUTION get_returns\n# BEGIN SOLUTION get_returns\n", "inside another"),
+        (
+            "# BEGIN SOLUTION get_returns\n# DRAFT\n# x = 1\ny = 2\n# END SOLUTION\n",
+            "line 4: a draft goes on that is no comment",
+        ),
     ],
 )
 def test_broken_markers_are_told(home: Home, source: str, words: str) -> None:

@@ -50,12 +50,18 @@ def test_episode_goes_on(student):
 
 
 @points(1, question="GeneralizedAdvantageEstimator.bootstrap")
+def test_nothing_else_given(student):
+    """Without next states, the rows are one episode that terminated in the last of them."""
+    student.expect("nothing_else_given", only("advantages"))
+
+
+@points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_episode_comes_to_an_end(student):
-    """After a last step that terminated the episode comes nothing."""
+    """After a last step that terminated the episode comes nothing, whatever next state is there."""
     student.expect("comes_to_an_end", only("advantages"))
 
 
-@points(2, question="GeneralizedAdvantageEstimator.ends")
+@points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_terminated_inside(student):
     """Where the world ended, neither a value nor an advantage comes back from the next row."""
     student.expect("terminated_inside", only("advantages up to the last end"))
@@ -371,7 +377,9 @@ def test_steps_of_the_optimizer(student):
 # Learning
 
 
-LEARNED = -2.5  # standing still gives -10, the optimum -0.44; benchmarks/results/ppo_agent_training.json
+LEARNED = (
+    -1.5
+)  # standing still gives -10, the optimum -0.44; of 24 seeds the worst were -0.57 here and -0.59 in the hidden check
 
 
 @points(1, question="learning")
