@@ -30,6 +30,7 @@ bench: $(VENV)/ready
 	$(RUN) benchmarks/continuous_ppo_training.py speed
 	$(RUN) benchmarks/recurrent_a2c_training.py speed
 	$(RUN) benchmarks/ddpg_training.py speed
+	$(RUN) benchmarks/ppo_agent_training.py speed
 
 setup: $(VENV)/ready
 

@@ -1310,7 +1310,7 @@ def cut(batch: dict[str, Tensor], *lengths: int) -> list[dict[str, Tensor]]:
 
 
 class TestStableBaselines:
-    def theirs(self, agent: Any, batch: dict[str, Tensor], epochs: int, batch_size: int, normalise: bool) -> Any:
+    def theirs(self, agent: Any, batch: dict[str, Tensor], epochs: int, batch_size: int) -> Any:
         """Return a PPO with the agent's weights and these rows in its buffer."""
         ppo = pytest.importorskip("stable_baselines3.ppo.ppo")
         logger = pytest.importorskip("stable_baselines3.common.logger")
@@ -1321,7 +1321,7 @@ class TestStableBaselines:
                 "MlpPolicy", OnlySpaces(), learning_rate=agent.learning_rate,
                 n_steps=rows, batch_size=batch_size, n_epochs=epochs,
                 clip_range=agent.clip, ent_coef=agent.entropy_coef, vf_coef=1.0, max_grad_norm=1e9, device="cpu", seed=0,
-                normalize_advantage=normalise,
+                normalize_advantage=False,
                 policy_kwargs={
                     "net_arch": {"pi": [16] * 3, "vf": [16] * 3}, "activation_fn": nn.ReLU, "optimizer_kwargs": {"eps": 1e-8},
                 },
@@ -1353,10 +1353,12 @@ class TestStableBaselines:
         agent = agent_of(solution, clip=clip, entropy_coef=entropy_coef, epochs=1, batch_size=100)
         batch = batch_of(agent, rng, 48, dtype=torch.float32)
         batch["advantage"] = 3 + 2 * batch["advantage"]
-        model = self.theirs(agent, batch, epochs=1, batch_size=48, normalise=True)
+        # Theirs divides by the root of the sum of squares over n - 1, not n, and would not be equal.
+        advantage = (batch["advantage"] - batch["advantage"].mean()) / batch["advantage"].std(correction=0)
+        normalised = batch | {"advantage": advantage}
+        model = self.theirs(agent, normalised, epochs=1, batch_size=48)
         model.train()
 
-        normalised = batch | {"advantage": (batch["advantage"] - batch["advantage"].mean()) / batch["advantage"].std()}
         policy_loss, value_loss = agent.policy_loss(normalised), agent.value_loss(normalised)
         logged = model.logger.name_to_value
         entropy_part = entropy_coef * logged["train/entropy_loss"]
@@ -1377,7 +1379,7 @@ class TestStableBaselines:
         batch = batch_of(agent, rng, 48, dtype=torch.float32)
         agent.episodes = cut(batch | {"advantage": 3 + 2 * batch["advantage"]}, 20, 5, 23)
         batch["advantage"] = (batch["advantage"] - batch["advantage"].mean()) / batch["advantage"].std(correction=0)
-        model = self.theirs(agent, batch, epochs=4, batch_size=10, normalise=False)
+        model = self.theirs(agent, batch, epochs=4, batch_size=10)
         np.random.seed(5)
         model.train()
         agent.rng = np.random.RandomState(5)  # which permutes as they do
