@@ -439,9 +439,9 @@ def is_float(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def biased_deviation(count: int) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return what makes, of normalised numbers of `count` rows, those that were divided by the other standard deviation."""
-    factor = (count / (count - 1)) ** 0.5
+def other_deviation(count: int) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return what makes, of `count` numbers divided by their standard deviation, those divided by the one with count - 1."""
+    factor = ((count - 1) / count) ** 0.5
 
     def also(expected: dict[str, Any]) -> dict[str, Any]:
         return {

@@ -280,7 +280,7 @@ def one_dimension(rng):
 
 @case("density", question="IndependentGaussianProcess.get_dist", hidden=True)
 def sixty_four_dimensions(rng):
-    return gaussians(rng, 6, 64) | dict(double=True)
+    return gaussians(rng, 6, 64)
 
 
 @case("density", question="IndependentGaussianProcess.get_dist", hidden=True)

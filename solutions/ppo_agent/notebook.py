@@ -1228,8 +1228,8 @@ experiment("PointMass(2)", lambda: utils.PointMass(2), 4, 2)
 show(["PointMass(1)", "PointMass(2)"])
 
 # %% point-figure [markdown]
-# FIGURE: PointMass(1) and PointMass(2) with the settings of this cell (four environments, 9,600 steps, γ = 0.95, 8 episodes
-# per update, learning rate 3e-3): mean of the last episodes over many seeds, worst and best seed.
+# Of 20 seeds, the means of the last 40 episodes were between -0.61 and -0.38 for `PointMass(1)`, and between -0.83 and -0.55
+# for `PointMass(2)`: the agent still explores.
 
 # %% sign-text [markdown]
 # ### What a sign costs
@@ -1352,9 +1352,9 @@ row[0].legend(frameon=False, loc="lower right")
 plt.show()
 
 # %% pendulum-figure [markdown]
-# FIGURE: the pendulum with the agent's own settings (γ = 0.9, λ = 0.95, 4 episodes per update, 10 epochs, learning rate 1e-3,
-# four environments, 100,000 steps): score of the policy's mean over many seeds, and how often it fails; if there is one, the
-# same for another implementation.
+# Of ten such agents (`benchmarks/results/ppo_agent_training.json` in the course's repository), all were above -250 in twenty
+# test episodes without exploring: -151 on average, the worst at -218. In a hundred other ones, which are harder, it was -213. The PPO of Stable-Baselines3 with the same settings came to -148 and -203, which by ten seeds is the same, and took 1.7
+# times as long. A score without the number of its episodes and seeds says little.
 
 # %% film-text [markdown]
 # ### See it
@@ -1439,8 +1439,21 @@ plt.show()
 # %% faults-text [markdown]
 # ## 20 · What the faults cost
 #
-# FIGURE: what single faults cost, on the pendulum or on PointMass: the draft with only its length repaired; the clock taken
-# for the end of the world; the wrong sign; no clipping.
+# Each is one change of a right agent on the pendulum, 100,000 steps, two or three seeds: the mean score of twenty test
+# episodes, where the right one has -151, and single seeds of it between -135 and -218.
+#
+# | change | score |
+# | --- | --- |
+# | objective not negated | -1660: it learns, diligently, to be bad |
+# | density scored with σ where log σ belongs | -1350: σ falls to 0.02, and nothing is explored |
+# | ratio `[B, 1]` times advantage `[B]` | -540 |
+# | samples with log σ for σ | -300 |
+# | the draft as it is, and the last step of each episode left out | -190 |
+# | the draft with its length repaired, $V(s_0)$ in the end | -170 |
+# | time limit taken for the end of the world | -144 |
+#
+# The first four you would notice. The last three, you would not: of an episode of 200 steps, a wrong last value spoils a few
+# steps, and the pendulum is patient. That is why there are tests: **a curve that rises proves little**.
 #
 # ## To try, if you like
 #

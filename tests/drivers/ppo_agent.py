@@ -244,11 +244,9 @@ def own_test(submitted, estimators: dict[str, str] | None = None) -> dict:
 # Derive
 
 
-def density(submitted, mu: np.ndarray, log_sigma: np.ndarray, y: np.ndarray, double: bool = False) -> dict:
-    """Compute a log-density and its gradients. double: in float64."""
-    kind = torch.float64 if double else torch.float32
+def density(submitted, mu: np.ndarray, log_sigma: np.ndarray, y: np.ndarray) -> dict:
+    """Compute a log-density and its gradients."""
     given = {"mu": tensor(mu), "log_sigma": tensor(log_sigma), "y": tensor(y)}
-    given = {name: value.to(kind).clone() for name, value in given.items()}
     for name in ("mu", "log_sigma"):
         given[name].requires_grad_()
     before = {name: plain(value) for name, value in given.items()}

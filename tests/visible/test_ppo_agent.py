@@ -3,10 +3,10 @@
 from grader.judge import points
 from grader.judge.views import (
     aligned,
-    biased_deviation,
     gaussian_spread,
     mean_losses,
     only,
+    other_deviation,
     row_gradients,
     rows_once,
     shuffled,
@@ -364,7 +364,7 @@ def test_minibatches(student):
 @points(1, question="PPOAgent.update")
 def test_normalised_advantages(student):
     """The advantages are normalised, all together, before anything is learned."""
-    student.expect("three_episodes", aligned("advantage"), also=biased_deviation(17))
+    student.expect("three_episodes", aligned("advantage"), also=other_deviation(17))
 
 
 @points(1, question="PPOAgent.update")
