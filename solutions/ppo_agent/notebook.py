@@ -1353,8 +1353,9 @@ plt.show()
 
 # %% pendulum-figure [markdown]
 # Of ten such agents (`benchmarks/results/ppo_agent_training.json` in the course's repository), all were above -250 in twenty
-# test episodes without exploring: -151 on average, the worst at -218. In a hundred other ones, which are harder, it was -213. The PPO of Stable-Baselines3 with the same settings came to -148 and -203, which by ten seeds is the same, and took 1.7
-# times as long. A score without the number of its episodes and seeds says little.
+# test episodes without exploring: -151 on average, the worst at -218. In a hundred other ones, which are harder, it was -213.
+# The PPO of Stable-Baselines3 with the same settings came to -148 and -203, which by ten seeds is the same, and took 1.7 times
+# as long. A score without the number of its episodes and seeds says little.
 
 # %% film-text [markdown]
 # ### See it
