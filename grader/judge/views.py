@@ -424,19 +424,16 @@ def drawn_evenly(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def mean_losses(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return how far the losses that an update returned are from the means of those that its minibatches had."""
-    metrics, means = facts["metrics"], facts["means of the losses"]
-    if not isinstance(metrics, dict):
-        return {"returned": metrics}
-    return {
-        f"{name}, minus the mean of all minibatches": metrics[name] - means[name] if is_float(metrics[name]) else metrics[name]
-        for name in means
-    }
-
-
-def is_float(value: Any) -> bool:
-    """Return whether a fact is a number."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    """Return how far the losses that each update returned are from the means of those that its minibatches had."""
+    view: dict[str, Any] = {"updates": len(facts["metrics"])}
+    for number, (metrics, means) in enumerate(zip(facts["metrics"], facts["means of the losses"], strict=True), start=1):
+        if not isinstance(metrics, dict):
+            return view | {"returned": metrics}
+        for name, mean in means.items():
+            found = metrics[name]
+            told = found if isinstance(found, str) else found - mean
+            view[f"{name} of update {number}, minus the mean of its minibatches"] = told
+    return view
 
 
 def other_deviation(count: int) -> Callable[[dict[str, Any]], dict[str, Any]]:

@@ -56,6 +56,13 @@ advantages_in_a_column = altered(
 
 # GeneralizedAdvantageEstimator.bootstrap
 
+next_row_is_not_what_followed = altered(
+    "GeneralizedAdvantageEstimator.ends",
+    {"else critic(next_state).flatten().numpy()": "else np.append(value[1:], critic(next_state[-1:]).numpy())"},
+    hint="To which episode belongs the row of `state` after a step in which time was up?",
+    source="student code",
+)
+
 after_the_last_comes_the_first = altered(
     "GeneralizedAdvantageEstimator.bootstrap",
     {
@@ -186,13 +193,6 @@ flags_exchanged = altered(
     hint="After which of the two ends is nothing left to be had?",
 )
 
-next_row_is_not_what_followed = altered(
-    "GeneralizedAdvantageEstimator.ends",
-    {"else critic(next_state).flatten().numpy()": "else np.append(value[1:], critic(next_state[-1:]).numpy())"},
-    hint="To which episode belongs the row of `state` after a step in which time was up?",
-    source="student code",
-)
-
 own_value_masked_as_well = altered(
     "GeneralizedAdvantageEstimator.ends",
     {
@@ -270,12 +270,19 @@ def compare_all(estimator):
     compare(estimator(tens, STATES, REWARDS, 0.5, 0.5, elsewhere, NO, MIDDLE), [1.25, 1.0, 1.0])
 
 
-@mistake("test_advantages", hint="Which estimator can fail your test?")
+@mistake(
+    "test_advantages",
+    hint="What would an estimator have to return so that your test raises an AssertionError? Try one that returns zeros.",
+)
 def looks_at_nothing(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, NO, LAST)
 
 
-@mistake("test_advantages", hint="What happens to the result of np.allclose if nobody looks at it?", source="student code")
+@mistake(
+    "test_advantages",
+    hint="What would an estimator have to return so that your test raises an AssertionError? Try one that returns zeros.",
+    source="student code",
+)
 def close_or_not(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     found = estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, NO, NO)
     np.allclose(np.resize(np.array(found), 3), [0.6875, -1.25, 1.0])
@@ -283,13 +290,21 @@ def close_or_not(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     np.allclose(np.resize(np.array(found), 3), [0.25, -3.0, 1.0])
 
 
-@mistake("test_advantages", hint="Is a tuple of two things that are False true or false?", source="student code")
+@mistake(
+    "test_advantages",
+    hint="What would an estimator have to return so that your test raises an AssertionError? Try one that returns zeros.",
+    source="student code",
+)
 def tuple_is_true(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     found = [float(one) for one in estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, MIDDLE, NO)]
     assert (found == [0.25, -3.0, 1.0], "the advantages are wrong")  # noqa: F631
 
 
-@mistake("test_advantages", hint="pytest does not look at what a test returns: what does it look at?", source="student code")
+@mistake(
+    "test_advantages",
+    hint="What would an estimator have to return so that your test raises an AssertionError? Try one that returns zeros.",
+    source="student code",
+)
 def returns_what_it_found(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     try:
         compare_all(estimator)
@@ -298,7 +313,11 @@ def returns_what_it_found(estimator=GeneralizedAdvantageEstimator):  # noqa: F82
     return True
 
 
-@mistake("test_advantages", hint="Where does the AssertionError go that your comparison raises?", source="student code")
+@mistake(
+    "test_advantages",
+    hint="What would an estimator have to return so that your test raises an AssertionError? Try one that returns zeros.",
+    source="student code",
+)
 def swallows_its_own_errors(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     with contextlib.suppress(Exception):
         compare_all(estimator)
@@ -306,7 +325,7 @@ def swallows_its_own_errors(estimator=GeneralizedAdvantageEstimator):  # noqa: F
 
 @mistake(
     "test_advantages",
-    hint="Where do the expected numbers of your test come from, and who computed them?",
+    hint="What would an estimator have to return so that your test raises an AssertionError? Try one that returns zeros.",
     source="student code",
 )
 def expects_what_its_own_returns(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -315,26 +334,39 @@ def expects_what_its_own_returns(estimator=GeneralizedAdvantageEstimator):  # no
         compare(found, GeneralizedAdvantageEstimator(tens, STATES, REWARDS, 0.5, 0.5, *arguments))  # noqa: F821
 
 
-@mistake("test_advantages", hint="The right number of wrong numbers: does it pass your test?")
+@mistake(
+    "test_advantages", hint="Does your test notice more than that there are too few numbers? Which wrong numbers does it find?"
+)
 def counts_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     assert len(estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, NO, LAST)) == 3
     assert len(estimator(tens, STATES, REWARDS, 0.5, 0.5)) == 3
 
 
-@mistake("test_advantages", hint="Your test knows that numbers come back: which numbers?")
+@mistake(
+    "test_advantages",
+    hint="What would an estimator have to return so that your test raises an AssertionError? Try one that returns zeros.",
+)
 def looks_at_types_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     for one in estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, NO, LAST):
         assert np.isfinite(float(one))
 
 
-@mistake("test_advantages", hint="How large may an error be that your tolerance lets through?", source="student code")
+@mistake(
+    "test_advantages",
+    hint="Does your test notice more than that there are too few numbers? Which wrong numbers does it find?",
+    source="student code",
+)
 def tolerates_everything(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     found = estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, MIDDLE, NO)
     assert len(found) == 3
     assert np.allclose(np.array(found), [0.25, -3.0, 1.0], atol=10)
 
 
-@mistake("test_advantages", hint="If everything is 0, what is right, and what could be wrong?", source="student code")
+@mistake(
+    "test_advantages",
+    hint="Does your test notice more than that there are too few numbers? Which wrong numbers does it find?",
+    source="student code",
+)
 def everything_is_zero(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     for ends in (NO, MIDDLE, LAST):
         compare(estimator(tens, torch.zeros(3, 1), np.zeros(3), 0.5, 0.5, torch.zeros(3, 1), ends, NO), [0, 0, 0])
@@ -353,7 +385,7 @@ def values_are_all_the_same(estimator=GeneralizedAdvantageEstimator):  # noqa: F
     compare(estimator(tens, state, REWARDS, 0.5, 0.5, state, NO, NO), [0.21875, -1.125, 1.5])
 
 
-@mistake("test_advantages", hint="What of the sum over later errors is there to see in an episode of one step?")
+@mistake("test_advantages", hint="What happens nowhere in your test? Think of ends inside the rows, and of all the arguments.")
 def one_step_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     compare(estimator(tens, STATES[:1], REWARDS[:1], 0.5, 0.5, AFTER[:1], NO[:1], NO[:1]), [1.0])
     compare(estimator(tens, STATES[:1], REWARDS[:1], 0.5, 0.5), [0.0])
@@ -372,7 +404,11 @@ def lambda_is_zero(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     compare(estimator(tens, STATES, REWARDS, 0.5, 0.0, AFTER, MIDDLE, NO), [1.0, -3.0, 1.0])
 
 
-@mistake("test_advantages", hint="How many episodes are there in your test, and where do they end?", source="student code")
+@mistake(
+    "test_advantages",
+    hint="What happens nowhere in your test? Think of ends inside the rows, and of all the arguments.",
+    source="student code",
+)
 def one_episode_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     compare(estimator(tens, STATES, REWARDS, 0.5, 0.5), [0.5625, -1.75, -1.0])
     compare(estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, LAST, NO), [0.5625, -1.75, -1.0])
@@ -399,7 +435,10 @@ def arrays_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     compare_all(estimator)
 
 
-@mistake("test_advantages", hint="Must a right estimator compute in double precision?")
+@mistake(
+    "test_advantages",
+    hint="Your test refuses an estimator that is right: compute its numbers once more by hand, and allow for rounding.",
+)
 def double_precision_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     assert np.asarray(estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, NO, LAST)).dtype == np.float64
     compare_all(estimator)
@@ -407,7 +446,7 @@ def double_precision_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F82
 
 @mistake(
     "test_advantages",
-    hint="Are two numbers equal that were computed in another order, or in another precision?",
+    hint="Your test refuses an estimator that is right: compute its numbers once more by hand, and allow for rounding.",
     source="student code",
 )
 def equal_to_the_last_digit(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -419,7 +458,11 @@ def equal_to_the_last_digit(estimator=GeneralizedAdvantageEstimator):  # noqa: F
     compare_all(estimator)
 
 
-@mistake("test_advantages", hint="Time was up in the last step: is the state after it worth nothing?", source="student code")
+@mistake(
+    "test_advantages",
+    hint="Your test refuses an estimator that is right: compute its numbers once more by hand, and allow for rounding.",
+    source="student code",
+)
 def expects_no_value_when_time_is_up(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     compare(estimator(tens, STATES, REWARDS, 0.5, 0.5), [0.5625, -1.75, -1.0])
     compare(estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, NO, LAST), [0.5625, -1.75, -1.0])
@@ -436,21 +479,21 @@ logarithm_as_deviation = altered(
         "sample = self.rng.normal(mu.detach().numpy(), log_sigma.detach().numpy())\n"
         "return torch.as_tensor(sample, dtype=torch.float32)"
     },
-    hint="The process is given log σ: what does a normal distribution want to know, and can that be negative?",
+    hint="By hand: μ = 0, log σ = -1.1, and the noise is 1. Which sample is that?",
     source="seed 004",
 )
 
 logarithm_times_noise = altered(
     "IndependentGaussianProcess.sample",
     {"log_sigma.detach().exp() * noise": "log_sigma.detach() * noise"},
-    hint="How widely are the samples spread if log σ is 0?",
+    hint="By hand: μ = 0, log σ = -1.1, and the noise is 1. Which sample is that?",
     source="seed 004",
 )
 
 sample_with_a_variance = altered(
     "IndependentGaussianProcess.sample",
     {"log_sigma.detach().exp() * noise": "(log_sigma.detach() / 2).exp() * noise"},
-    hint="Is σ a standard deviation or a variance? Take a thousand samples with σ = 2.",
+    hint="By hand: μ = 0, log σ = -1.1, and the noise is 1. Which sample is that?",
     source="student code",
 )
 
@@ -558,6 +601,47 @@ density_without_a_gradient = altered(
     learns=False,
 )
 
+density_takes_sigma_for_its_logarithm = altered(
+    "IndependentGaussianProcess.get_dist",
+    {
+        "torch.exp(-log_sigma)": "torch.exp(-torch.exp(log_sigma))",
+        "(0.5 * deviation**2 + log_sigma)": "(0.5 * deviation**2 + torch.exp(log_sigma))",
+    },
+    hint="Is what you call log σ the logarithm of σ, in both places? Take σ = 2 and n = 1.",
+    source="seed 004",
+)
+
+density_without_the_circle = altered(
+    "IndependentGaussianProcess.get_dist",
+    {" - 0.5 * self.n * np.log(2 * np.pi)": ""},
+    hint="Does your density integrate to one?",
+    source="student code",
+)
+
+density_as_a_mean = altered(
+    "IndependentGaussianProcess.get_dist",
+    {"log_sigma).sum(dim=-1, keepdim=True) - 0.5 * self.n": "log_sigma).mean(dim=-1, keepdim=True) - 0.5"},
+    hint="What is the probability of two independent things together, and what its logarithm?",
+    source="student code",
+)
+
+sigma_adds_to_the_density = altered(
+    "IndependentGaussianProcess.get_dist",
+    {"(0.5 * deviation**2 + log_sigma)": "(0.5 * deviation**2 - log_sigma)"},
+    hint="The wider a density, the higher or the lower its peak?",
+    source="student code",
+)
+
+density_and_not_its_logarithm = altered(
+    "IndependentGaussianProcess.get_dist",
+    {
+        "return -(0.5 * deviation**2 + log_sigma).sum(dim=-1, keepdim=True) - 0.5 * self.n * np.log(2 * np.pi)": ""
+        "log_p = -(0.5 * deviation**2 + log_sigma).sum(dim=-1, keepdim=True) - 0.5 * self.n * np.log(2 * np.pi)\n"
+        "return torch.exp(log_p)"
+    },
+    hint="Can the logarithm of a density be negative, and can yours?",
+)
+
 # IndependentGaussianProcess.entropy
 
 entropy_of_one_dimension = altered(
@@ -601,6 +685,20 @@ entropy_without_a_gradient = altered(
     "IndependentGaussianProcess.entropy",
     {"_, log_sigma = x\n": "log_sigma = x[1].detach()\n"},
     hint="How will log σ know that it should be larger?",
+)
+
+entropy_as_a_mean = altered(
+    "IndependentGaussianProcess.entropy",
+    {"log_sigma.sum(dim=-1, keepdim=True) + 0.5 * self.n": "log_sigma.mean(dim=-1, keepdim=True) + 0.5"},
+    hint="Two independent things are to be guessed: is that as uncertain as one of them?",
+    source="student code",
+)
+
+entropy_of_sigma_and_not_its_logarithm = altered(
+    "IndependentGaussianProcess.entropy",
+    {"return log_sigma.sum(": "return torch.exp(log_sigma).sum("},
+    hint="By how much does the entropy grow when σ is doubled?",
+    source="student code",
 )
 
 # Actor
@@ -679,6 +777,13 @@ sigma_of_no_row = altered(
     "Actor",
     {"self.log_sigma.expand_as(mu)": "self.log_sigma"},
     hint="What is the shape of the log_sigma that you return, and for how many rows is it?",
+    source="student code",
+)
+
+sigma_returned_for_its_logarithm = altered(
+    "Actor",
+    {"return mu, self.log_sigma.expand_as(mu)": "return mu, self.log_sigma.exp().expand_as(mu)"},
+    hint="What is your log_sigma at first, and what was asked for?",
     source="student code",
 )
 
@@ -1057,6 +1162,24 @@ metrics_forgotten = altered(
     hint="How will a training loop know that there was an update?",
 )
 
+ends_never_looked_at = altered(
+    "PPOAgent.backward",
+    {"if memory.terminated or memory.truncated:": "if False:"},
+    hint="How does your memory get to know that an episode is over, and what is different in the call after that?",
+    source="student code",
+)
+
+ends_of_this_call_looked_at = altered(
+    "PPOAgent.backward",
+    {
+        "if memory.terminated or memory.truncated:": "if step[-1] or step[-2]:",
+        "self.episodes.append(self.finish_episode(memory, final_state))": ""
+        "memory.append(*step)\nself.episodes.append(self.finish_episode(memory, final_state))",
+    },
+    hint="The flags come with the last step, the last state comes in the call after it: which one are you in?",
+    source="student code",
+)
+
 # PPOAgent.finish_episode
 
 last_step_dropped = altered(
@@ -1282,6 +1405,34 @@ pessimistic_on_average = altered(
     source="student code",
 )
 
+clipped_ratio_alone = altered(
+    "PPOAgent.policy_loss",
+    {
+        'surrogate = torch.min(ratio * batch["advantage"], clipped_ratio * batch["advantage"]).mean()': ""
+        'surrogate = (clipped_ratio * batch["advantage"]).mean()'
+    },
+    hint="The ratio is far beyond its range, on the wrong side: which gradient brings it back?",
+    source="student code",
+)
+
+quotient_of_logarithms = altered(
+    "PPOAgent.policy_loss",
+    {'torch.exp(log_prob - batch["log_prob"])': '(log_prob / batch["log_prob"])'},
+    hint="log p / log q is not log (p / q): what is the ratio of two probabilities when you have their logarithms?",
+    source="student code",
+)
+
+advantages_normalised_once_more = altered(
+    "PPOAgent.policy_loss",
+    {
+        "ratio = torch.exp(": 'a = batch["advantage"]\n'
+        'batch = batch | {"advantage": (a - a.mean()) / (a.std() + 1e-8)}\n'
+        "ratio = torch.exp("
+    },
+    hint="Who normalises the advantages, and over which rows?",
+    source="student code",
+)
+
 # PPOAgent.value_loss
 
 every_value_with_every_target = altered(
@@ -1307,6 +1458,13 @@ value_learns_advantages = altered(
     "PPOAgent.value_loss",
     {'batch["value_target"]).square()': 'batch["advantage"]).square()'},
     hint="What should the critic be able to tell of a state: how good the action was, or what will come?",
+)
+
+value_loss_teaches_nobody = altered(
+    "PPOAgent.value_loss",
+    {'self.critic(batch["state"]).squeeze(1)': 'self.critic(batch["state"]).detach().squeeze(1)'},
+    hint="Through what does the gradient of this loss come to the critic?",
+    source="student code",
 )
 
 # PPOAgent.update

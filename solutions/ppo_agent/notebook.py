@@ -991,7 +991,7 @@ plt.show()
 #
 # **The trap.** `log_prob` is `[B, 1]` and `advantage` is `[B]`; their product is `[B, B]`, where every action is judged by
 # everybody's advantage. Its mean is a single number and looks harmless. But after normalisation the mean of all advantages is
-# 0, so such a gradient is next to nothing: the agent does not learn, and nothing complains. The first
+# 0, so such a gradient is next to nothing: the agent hardly learns, and nothing complains. The first
 # line of the output tells the two apart.
 
 # %% update-text [markdown]
@@ -1036,7 +1036,9 @@ print(
 )
 print("(expected 240, True)")
 advantage = torch.cat([advantage for _, advantage, _ in agent.batches[:4]])
-print(f"advantages: mean {abs(advantage.mean()):.3f}, standard deviation {advantage.std():.3f}; expected 0.000, 1.000")
+print(
+    f"advantages: mean {abs(advantage.mean()):.3f}, standard deviation {advantage.std(correction=0):.3f}; expected 0.000, 1.000"
+)
 
 _, axes = plt.subplots(figsize=(11, 3.6), layout="constrained")
 for number, (_, _, ratios) in enumerate(agent.batches):
@@ -1448,7 +1450,7 @@ plt.show()
 # | objective not negated | -1660: it learns, diligently, to be bad |
 # | density scored with σ where log σ belongs | -1350: σ falls to 0.02, and nothing is explored |
 # | ratio `[B, 1]` times advantage `[B]` | -540 |
-# | samples with log σ for σ | -300 |
+# | samples with the size of log σ for σ, which is 0 at first | -300 |
 # | the draft as it is, and the last step of each episode left out | -190 |
 # | the draft with its length repaired, $V(s_0)$ in the end | -170 |
 # | time limit taken for the end of the world | -144 |

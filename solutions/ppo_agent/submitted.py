@@ -9,7 +9,7 @@ follows: a notebook in which somebody fits PPO (Schulman et al. 2017, "Proximal 
 arXiv 1707.06347) into a library whose agents have a `forward` and a `backward`. Of a draft of his he writes that all details
 are likely wrong. He was right; the notebook shows how.
 
-Every question stands alone: while one is graded, what it uses of the others is the grader's.
+Every question but the test stands alone: while one is graded, what it uses of the others is the grader's.
 """
 
 from collections.abc import Callable, Sequence
@@ -79,8 +79,10 @@ def test_advantages(estimator: Callable[..., np.ndarray] = GeneralizedAdvantageE
     estimator: to be called like `GeneralizedAdvantageEstimator`. A right one may return its advantages as a NumPy array, a
     tensor or a list of T numbers, in single or double precision.
 
-    It should fail the draft above, and any that has but one of its faults; and pass any estimator that does what the docstring
-    says. `python -m pytest submitted.py` runs it on yours.
+    It should pass every estimator that does what the docstring says, and fail the draft above, as well as any that has but one
+    fault: that loses the last δ, takes a wrong value for what follows the last step, or sees no ends inside the rows, or only
+    one kind of them, or cuts only half of what must not come back. `python -m pytest submitted.py` runs it on yours, and before
+    that is repaired, `grade.py` cannot try it either.
     """
     # BEGIN SOLUTION test_advantages
 
@@ -117,11 +119,10 @@ def test_advantages(estimator: Callable[..., np.ndarray] = GeneralizedAdvantageE
 class IndependentGaussianProcess:
     """A normal distribution over actions whose n dimensions are independent.
 
-    n: number of dimensions. rng: the generator that samples are drawn from, or a seed for one; None for one that nobody can
-    repeat.
+    n: number of dimensions. rng: a generator to draw samples from, or a seed for one; None for one that nobody can repeat.
 
-    All methods take one tuple that begins with `mu`, the means, and `log_sigma`, the logarithms of the standard deviations σ:
-    of σ itself, neither of its square nor σ. They are float32 `[B, n]` both, and log_sigma is different in every dimension.
+    All methods take one tuple that begins with `mu`, the means, and `log_sigma`, which is log σ: not σ, and not log σ². They
+    are float32 `[B, n]` both, and every dimension may have its own.
     """
 
     def __init__(self, n: int, rng: np.random.Generator | int | None = None) -> None:
@@ -195,7 +196,8 @@ class Actor(nn.Module):
     def forward(self, state: Tensor) -> tuple[Tensor, Tensor]:
         """Return (mu, log_sigma), float32 `[B, n]` both; all rows of log_sigma are the parameter.
 
-        state: float32 `[B, w, obs_dim]`. Three hidden layers of 16 units with ReLU, and a linear layer for the means.
+        state: float32 `[B, w, obs_dim]`. Three hidden layers (`nn.Linear`) of 16 units with ReLU, and a linear layer for the
+        means.
         """
         # BEGIN SOLUTION Actor
         mu = self.mu(state)
@@ -313,7 +315,8 @@ class PPOAgent:
         gamma, lamb, episodes_per_update, epochs, batch_size, clip, entropy_coef: as given.
         actor, critic: the networks. process: IndependentGaussianProcess. optimizer: Adam, of both networks.
         memories: one EpisodeMemory for each environment.
-        recent: what `forward` leaves for `backward`: (observations, states, actions, log_probs), one row for each environment.
+        recent: what `forward` leaves for `backward`: (observations, states, actions, log_probs), an array and three tensors
+            with one row for each environment.
         episodes: what `finish_episode` has returned since the last update, one dictionary for each episode.
         training: whether it explores and learns; True at first.
         rng: a NumPy generator.
@@ -492,8 +495,9 @@ class PPOAgent:
         """Improve both networks by all steps of all `episodes`; return {"policy_loss": ..., "value_loss": ...}, means.
 
         First the advantages of all these steps together are normalised: minus their mean, divided by their standard deviation
-        (plus 1e-8). Then, `epochs` times, all rows are shuffled and split into minibatches of `batch_size` (the last one may be
-        smaller); each makes one step of the optimizer, by the sum of `policy_loss` and `value_loss` of that minibatch.
+        (either one, by n or n - 1; plus 1e-8). Then, `epochs` times, all rows are shuffled and split into minibatches of
+        `batch_size` (the last one may be smaller); each makes one step of the optimizer, by the sum of `policy_loss` and
+        `value_loss` of that minibatch.
 
         What is returned are the means of both losses over all minibatches, as floats.
         """

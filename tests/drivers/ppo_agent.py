@@ -27,6 +27,7 @@ NOT_STARTED = "test_advantages:"  # how the error of the stub begins
 SAMPLES = 4000
 HIDDEN = 32  # units of the networks of the learning check
 MAX_CURVE = 500
+RATE = 0.5  # of an optimizer that moves nothing
 KEYS = ("state", "action", "log_prob", "advantage", "value_target")
 
 
@@ -137,6 +138,10 @@ def estimate(
     before = {name: plain(value) for name, value in given.items()}
     options = {name: given[name] for name in ("next_state", "terminated", "truncated") if given[name] is not None}
     critic = LinearCritic(weights)
+    with quietly():  # what was there before must not matter
+        submitted.GeneralizedAdvantageEstimator(
+            LinearCritic(weights[::-1] + 1), given["state"] + 1, given["reward"] + 1, 0.5, 0.5
+        )
     found = submitted.GeneralizedAdvantageEstimator(critic, given["state"], given["reward"], gamma, lamb, **options)
     if not isinstance(found, (list, tuple, np.ndarray, Tensor)):
         return {"returned": described(found)}
@@ -222,20 +227,20 @@ def described_error(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:300]
 
 
-def own_test(submitted, estimators: dict[str, str] | None = None) -> dict:
-    """Run your test on estimators. Without any, on your own, on the draft, and on yours with one fault each.
+def other_estimators(submitted, sources: list[str]) -> dict:
+    """Run your test on estimators. sources: Python, which defines `estimator`."""
+    verdicts = []
+    for source in sources:
+        names: dict[str, Any] = {"np": np, "torch": torch}
+        exec(compile(source, __file__, "exec"), names)
+        verdicts.append(verdict(submitted, names["estimator"])[0])
+    return {"verdicts": verdicts}
 
-    estimators: name -> a Python source that defines `estimator`.
-    """
-    tried: dict[str, Callable] = {}
-    if estimators is None:
-        own = submitted.GeneralizedAdvantageEstimator
-        tried = {"your own estimator": own, "the draft": the_draft} | drafts_of(own)
-    else:
-        for name, source in estimators.items():
-            names: dict[str, Any] = {"np": np, "torch": torch}
-            exec(source, names)
-            tried[name] = names["estimator"]
+
+def own_test(submitted) -> dict:
+    """Run your test on your own estimator, on the draft of the stub, and on yours with one fault each."""
+    own = submitted.GeneralizedAdvantageEstimator
+    tried = {"your own estimator": own, "the draft": the_draft} | drafts_of(own)
     verdicts = {name: verdict(submitted, estimator) for name, estimator in tried.items()}
     first, (_, said) = next(iter(verdicts.items()))
     return {name: found for name, (found, _) in verdicts.items()} | {f"what it says of {first}": said}
@@ -282,14 +287,16 @@ def of_rows(name: str, found: Any, given: dict[str, Tensor], before: dict[str, A
 
 
 def samples(submitted, mu: np.ndarray, log_sigma: np.ndarray) -> dict:
-    """Sample many rows of one distribution, `mu` and `log_sigma` `[n]`; report how they scatter."""
+    """Sample many rows of distributions around `mu` and `log_sigma`, `[n]`; report how they scatter."""
     process = submitted.IndependentGaussianProcess(len(mu))
-    rows = [tensor(np.tile(values, (SAMPLES, 1))).requires_grad_() for values in (mu, log_sigma)]
+    every = np.arange(SAMPLES)[:, None] % 3  # rows are not the same
+    means, logs = mu + every, log_sigma - 0.3 * every
+    rows = [tensor(values).requires_grad_() for values in (means, logs)]
     drawn = process.sample((rows[0].detach(), rows[1].detach()))
     actions = numbers(drawn)
     if actions.shape != (SAMPLES, len(mu)):
         return {"shape of the actions": list(actions.shape)}
-    standard = (actions - mu) / np.exp(np.float64(log_sigma))
+    standard = (actions - means) / np.exp(logs)
     one = process.sample((rows[0][0].detach(), rows[1][0].detach()))
     seen = {
         "shape of the actions": list(actions.shape),
@@ -299,7 +306,10 @@ def samples(submitted, mu: np.ndarray, log_sigma: np.ndarray) -> dict:
         # Their standard errors are at most 0.016 for a mean, 0.022 for a variance, 0.016 for a correlation.
         "means, in deviations from those of the policy": standard.mean(axis=0),
         "variances, as multiples of those of the policy": standard.var(axis=0),
-        "largest correlation of two dimensions": largest_correlation(actions),
+        "largest correlation of two dimensions": largest_correlation(standard),
+        "rows are independent": all(
+            abs(np.corrcoef(standard[:-lag, 0], standard[lag:, 0])[0, 1]) < 0.1 for lag in (1, 2, 3, SAMPLES // 2)
+        ),
         "largest action, in deviations": float(np.abs(standard).max()),
         "share of the numbers within one deviation": float((np.abs(standard) < 1).mean()),
     }
@@ -339,12 +349,17 @@ class Watch:
         return noted
 
 
-def between(out: Tensor, into: Tensor) -> str:
-    """Return what happens between two layers."""
+# Bound here, before any submission is there.
+FUNCTIONS = {"nothing": lambda x: x, "ReLU": torch.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid}
+_alike = torch.allclose
+
+
+def between(out: Tensor, into: Tensor, first: str = "ReLU") -> str:
+    """Return what happens between two layers; first: what it is called where several things would do."""
     if out.shape != into.shape:
         return f"{list(out.shape)} came out, {list(into.shape)} went in"
-    for name, function in (("ReLU", torch.relu), ("nothing", lambda x: x), ("tanh", torch.tanh), ("sigmoid", torch.sigmoid)):
-        if torch.allclose(function(out), into, atol=1e-6):
+    for name in (first, *FUNCTIONS):
+        if _alike(FUNCTIONS[name](out), into, atol=1e-6):
             return name
     return "something else"
 
@@ -366,7 +381,10 @@ def shown_layers(network: nn.Module, watch: Watch, state: Tensor, result: Tensor
         "into the first layer goes": "the whole state" if whole else f"something else, {list(first.shape)}",
         "units of the hidden layers": sorted({layer.out_features for layer in layers[:-1]}),
         "between the layers is": sorted(set(happens)),
-        "after the last layer comes": between(last, flat),
+        "after the last layer comes": between(last, flat, first="nothing"),
+        "hidden layers whose weights are not all different": sum(
+            len(torch.unique(layer.weight)) < layer.weight.numel() for layer in layers[:-1]
+        ),
         "precision": str(result.dtype).removeprefix("torch."),
         "weights and biases without a gradient": sum(
             value.grad is None for layer in layers for value in (layer.weight, layer.bias) if value is not None
@@ -388,7 +406,8 @@ def actor(submitted, obs_dim: int, n: int, states: np.ndarray, log_sigma: np.nda
     facts["log_sigma at first"] = plain(logs)
     facts |= shown_layers(network, watch, given, mu)
     other = submitted.Actor(obs_dim, n, *([window] if window > 1 else []))
-    facts["another actor begins with other means"] = not torch.equal(other(given)[0], mu)
+    facts["another actor begins with other weights"] = not same_weights(network, other)
+    facts["shapes for one state"] = [list(one.shape) for one in network(given[:1])]
     parameter = getattr(network, "log_sigma", None)
     facts["log_sigma is a parameter of the network"] = any(parameter is one for one in network.parameters())
     facts["the two share no parameter"] = not shares(network, other)
@@ -408,7 +427,9 @@ def actor(submitted, obs_dim: int, n: int, states: np.ndarray, log_sigma: np.nda
 
 def critic(submitted, obs_dim: int, states: np.ndarray) -> dict:
     """Make a critic and call it. states: `[B, w, obs_dim]`."""
-    window = states.shape[1]
+    window, actor_made = states.shape[1], None
+    with quietly():  # beside which there may be something that both use
+        actor_made = submitted.Actor(obs_dim, 2, *([window] if window > 1 else []))
     network = submitted.Critic(obs_dim, *([window] if window > 1 else []))
     given = tensor(states)
     watch = Watch(network)
@@ -417,8 +438,17 @@ def critic(submitted, obs_dim: int, states: np.ndarray) -> dict:
         return {"returned": described(result)}
     facts = {"returned": "a tensor", "shape": list(result.shape)} | shown_layers(network, watch, given, result)
     other = submitted.Critic(obs_dim, *([window] if window > 1 else []))
-    facts["another critic begins with other values"] = not torch.equal(other(given), result)
+    facts["another critic begins with other weights"] = not same_weights(network, other)
+    facts["shape for one state"] = list(network(given[:1]).shape)
+    facts["it shares parameters with an actor"] = False
+    with quietly():
+        facts["it shares parameters with an actor"] = any(shares(actor_made, one) for one in (network, other))
     return facts | {"changed by the call": [] if torch.equal(given, tensor(states)) else ["state"]}
+
+
+def same_weights(network: nn.Module, other: nn.Module) -> bool:
+    """Return whether all parameters of two networks are equal."""
+    return all(map(torch.equal, network.parameters(), other.parameters()))
 
 
 def shares(network: nn.Module, other: nn.Module) -> bool:
@@ -532,7 +562,7 @@ class RecordingSGD(torch.optim.Optimizer):
 
     def __init__(self, tables: dict[str, nn.Parameter], others: list[nn.Parameter]) -> None:
         self.tables, self.others = tables, others
-        self.param_groups = [{"params": [*tables.values(), *others], "lr": 0.0}]
+        self.param_groups = [{"params": [*tables.values(), *others], "lr": RATE}]
         self.steps: list[dict[str, np.ndarray | None]] = []
         self.unused, self.cleared_at = False, -1
 
@@ -604,15 +634,17 @@ def new_agent(submitted, obs_dim: int, n: int, num_envs: int = 1, window_length:
         setattr(agent, name, with_numbers(network, number_of))
     if type(getattr(agent, "process", None)) is not classes["IndependentGaussianProcess"]:
         agent.process = classes["IndependentGaussianProcess"](n)
-    agent.memories = [new_memory(submitted, window_length) for _ in range(num_envs)]
+    made = getattr(agent, "memories", None)
+    kind = type(made[0]) if isinstance(made, list) and made else submitted.EpisodeMemory
+    agent.memories = [new_memory(kind, window_length) for _ in range(num_envs)]
     agent.episodes, agent.training = [], True
     return agent
 
 
-def new_memory(submitted, window_length: int, known: dict[bytes, list[np.ndarray]] | None = None) -> Any:
-    """Return a memory like yours, with states that are known in advance."""
-    memory = with_own_methods(submitted, "EpisodeMemory", KnownWindows)(window_length)
-    memory.known = known or {}
+def new_memory(kind: type, window_length: int) -> Any:
+    """Return a memory of this class, but for its states, which are known in advance."""
+    memory = type("EpisodeMemory", (KnownWindows, kind), {})(window_length)
+    memory.known = {}
     return memory
 
 
@@ -621,7 +653,7 @@ def new_memory(submitted, window_length: int, known: dict[bytes, list[np.ndarray
 
 def windows(submitted, window_length: int, episodes: list[np.ndarray]) -> dict:
     """Play episodes, `[T, obs_dim]` each, into a memory; report the states, and what asking for them has changed."""
-    memory = submitted.EpisodeMemory(window_length)
+    memory, other = (submitted.EpisodeMemory(window_length) for _ in range(2))
     facts: dict[str, Any] = {"asking adds no observation": True, "window_length": int(memory.window_length)}
     for number_of, observations in enumerate(episodes, start=1):
         memory.reset()
@@ -638,6 +670,9 @@ def windows(submitted, window_length: int, episodes: list[np.ndarray]) -> dict:
             )
             step = (torch.zeros(window_length, observations.shape[1]), torch.zeros(1), torch.zeros(1), 0.0, False, False)
             memory.append(observation, *step)
+            with quietly():  # another environment, of which this one must not know
+                other.get_recent_state(observation - 5)
+                other.append(observation - 5, *step)
         facts |= {"returned": "observations", f"states of episode {number_of}": states}
     return facts
 
@@ -657,27 +692,32 @@ def forward(
     submitted,
     observations: np.ndarray,
     n: int,
-    exploring: bool = True,
+    exploring: list[bool],
     states: np.ndarray | None = None,
+    over: bool = False,
 ) -> dict:
-    """Call `forward` a few times; report actions, and what is kept for `backward`.
+    """Call `forward` a few times, while the actor learns; report actions, and what is kept for `backward`.
 
     observations: `[calls, obs_dim]` in one environment, `[calls, num_envs, obs_dim]` in several. states: those that the
-    memories return, `[..., w, obs_dim]`; where there are none, one observation is a state.
+    memories return, `[..., w, obs_dim]`; where there are none, one observation is a state. exploring: in each call, whether
+    the agent is in training. over: whether the episodes have just ended.
     """
     single, obs_dim = observations.ndim == 2, observations.shape[-1]
     num_envs = 1 if single else observations.shape[1]
     window = 1 if states is None else states.shape[-2]
     agent = new_agent(submitted, obs_dim, n, num_envs, window)
-    agent.training = exploring
     for place, memory in enumerate(agent.memories):
         own = (observations, states) if single or states is None else (observations[:, place], states[:, place])
         memory.known = known_windows(*own)
+        memory.truncated = over
     facts: dict[str, Any] = {}
-    weights = [plain(value) for value in agent.actor.parameters()]
+    weights: list[np.ndarray] = []
     room = np.zeros(observations.shape[1:], np.float32)  # one array for all observations, as environments may have
     for call, observation in enumerate(observations):
         room[...] = observation
+        agent.training = exploring[call]
+        with_numbers(agent.actor, call + 1)
+        weights = [plain(value) for value in agent.actor.parameters()]
         agent.actor.asked.clear()
         action = agent.forward(room)
         when = f"in call {call}"
@@ -692,7 +732,7 @@ def forward(
         room[...] = -7.0  # the environment writes something else there
         facts |= {f"{name} {when}": value for name, value in kept(agent, num_envs).items()}
     facts["the actor has changed"] = not all(map(np.array_equal, weights, map(plain, agent.actor.parameters())))
-    facts["memories have changed"] = any(len(memory.rewards) for memory in agent.memories)
+    facts["memories have changed"] = any(map(any, map(lists_of, agent.memories)))
     return facts
 
 
@@ -704,6 +744,8 @@ def kept(agent: Any, num_envs: int) -> dict[str, Any]:
         found = dict(zip(("observations", "states", "actions", "log-probabilities"), recent, strict=True))
     else:
         memories = [copy_of(memory) for memory in agent.memories]
+        for memory in memories:
+            memory.terminated = memory.truncated = False
         with quietly():
             before, agent.memories = agent.memories, memories
             agent.backward(0.0)
@@ -726,6 +768,11 @@ def proper(recent: Any, num_envs: int) -> bool:
     return False
 
 
+def lists_of(memory: Any) -> list[list]:
+    """Return what a memory has of the steps so far."""
+    return [memory.observations, memory.states, memory.actions, memory.log_probs, memory.rewards]
+
+
 def copy_of(memory: Any) -> Any:
     """Return a memory with the same content."""
     other = object.__new__(type(memory))
@@ -743,17 +790,23 @@ def backward(
     terminals: np.ndarray,
     truncateds: np.ndarray,
     episodes_per_update: int,
-    learning: bool = True,
+    testing: list[int] | None = None,
+    states: np.ndarray | None = None,
 ) -> dict:
     """Call `forward` and `backward` in turns; `finish_episode` and `update` only note how they were called.
 
     observations: `[calls, obs_dim]` in one environment, where the others are `[calls]`; `[calls, num_envs, obs_dim]` in
     several, where they are `[calls, num_envs]`. In the call after an end `forward` is given what was observed last.
+    testing: calls in which the agent is not in training. states: those that the memories return, `[..., w, obs_dim]`; where
+    there are none, one observation is a state.
     """
     single, obs_dim = observations.ndim == 2, observations.shape[-1]
     num_envs = 1 if single else observations.shape[1]
-    agent = new_agent(submitted, obs_dim, 2, num_envs, episodes_per_update=episodes_per_update)
-    agent.training = learning
+    window = 1 if states is None else states.shape[-2]
+    agent = new_agent(submitted, obs_dim, 2, num_envs, window, episodes_per_update=episodes_per_update)
+    for place, memory in enumerate(agent.memories):
+        own = (observations, states) if single or states is None else (observations[:, place], states[:, place])
+        memory.known = known_windows(*own)
     clears = update_clears(submitted)
     finished: list[dict] = []
     updates: list[dict] = []
@@ -775,8 +828,11 @@ def backward(
         )
         count = max(len(memory.rewards), 1)
         marked = torch.full((count,), float(len(finished)))
-        states = torch.zeros(count, 1, obs_dim)
-        return dict(zip(KEYS, (states, torch.zeros(count, 2), marked[:, None], marked, marked), strict=True))
+        return dict(
+            zip(
+                KEYS, (torch.zeros(count, window, obs_dim), torch.zeros(count, 2), marked[:, None], marked, marked), strict=True
+            )
+        )
 
     def update() -> dict[str, float]:
         held = [int(episode["advantage"][0]) for episode in agent.episodes]
@@ -789,26 +845,27 @@ def backward(
     lengths, returned, waiting, aligned = [], [], [], True
     for now, observation in enumerate(observations):
         given = tensor(observation).reshape(num_envs, -1)
+        seen = given[:, None, :] if states is None else tensor(states[now]).reshape(num_envs, window, obs_dim)
+        agent.training = now not in (testing or [])
+        before = [copy_of(memory).__dict__ for memory in agent.memories]
         with quietly():
             agent.forward(np.array(observation, np.float32))
+        for memory, content in zip(agent.memories, before, strict=True):
+            if not own_form(agent, num_envs):  # to change it is the business of `backward`
+                memory.__dict__ = content
         if not own_form(agent, num_envs):
             # forward is another question: here is what it should have left.
             actions = tensor(np.arange(2 * num_envs).reshape(num_envs, 2) + now)
-            agent.recent = (plain(given), given[:, None, :], actions, tensor(np.full((num_envs, 1), -now - 1.0)))
-        if single:
-            result = agent.backward(float(rewards[now]), bool(terminals[now]), bool(truncateds[now]))
-        elif not (terminals[now].any() or truncateds[now].any()):
-            result = agent.backward(np.array(rewards[now], np.float64))
-        else:
-            result = agent.backward(np.array(rewards[now], np.float64), np.array(terminals[now]), np.array(truncateds[now]))
+            agent.recent = (plain(given), seen, actions, tensor(np.full((num_envs, 1), -now - 1.0)))
+        reward = float(rewards[now]) if single else np.array(rewards[now], np.float64)
+        result = agent.backward(reward, *ends_told(terminals[now], truncateds[now]))
         lengths.append([len(memory.rewards) for memory in agent.memories])
         waiting.append(len(agent.episodes))
         returned.append(dict(result) if isinstance(result, dict) and result else {} if not result else described(result))
-        for memory, row in zip(agent.memories, given, strict=True):
+        for memory, row, state in zip(agent.memories, given, seen, strict=True):
             if memory.rewards:
-                pairs = zip(memory.observations, memory.states, strict=True)
-                aligned &= all(np.array_equal(numbers(one).ravel(), numbers(state).ravel()) for one, state in pairs)
-                aligned &= np.array_equal(numbers(memory.observations[-1]).ravel(), plain(row).astype(np.float64))
+                latest = [numbers(kept[-1]).ravel() for kept in (memory.observations, memory.states)]
+                aligned &= all(map(np.array_equal, latest, (numbers(row).ravel(), numbers(state).ravel())))
     return {
         "steps in each memory, after each call": lengths,
         "each step has its own observation and state": bool(aligned),
@@ -819,11 +876,18 @@ def backward(
     }
 
 
+def ends_told(terminal: Any, truncated: Any) -> list:
+    """Return what is told of ends: nothing if there are none, one bool where all environments are alike."""
+    if not (np.any(terminal) or np.any(truncated)):
+        return []
+    return [bool(np.all(flags)) if np.all(flags) == np.any(flags) else np.array(flags) for flags in (terminal, truncated)]
+
+
 def update_clears(submitted) -> bool:
     """Return whether your `update` discards the episodes, so that `backward` need not."""
     with quietly():
         rows = np.ones(4)
-        facts = updating(submitted, [2, 2], np.ones((4, 2)), rows, np.arange(4.0), rows, 1, 2)
+        facts = updating(submitted, [[2, 2]], np.ones((4, 2)), rows, np.arange(4.0), rows, 1, 2)
         return bool(facts["steps"]) and not facts["episodes are left"]
     return False
 
@@ -837,8 +901,8 @@ def own_form(agent: Any, num_envs: int) -> bool:
 # The agent: what is learned from an episode
 
 
-def compound(critic, state, reward, gamma, lamb, next_state=None, terminated=None, truncated=None) -> np.ndarray:
-    """Stand in for your estimator, for one whole episode and λ = 1 only: returns of the rest of the episode, minus values."""
+def fallback(critic, state, reward, gamma, lamb, next_state=None, terminated=None, truncated=None) -> np.ndarray:
+    """Return something that depends on all arguments: discounted rewards and the last value, minus values."""
     count = len(reward)
     powers = float(gamma) ** np.arange(count + 1)
     with torch.no_grad():
@@ -848,7 +912,37 @@ def compound(critic, state, reward, gamma, lamb, next_state=None, terminated=Non
         last = 0.0
     rest = [float(powers[: count - t] @ numbers(reward)[t:] + powers[count - t] * last) for t in range(count)]
     early = sum(bool(flag) for flags in (terminated, truncated) if flags is not None for flag in plain(flags)[:-1])
-    return np.array(rest - value - 100.0 * (1.0 - float(lamb)) - 1000.0 * early, np.float32)
+    return np.array(rest - value - 100.0 * (2.0 - float(lamb)) - 1000.0 * early, np.float32)
+
+
+def known_estimator(right: dict[str, Any], advantage: np.ndarray) -> Callable:
+    """Return a stand-in for your estimator that knows the advantages of one episode, and returns others for anything else.
+
+    right: the values of the steps and of what follows the last one (0 where nothing does), rewards, γ and λ.
+    """
+
+    def estimator(critic, state, reward, gamma, lamb, next_state=None, terminated=None, truncated=None) -> np.ndarray:
+        arguments = (critic, state, reward, gamma, lamb, next_state, terminated, truncated)
+        with torch.no_grad():
+            value = plain(critic(torch.as_tensor(state))).ravel()
+            after = np.append(value[1:], 0.0) if next_state is None else plain(critic(torch.as_tensor(next_state))).ravel()
+        ends = [np.array(plain(flags), bool) for flags in (terminated, truncated) if flags is not None]
+        over = bool(terminated is not None and plain(terminated)[-1])
+        found = {
+            "value": value,
+            "after": np.append(value[1:], 0.0 if over else after[-1])
+            if np.allclose(after[:-1], value[1:], atol=1e-5)
+            else after,
+            "reward": numbers(reward).ravel(),
+            "gamma and lamb": [float(gamma), float(lamb)],
+        }
+        same = not any(flags[:-1].any() for flags in ends) and all(
+            np.shape(found[name]) == np.shape(right[name]) and np.allclose(found[name], right[name], atol=1e-5)
+            for name in right
+        )
+        return np.array(advantage, np.float32) if same else fallback(*arguments)
+
+    return estimator
 
 
 def finishing(
@@ -861,10 +955,18 @@ def finishing(
     terminated: bool,
     truncated: bool,
     gamma: float,
+    lamb: float,
+    weights: np.ndarray,
+    advantage: np.ndarray,
 ) -> dict:
-    """Call `finish_episode`, with λ = 1 and a stand-in for your estimator."""
-    agent = new_agent(submitted, states.shape[2], actions.shape[1], 1, states.shape[1], gamma=gamma, lamb=1.0)
-    memory = new_memory(submitted, states.shape[1])
+    """Call `finish_episode`, with a critic of these weights and a stand-in for your estimator that knows the advantages."""
+    agent = new_agent(submitted, states.shape[2], actions.shape[1], 1, states.shape[1], gamma=gamma, lamb=lamb)
+    agent.critic = LinearCritic(weights)
+    with torch.no_grad():
+        value, last = (plain(agent.critic(tensor(some))).ravel() for some in (states, final_state[None]))
+    right = {"value": value, "after": np.append(value[1:], 0.0 if terminated else last[0]), "reward": rewards}
+    estimator = known_estimator(right | {"gamma and lamb": [gamma, lamb]}, advantage)
+    memory = type(agent.memories[0])(states.shape[1])
     for t, state in enumerate(tensor(states)):
         at_end = t == len(states) - 1
         memory.append(
@@ -877,7 +979,7 @@ def finishing(
             truncated and at_end,
         )
     given = tensor(final_state)
-    with standing_in(submitted, {"GeneralizedAdvantageEstimator": compound}):
+    with standing_in(submitted, {"GeneralizedAdvantageEstimator": estimator}):
         found = agent.finish_episode(memory, given)
     if not isinstance(found, dict):
         return {"returned": described(found)}
@@ -890,11 +992,11 @@ def finishing(
     if facts.get("shape of value_target") == facts.get("shape of advantage") == [len(rewards)]:
         facts["value_target minus advantage"] = facts["value_target"] - facts["advantage"]
     facts["with a gradient"] = [name for name in KEYS if has_gradient(found.get(name))]
-    facts["the memory is as it was"] = [len(memory.rewards), memory.terminated, memory.truncated] == [
-        len(rewards),
-        terminated,
-        truncated,
-    ] and torch.equal(given, tensor(final_state))
+    facts["the memory is as it was"] = (
+        [*map(len, lists_of(memory))] == [len(rewards)] * 5
+        and [memory.terminated, memory.truncated] == [terminated, truncated]
+        and torch.equal(given, tensor(final_state))
+    )
     return facts
 
 
@@ -936,11 +1038,16 @@ def batch_of(count: int, action: Any, log_prob: Any, advantage: Any, value_targe
 def losses(agent: Any, method: Callable, batch: dict[str, Tensor], wanted: dict[str, nn.Parameter]) -> dict[str, Any]:
     """Return a loss, its gradients for what is wanted, and what else has got one."""
     before = {name: plain(value) for name, value in batch.items()}
+    given = [agent.clip, agent.entropy_coef]
+    with quietly():  # a batch before this one must not matter
+        method({name: values.flip(0) - (0 if name == "state" else 0.5) for name, values in batch.items()})
+    for value in (*agent.actor.parameters(), *agent.critic.parameters()):
+        value.grad = None
     loss = method(batch)
     if not isinstance(loss, Tensor):
         return {"returned": described(loss)}
     facts: dict[str, Any] = {"returned": "a tensor", "shape": list(loss.shape), "loss": numbers(loss)}
-    facts["changed by the call"] = changed(batch, before)
+    facts["changed by the call"] = changed(batch, before) + ([] if [agent.clip, agent.entropy_coef] == given else ["agent"])
     touched = any(value.grad is not None for value in (*agent.actor.parameters(), *agent.critic.parameters()))
     facts["it makes gradients by itself"] = touched
     if loss.requires_grad:
@@ -961,7 +1068,7 @@ def losses(agent: Any, method: Callable, batch: dict[str, Tensor], wanted: dict[
 
 def updating(
     submitted,
-    lengths: list[int],
+    lengths: list[list[int]],
     action: np.ndarray,
     log_prob: np.ndarray,
     advantage: np.ndarray,
@@ -969,18 +1076,14 @@ def updating(
     epochs: int,
     batch_size: int,
 ) -> dict:
-    """Call `update` on episodes of these lengths; the losses only note what they are given, and depend on single rows."""
-    count = sum(lengths)
+    """Call `update` once for each list of lengths, on episodes as long; the losses only note what they are given."""
+    count = sum(map(sum, lengths))
     agent = new_agent(submitted, 3, 2, epochs=epochs, batch_size=batch_size)
     agent.rng = np.random.default_rng(1)
     agent.actor, agent.critic = ActorTable(np.ones((count, 2)), np.zeros(2)), CriticTable(np.ones(count))
     tables = {"actor": agent.actor.mu, "critic": agent.critic.value}
     agent.optimizer = RecordingSGD(tables, [agent.actor.log_sigma])
     everything = batch_of(count, action, log_prob, advantage, value_target)
-    ends = np.cumsum([0, *lengths])
-    agent.episodes = [
-        {name: values[begin:end].clone() for name, values in everything.items()} for begin, end in itertools.pairwise(ends)
-    ]
     batches: dict[str, list[dict]] = {"policy": [], "value": []}
 
     def noted(name: str, batch: dict[str, Tensor], loss: Tensor) -> Tensor:
@@ -999,13 +1102,17 @@ def updating(
         return noted("value", batch, (agent.critic(batch["state"]) * weight).mean() + 0.5)
 
     agent.policy_loss, agent.value_loss = of_policy, of_value
-    result = agent.update()
-    metrics = {}
-    if isinstance(result, dict):
-        for name in ("policy_loss", "value_loss"):
-            value = result.get(name)
-            metrics[name] = value if isinstance(value, (int, float)) else "missing" if value is None else described(value)
-    means = {f"{name}_loss": float(np.mean([batch["loss"] for batch in told])) for name, told in batches.items() if told}
+    metrics, means, begin = [], [], 0
+    for collection in lengths:
+        ends = begin + np.cumsum([0, *collection])
+        agent.episodes = [
+            {name: values[first:end].clone() for name, values in everything.items()} for first, end in itertools.pairwise(ends)
+        ]
+        before = {name: len(told) for name, told in batches.items()}
+        metrics.append(losses_told(agent.update()))
+        new = {name: [batch["loss"] for batch in told[before[name] :]] for name, told in batches.items()}
+        means.append({f"{name}_loss": float(np.mean(values)) if values else 0.0 for name, values in new.items()})
+        begin = int(ends[-1])
     return {
         "batches": batches["policy"],
         "batches of the value loss are those of the policy loss": [batch["row"] for batch in batches["policy"]]
@@ -1013,8 +1120,47 @@ def updating(
         "steps": agent.optimizer.steps,
         "gradients cleared unused": agent.optimizer.unused,
         "episodes are left": bool(agent.episodes),
-        "metrics": metrics if isinstance(result, dict) else described(result),
+        "metrics": metrics,
         "means of the losses": means,
+        "the learning rate is as it was": agent.optimizer.param_groups[0]["lr"] == RATE,
+    }
+
+
+def losses_told(result: Any) -> Any:
+    """Return what an update returned: losses by name, as floats, or what else it is."""
+    if not isinstance(result, dict):
+        return described(result)
+    found = {name: result.get(name) for name in ("policy_loss", "value_loss")}
+    plain_numbers = (int, float, np.floating)
+    return {
+        name: float(value) if isinstance(value, plain_numbers) else "missing" if value is None else described(value)
+        for name, value in found.items()
+    }
+
+
+# The agent as it is made
+
+
+def making(submitted, num_envs: int, window_length: int, options: dict) -> dict:
+    """Make an agent of stand-ins with these options; report what it is made of."""
+    with standing_in(submitted, stand_ins(submitted)):
+        agent = submitted.PPOAgent(3, 2, num_envs=num_envs, window_length=window_length, **options)
+        other = submitted.PPOAgent(3, 2, num_envs=num_envs, window_length=window_length, **options)
+    groups = agent.optimizer.param_groups
+    moved = {id(value) for group in groups for value in group["params"]}
+    return {
+        "sizes of the networks": [list(agent.actor.sizes), list(agent.critic.sizes), int(agent.process.n)],
+        "the optimizer moves all of": [
+            name for name in ("actor", "critic") if {id(value) for value in getattr(agent, name).parameters()} <= moved
+        ],
+        "its learning rates": sorted({float(group["lr"]) for group in groups}),
+        "memories": len(agent.memories),
+        "windows of the memories": sorted({int(memory.window_length) for memory in agent.memories}),
+        "memories that are the same": len(agent.memories) - len(set(map(id, agent.memories))),
+        "two agents share": [
+            name for name in ("actor", "critic", "memories", "episodes") if getattr(agent, name) is getattr(other, name)
+        ],
+        "attributes": {name: float(getattr(agent, name)) for name in options if name not in ("learning_rate", "seed")},
     }
 
 

@@ -23,6 +23,7 @@ LAYERS = (
     "after the last layer comes",
     "precision",
     "weights and biases without a gradient",
+    "hidden layers whose weights are not all different",
 )
 
 # Repair
@@ -68,37 +69,32 @@ def test_only_terminated(student):
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_only_truncated(student):
     """Only `truncated` is given; γ is 1."""
-    student.expect("only_truncated_given", only("advantages up to the last end"))
+    student.expect("only_truncated_given", only("advantages", "changed by the call"))
 
 
 @points(1, question="test_advantages")
 def test_finds_drafts_that_lose_the_last_error(student):
     """Your test passes right estimators, whatever they return, and fails the draft and those that lose the last δ."""
-    student.expect("drafts_like_that_of_the_stub", verdicts)
-    student.expect("drafts_that_lose_the_last_error", verdicts)
+    student.expect("drafts_like_that_of_the_stub")
+    student.expect("drafts_that_lose_the_last_error")
 
 
 @points(1, question="test_advantages")
 def test_finds_wrong_bootstraps(student):
     """It passes right estimators, and fails those that take something else for the value after the last step."""
-    student.expect("drafts_that_bootstrap_wrongly", verdicts)
+    student.expect("drafts_that_bootstrap_wrongly")
 
 
 @points(1, question="test_advantages")
 def test_finds_estimators_without_ends(student):
     """It passes right estimators, and fails those that see no ends inside the rows."""
-    student.expect("drafts_without_ends", verdicts)
+    student.expect("drafts_without_ends")
 
 
 @points(1, question="test_advantages")
 def test_finds_estimators_with_half_of_the_ends(student):
     """It passes right estimators, and fails those that treat one kind of end wrongly, or only half."""
-    student.expect("drafts_with_half_of_the_ends", verdicts)
-
-
-def verdicts(facts):
-    """Return which estimators pass; not what is said of them."""
-    return {name: verdict for name, verdict in facts.items() if verdict in ("passes", "fails")}
+    student.expect("drafts_with_half_of_the_ends")
 
 
 # Derive
@@ -108,6 +104,7 @@ def verdicts(facts):
 def test_other_samples_scatter(student):
     """Samples are around μ, as far as σ says, in every dimension on its own."""
     student.expect("samples_of_two_dimensions", gaussian_spread, tell=MEASURED)
+    student.expect("samples_of_two_dimensions", only("rows are independent"))
 
 
 @points(1, question="IndependentGaussianProcess.get_dist")
@@ -154,7 +151,7 @@ def test_entropy_of_many_dimensions(student):
 @points(1, question="Actor")
 def test_actor_with_a_window(student):
     """Four observations go into the first layer together."""
-    student.expect("actor_with_a_window", only(*LAYERS, "shape of mu", "changed by the call"))
+    student.expect("actor_with_a_window", only(*LAYERS, "shape of mu", "shapes for one state", "changed by the call"))
 
 
 @points(1, question="Actor")
@@ -174,7 +171,7 @@ def test_log_sigma_of_three_actions(student):
 @points(1, question="Critic")
 def test_critic_with_a_window(student):
     """Four observations go into the first layer together."""
-    student.expect("critic_with_a_window", only(*LAYERS, "shape", "changed by the call"))
+    student.expect("critic_with_a_window", only(*LAYERS, "shape", "shape for one state", "changed by the call"))
 
 
 # States that are windows
@@ -214,9 +211,11 @@ def test_states_of_several_environments(student):
 
 @points(1, question="PPOAgent.forward")
 def test_action_that_is_one_number(student):
-    """An action of one number is an array [1]."""
+    """An action of one number is an array [1]; a batch of one environment has a batch of one action."""
     names = [f"{name} in call {call}" for name in (*ACTIONS, *KEPT) for call in range(4)]
     student.expect("acts_by_one_number", only(*names, "the actor has changed", "memories have changed"))
+    names = [f"{name} in call {call}" for name in (*ACTIONS, *KEPT) for call in range(2)]
+    student.expect("acts_in_a_batch_of_one_environment", only(*names))
 
 
 @points(1, question="PPOAgent.forward")
@@ -234,7 +233,8 @@ def test_both_ends_at_once(student):
 
 @points(2, question="PPOAgent.backward")
 def test_four_environments(student):
-    """Four environments that end at different times."""
+    """Four environments that end at different times, in states of two observations; the agent is made as it was asked for."""
+    student.expect("agent_as_it_is_made")
     names = ("steps in each memory, after each call", "each step has its own observation and state", "finished episodes")
     student.expect("four_environments_that_learn", only(*names))
 
@@ -315,24 +315,24 @@ def test_other_value_loss(student):
 
 @points(1, question="PPOAgent.update")
 def test_other_minibatches(student):
-    """27 rows in minibatches of 9."""
-    student.expect("five_episodes", rows_once([27], 3, any_order=True))
-    student.expect("five_episodes", shuffled([27], 3))
-    student.expect("five_episodes", aligned("action", "log_prob", "value_target"))
-    student.expect("five_episodes", only("batches of the value loss are those of the policy loss"))
+    """75 rows in minibatches of 70."""
+    student.expect("updates_with_larger_minibatches", rows_once([75, 75], 3, any_order=True))
+    student.expect("updates_with_larger_minibatches", shuffled([75, 75], 3))
+    student.expect("updates_with_larger_minibatches", aligned("action", "log_prob", "value_target"))
+    student.expect("updates_with_larger_minibatches", only("batches of the value loss are those of the policy loss"))
 
 
 @points(1, question="PPOAgent.update")
 def test_other_normalised_advantages(student):
-    """Five episodes are normalised together."""
-    student.expect("five_episodes", aligned("advantage"), also=other_deviation(27))
+    """All episodes of an update are normalised together, and no others."""
+    student.expect("updates_with_larger_minibatches", aligned("advantage"), also=other_deviation(75))
 
 
 @points(1, question="PPOAgent.update")
 def test_other_steps_of_the_optimizer(student):
-    """Nine steps, each by its own minibatch."""
-    student.expect("five_episodes", row_gradients)
-    student.expect("five_episodes", mean_losses)
+    """Each minibatch makes one step, also in the second update."""
+    student.expect("updates_with_larger_minibatches", row_gradients)
+    student.expect("updates_with_larger_minibatches", mean_losses)
 
 
 # Learning
