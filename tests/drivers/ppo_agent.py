@@ -22,7 +22,7 @@ from torch import Tensor, nn
 import training
 import utils
 
-UNCONNECTED = "none: the loss is not connected to it"
+UNCONNECTED = "none: what was computed is not connected to it"
 NOT_STARTED = "test_advantages:"  # how the error of the stub begins
 SAMPLES = 4000
 HIDDEN = 32  # units of the networks of the learning check
@@ -736,26 +736,25 @@ def forward(
     return facts
 
 
+KEPT = {"observations": "observations", "states": "states", "actions": "actions", "log-probabilities": "log_probs"}
+
+
 def kept(agent: Any, num_envs: int) -> dict[str, Any]:
     """Return what `forward` has kept for `backward`: from `recent`, or, if that has a form of its own, from the memories."""
     recent = agent.recent
     found: dict[str, Any] = {}
     if proper(recent, num_envs):
-        found = dict(zip(("observations", "states", "actions", "log-probabilities"), recent, strict=True))
+        found = dict(zip(KEPT, recent, strict=True))
     else:
-        memories = [copy_of(memory) for memory in agent.memories]
-        for memory in memories:
+        own, agent.memories = agent.memories, [copy_of(memory) for memory in agent.memories]
+        for memory in agent.memories:
             memory.terminated = memory.truncated = False
         with quietly():
-            before, agent.memories = agent.memories, memories
             agent.backward(0.0)
-            names = ("observations", "states", "actions", "log_probs")
-            found = {
-                told: [getattr(memory, name)[-1] for memory in memories]
-                for told, name in zip(("observations", "states", "actions", "log-probabilities"), names, strict=True)
-            }
-        agent.memories = before
-    facts: dict[str, Any] = {f"{name} kept": numbers(value) for name, value in found.items()} or {"kept": described(recent)}
+            found = {name: [getattr(memory, items)[-1] for memory in agent.memories] for name, items in KEPT.items()}
+        agent.memories = own
+    nothing = f"nothing: after the call, `recent` is a {described(recent)}"
+    facts: dict[str, Any] = {f"{name} kept": numbers(found[name]) if name in found else nothing for name in KEPT}
     facts["shapes of what is kept"] = {name: list(numbers(value).shape) for name, value in found.items()}
     facts["what is kept would let a gradient through"] = has_gradient(list(found.values()))
     return facts
@@ -1133,7 +1132,7 @@ def losses_told(result: Any) -> Any:
     found = {name: result.get(name) for name in ("policy_loss", "value_loss")}
     plain_numbers = (int, float, np.floating)
     return {
-        name: float(value) if isinstance(value, plain_numbers) else "missing" if value is None else described(value)
+        name: float(value) if isinstance(value, plain_numbers) else f"{described(value)}, not a float"
         for name, value in found.items()
     }
 
