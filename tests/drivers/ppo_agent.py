@@ -826,12 +826,8 @@ def backward(
             }
         )
         count = max(len(memory.rewards), 1)
-        marked = torch.full((count,), float(len(finished)))
-        return dict(
-            zip(
-                KEYS, (torch.zeros(count, window, obs_dim), torch.zeros(count, 2), marked[:, None], marked, marked), strict=True
-            )
-        )
+        marked, states = torch.full((count,), float(len(finished))), torch.zeros(count, window, obs_dim)
+        return dict(zip(KEYS, (states, torch.zeros(count, 2), marked[:, None], marked, marked), strict=True))
 
     def update() -> dict[str, float]:
         held = [int(episode["advantage"][0]) for episode in agent.episodes]
@@ -863,7 +859,7 @@ def backward(
         returned.append(dict(result) if isinstance(result, dict) and result else {} if not result else described(result))
         for memory, row, state in zip(agent.memories, given, seen, strict=True):
             if memory.rewards:
-                latest = [numbers(kept[-1]).ravel() for kept in (memory.observations, memory.states)]
+                latest = [numbers(items[-1]).ravel() for items in (memory.observations, memory.states)]
                 aligned &= all(map(np.array_equal, latest, (numbers(row).ravel(), numbers(state).ravel())))
     return {
         "steps in each memory, after each call": lengths,
@@ -894,7 +890,8 @@ def update_clears(submitted) -> bool:
 def own_form(agent: Any, num_envs: int) -> bool:
     """Return whether `forward` has worked and left something of a form of its own."""
     recent = getattr(agent, "recent", None)
-    return bool(recent) and not proper(recent, num_envs)
+    nothing = recent is None or (isinstance(recent, (tuple, list, dict)) and not recent)
+    return not nothing and not proper(recent, num_envs)
 
 
 # The agent: what is learned from an episode
