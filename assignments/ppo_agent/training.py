@@ -25,7 +25,8 @@ def fit(agent: Any, env: gym.Env, steps: int, seed: int | None = None, on_update
     its range is clipped here. on_update: called with (step, metrics) after each update.
     """
     forget(agent)
-    scores, score = [], 0.0
+    scores: list[float] = []
+    score = 0.0
     observation, _ = env.reset(seed=seed)
     for step in range(1, steps + 1):
         action = agent.forward(observation)
@@ -35,7 +36,8 @@ def fit(agent: Any, env: gym.Env, steps: int, seed: int | None = None, on_update
         if terminated or truncated:
             agent.forward(observation)  # the last observation, which nobody acts on
             metrics = agent.backward(0.0) or metrics
-            scores, score = [*scores, score], 0.0
+            scores.append(score)
+            score = 0.0
             observation, _ = env.reset()
         if metrics:
             agent.anneal(step / steps)

@@ -307,6 +307,7 @@ def samples(submitted, mu: np.ndarray, log_sigma: np.ndarray) -> dict:
         "means, in deviations from those of the policy": standard.mean(axis=0),
         "variances, as multiples of those of the policy": standard.var(axis=0),
         "largest correlation of two dimensions": largest_correlation(standard),
+        # Six standard errors.
         "rows are independent": all(
             abs(np.corrcoef(standard[:-lag, 0], standard[lag:, 0])[0, 1]) < 0.1 for lag in (1, 2, 3, SAMPLES // 2)
         ),
@@ -680,12 +681,15 @@ def windows(submitted, window_length: int, episodes: list[np.ndarray]) -> dict:
 # The agent: forward
 
 
-def known_windows(observations: np.ndarray, states: np.ndarray | None) -> dict[bytes, list[np.ndarray]]:
-    """Return the states `[.., w, obs_dim]` that belong to observations `[.., obs_dim]`."""
+def tell_windows(agent: Any, observations: np.ndarray, states: np.ndarray | None) -> None:
+    """Tell each memory of an agent which states belong to the observations of its own environment, if any are given."""
     if states is None:
-        return {}
-    flat, windows_of = observations.reshape(-1, observations.shape[-1]), states.reshape(-1, *states.shape[-2:])
-    return {np.array(one, np.float32).tobytes(): list(window) for one, window in zip(flat, windows_of, strict=True)}
+        return
+    count, (window, obs_dim) = len(agent.memories), states.shape[-2:]
+    seen, known = observations.reshape(-1, count, obs_dim), states.reshape(-1, count, window, obs_dim)
+    for place, memory in enumerate(agent.memories):
+        pairs = zip(seen[:, place], known[:, place], strict=True)
+        memory.known = {np.array(one, np.float32).tobytes(): list(state) for one, state in pairs}
 
 
 def forward(
@@ -706,9 +710,8 @@ def forward(
     num_envs = 1 if single else observations.shape[1]
     window = 1 if states is None else states.shape[-2]
     agent = new_agent(submitted, obs_dim, n, num_envs, window)
-    for place, memory in enumerate(agent.memories):
-        own = (observations, states) if single or states is None else (observations[:, place], states[:, place])
-        memory.known = known_windows(*own)
+    tell_windows(agent, observations, states)
+    for memory in agent.memories:
         memory.truncated = over
     facts: dict[str, Any] = {}
     weights: list[np.ndarray] = []
@@ -728,7 +731,6 @@ def forward(
         facts[f"action {when}"] = numbers(action).ravel()
         asked = [state for state in agent.actor.asked if state.ndim == 3]
         facts[f"states that the actor was given {when}"] = np.concatenate(asked) if asked else "none"
-        facts["shape of what the actor is given"] = sorted({f"{state.ndim} axes" for state in agent.actor.asked})
         room[...] = -7.0  # the environment writes something else there
         facts |= {f"{name} {when}": value for name, value in kept(agent, num_envs).items()}
     facts["the actor has changed"] = not all(map(np.array_equal, weights, map(plain, agent.actor.parameters())))
@@ -803,9 +805,7 @@ def backward(
     num_envs = 1 if single else observations.shape[1]
     window = 1 if states is None else states.shape[-2]
     agent = new_agent(submitted, obs_dim, 2, num_envs, window, episodes_per_update=episodes_per_update)
-    for place, memory in enumerate(agent.memories):
-        own = (observations, states) if single or states is None else (observations[:, place], states[:, place])
-        memory.known = known_windows(*own)
+    tell_windows(agent, observations, states)
     clears = update_clears(submitted)
     finished: list[dict] = []
     updates: list[dict] = []

@@ -58,12 +58,12 @@ def points(grader: Grader, submission: str, *questions: str) -> dict[str, float]
     return {question.id: question.points for question in report.questions if question.id in questions}
 
 
-def repaired(**edits: str) -> str:
-    """Return the stub with some lines of the draft exchanged, and so no longer the file that was handed out."""
+def repaired(*edits: tuple[str, str]) -> str:
+    """Return the stub with some lines of the draft exchanged; it is not the file that was handed out, even without any."""
     text = STUB + "\n"
-    for old, new in edits.items():
-        assert text.count(globals()[old]) == 1
-        text = text.replace(globals()[old], new)
+    for old, new in edits:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
     return text
 
 
@@ -87,19 +87,19 @@ def test_the_draft_earns_nothing(grader: Grader) -> None:
 def test_each_repair_earns_its_own_points(grader: Grader) -> None:
     """A repair that counts only together with another one; a wrong bootstrap that the dropped error hides."""
     length, bootstrap, ends = REPAIRS
-    only_length = points(grader, repaired(LOOP=WHOLE_LOOP), *REPAIRS)
+    only_length = points(grader, repaired((LOOP, WHOLE_LOOP)), *REPAIRS)
     assert only_length[length] == FULL[length]
     assert only_length[bootstrap] == only_length[ends] == 0
-    only_bootstrap = points(grader, repaired(ROLL=BOOTSTRAP), *REPAIRS)
+    only_bootstrap = points(grader, repaired((ROLL, BOOTSTRAP)), *REPAIRS)
     assert only_bootstrap == dict.fromkeys(REPAIRS, 0.0), "hidden by the dropped error, and so worth nothing yet"
-    both = points(grader, repaired(LOOP=WHOLE_LOOP, ROLL=BOOTSTRAP), *REPAIRS)
+    both = points(grader, repaired((LOOP, WHOLE_LOOP), (ROLL, BOOTSTRAP)), *REPAIRS)
     assert (both[length], both[bootstrap]) == (FULL[length], FULL[bootstrap])
     assert both[ends] == 0
     cuts = WHOLE_LOOP.replace("gamma * lamb *", "gamma * lamb * ~(terminated | truncated)[len(reward) - 1 - step] *")
-    everything = points(grader, repaired(LOOP=cuts, ROLL=BOOTSTRAP, DELTA=ENDS), *REPAIRS)
+    everything = points(grader, repaired((LOOP, cuts), (ROLL, BOOTSTRAP), (DELTA, ENDS)), *REPAIRS)
     assert everything == {question: FULL[question] for question in REPAIRS}
     dropped = cuts.replace("range(len(reward))", "range(1, len(reward))")
-    only_ends = points(grader, repaired(LOOP=dropped, DELTA=ENDS), *REPAIRS)
+    only_ends = points(grader, repaired((LOOP, dropped), (DELTA, ENDS)), *REPAIRS)
     assert only_ends[length] == only_ends[bootstrap] == 0
     assert only_ends[ends] == FULL[ends] - 2, "all but what needs a last row that is right"
 
