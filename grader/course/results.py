@@ -1,0 +1,139 @@
+"""One result for each submission of a class, in a file of its own, and the folder in which they lie."""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import itertools
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ValidationError
+
+from grader.assignment import Assignment, UsageError
+from grader.course.worklist import Entry
+from grader.report.model import Report, write
+
+
+class Key(BaseModel, frozen=True):
+    """What a result depends on, as hashes.
+
+    submission: of what was handed in. suite: of the checks, and all that they use. environment: of the kit, the libraries and
+    the system that ran them.
+    """
+
+    submission: str
+    suite: str
+    environment: str
+
+    @property
+    def name(self) -> str:
+        """Return all three, shortened, for the name of a file."""
+        return "-".join(part[:12] for part in (self.submission, self.suite, self.environment))
+
+
+class Result(BaseModel):
+    """What became of one submission.
+
+    status: "graded" · "refused": nothing in it could be graded, and every check fails for the reason that its message says ·
+    "failed": the grader failed, and the next run tries it again. checks: of each check, a hash of all that decides about it
+    but the submission. retried: checks that the grader had to run twice. seconds: wall-clock time of it all, cpu_seconds: of
+    judge and sandbox. attempts: how often it was begun, if a worker died over it.
+    """
+
+    schema_version: int = 1
+    entry: str
+    key: Key
+    status: Literal["graded", "refused", "failed"]
+    report: Report
+    checks: dict[str, str] = {}
+    host: str = ""
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    attempts: int = 1
+
+
+class Course(BaseModel):
+    """What a folder of results is about: the assignment, the work list, and what the newest results depend on.
+
+    export: the folder that was read. submissions: by entry, the hash of what was handed in.
+    """
+
+    schema_version: int = 1
+    assignment: Assignment
+    suites: tuple[str, ...]
+    export: str
+    layout: str
+    suite: str
+    environment: str
+    submissions: dict[str, str]
+    entries: list[Entry]
+
+
+class Folder:
+    """The folder of a class: course.json, and results/ENTRY.KEY.json; all written by rename, so that none is ever half there."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.results = path / "results"
+
+    def write_course(self, course: Course) -> None:
+        """Replace course.json."""
+        write(self.path / "course.json", course.model_dump_json(indent=1) + "\n")
+
+    def course(self) -> Course:
+        """Return what course.json says; raises UsageError."""
+        path = self.path / "course.json"
+        if not path.is_file():
+            raise UsageError(f"{self.path} holds no course.json; name the folder that `course ... -o` wrote")
+        return _read(path, Course)
+
+    def place(self, entry: str, key: Key) -> Path:
+        """Return where the result of this submission lies, or will lie."""
+        return self.results / f"{entry}.{key.name}.json"
+
+    def write(self, result: Result) -> None:
+        """Replace the result's file."""
+        write(self.place(result.entry, result.key), result.model_dump_json() + "\n")
+
+    def read(self, entry: str, key: Key) -> Result | None:
+        """Return the result of exactly this submission, or None where there is none that can be read."""
+        try:
+            return _read(self.place(entry, key), Result)
+        except (OSError, UsageError):
+            return None
+
+    def of(self, course: Course) -> dict[str, Result | None]:
+        """Return by entry the results of what was handed in with the course's suite; None for what is still to come.
+
+        One from another environment counts where there is none from the course's own: another machine has graded it.
+        """
+        names = sorted(path.name for path in self.results.glob("*.json")) if self.results.is_dir() else []
+        found: dict[str, Result | None] = {}
+        for entry in course.entries:
+            key = Key(submission=course.submissions[entry.id], suite=course.suite, environment=course.environment)
+            stem = f"{entry.id}.{key.name}"
+            near = names[bisect.bisect_left(names, stem[:-12]) :]
+            fitting = list(itertools.takewhile(lambda name, stem=stem: name.startswith(stem[:-12]), near))
+            own = f"{stem}.json"
+            chosen = own if own in fitting else fitting[0] if fitting else None
+            found[entry.id] = _read(self.results / chosen, Result) if chosen else None
+        return found
+
+
+def digest(parts: Iterable[bytes | str]) -> str:
+    """Return a hash of these parts, in their order."""
+    whole = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        whole.update(len(data).to_bytes(8, "little"))
+        whole.update(data)
+    return whole.hexdigest()
+
+
+def _read(path: Path, kind: type[BaseModel]):
+    try:
+        return kind.model_validate_json(path.read_bytes())
+    except (ValidationError, ValueError) as error:
+        raise UsageError(f"{path} is damaged ({error}); remove it, and run the same command again") from error

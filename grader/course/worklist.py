@@ -1,0 +1,206 @@
+"""Who handed in what: the submissions of a class, read from what a platform exports."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from datetime import date, datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from pydantic import AwareDatetime, BaseModel, Field, ValidationError
+
+from grader.assignment import UsageError
+from grader.submission import NOT_HANDED_IN, NOTEBOOK
+
+METADATA = "submission_metadata.yml"
+LAYOUTS = ("gradescope", "canvas", "folder")
+HANDED_IN = (".py", NOTEBOOK, ".zip")
+# doejane_LATE_1234_567890_submitted-2.py: who, perhaps that it was late, user, submission, file, perhaps a version.
+CANVAS = re.compile(r"(?P<who>[^_]+)_(?P<late>LATE_)?(?P<user>\d+)_(?P<number>\d+)_(?P<file>.+)")
+VERSION = re.compile(r"-\d+(?=(\.[A-Za-z0-9]+)*$)")
+
+
+class Student(BaseModel):
+    """One of those who handed a submission in. sid: the number that the platform or the school knows them by."""
+
+    name: str = ""
+    email: str = ""
+    sid: str = ""
+
+
+class Entry(BaseModel):
+    """One submission of a class.
+
+    id: unique in the class, and fit for a file's name. path: file or folder, from the folder of the export. parts: for a
+    platform that puts all files of all students into one folder, by the name that the student gave it, where a file lies;
+    then `path` is the first of them. created_at: when it was handed in. late: whether the platform says that it was. earlier:
+    when the same students handed in before.
+    """
+
+    id: str = Field(pattern=r"^[\w.@+-]+$", max_length=120)
+    path: str
+    parts: dict[str, str] = {}
+    students: tuple[Student, ...] = ()
+    created_at: AwareDatetime | None = None
+    late: bool | None = None
+    earlier: tuple[AwareDatetime, ...] = ()
+
+    @property
+    def who(self) -> str:
+        """Return the names of the students, or what there is instead."""
+        return ", ".join(student.name or student.email or student.sid for student in self.students) or self.id
+
+
+def read(folder: Path, layout: str | None = None) -> tuple[str, list[Entry]]:
+    """Return the layout of an export and its submissions, in the order of their ids.
+
+    layout: "gradescope" (folders submission_*, with submission_metadata.yml if that is there) · "canvas" (one flat folder of
+    everybody's files) · "folder" (a file, zip or folder for each submission); None finds out. Raises UsageError when the folder
+    holds no submission, or its metadata cannot be read.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {folder}; unpack what the platform exported, and pass the folder")
+    layout = layout or _layout(folder)
+    entries = {"gradescope": _gradescope, "canvas": _canvas, "folder": _folder}[layout](folder)
+    if not entries:
+        found = ", ".join(sorted(entry.name for entry in folder.iterdir())[:5]) or "nothing"
+        raise UsageError(f"{folder} holds no submission (read as {layout}): expected files, zips or folders, found {found}")
+    ids = [entry.id for entry in entries]
+    if twice := sorted({name for name in ids if ids.count(name) > 1}):
+        raise UsageError(f"{folder} holds two submissions with the same name: {', '.join(twice)}")
+    return layout, sorted(entries, key=lambda entry: _natural(entry.id))
+
+
+def _layout(folder: Path) -> str:
+    if (folder / METADATA).is_file() or any(path.is_dir() for path in folder.glob("submission_*")):
+        return "gradescope"
+    files = [path.name for path in _visible(folder) if path.is_file()]
+    fitting = sum(bool(CANVAS.fullmatch(name)) for name in files)
+    return "canvas" if fitting and fitting >= len(files) / 2 else "folder"
+
+
+def _gradescope(folder: Path) -> list[Entry]:
+    whole = _metadata(folder / METADATA)
+    entries = []
+    for path in sorted(folder.glob("submission_*")):
+        if path.is_dir():
+            about = whole.get(path.name) or _metadata(path / METADATA)
+            entries.append(_from_metadata(path.name, about, folder / METADATA))
+    return entries
+
+
+def _from_metadata(name: str, about: dict[str, Any], source: Path) -> Entry:
+    people = about.get("submitters") or about.get("users") or []
+    people = people if isinstance(people, list) else []
+    students = tuple(
+        Student(**{key: str(person.get(word) or "") for key, word in (("name", "name"), ("email", "email"), ("sid", "sid"))})
+        for person in people
+        if isinstance(person, dict)
+    )
+    history = about.get("history")
+    earlier = [_moment(one.get("created_at")) for one in history if isinstance(one, dict)] if isinstance(history, list) else []
+    try:
+        created = _moment(about.get("created_at"))
+        before = sorted(moment for moment in earlier if moment is not None and (created is None or moment < created))
+        return Entry(id=_safe(name), path=name, students=students, created_at=created, earlier=tuple(before))
+    except ValidationError as error:
+        raise UsageError(f"{source}: {name}: {error}") from error
+
+
+def _metadata(path: Path) -> dict[str, Any]:
+    """Return what Gradescope's YAML says, its keys without the colons of Ruby; nothing where there is no such file."""
+    if not path.is_file():
+        return {}
+    import yaml
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        """Reads what Ruby wrote: an object of its own counts as the plain data that it is written as."""
+
+    def plain(loader: Any, _: str, node: yaml.Node) -> Any:
+        if isinstance(node, yaml.MappingNode):
+            return loader.construct_mapping(node, deep=True)
+        if isinstance(node, yaml.SequenceNode):
+            return loader.construct_sequence(node, deep=True)
+        return loader.construct_scalar(node)
+
+    Loader.add_multi_constructor("!ruby/", plain)
+    try:
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader)
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from error
+    content = _without_colons(content)
+    if not isinstance(content, dict):
+        raise UsageError(f"{path}: expected one entry for each submission, found {type(content).__name__}")
+    return content
+
+
+def _without_colons(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {str(key).lstrip(":"): _without_colons(value) for key, value in data.items()}
+    return [_without_colons(value) for value in data] if isinstance(data, list) else data
+
+
+def _moment(value: Any) -> datetime | None:
+    """Return a time with its zone, which is UTC where nothing is said; None for what is no time."""
+    if isinstance(value, str):
+        text = value.strip().replace(" UTC", "+00:00").replace(" Z", "+00:00")
+        text = re.sub(r"\s+([+-]\d{2}):?(\d{2})$", r"\1:\2", text)
+        text = re.sub(r"(\.\d{6})\d+", r"\1", re.sub(r"Z$", "+00:00", text))  # what Python 3.10 reads
+        value = None
+        with contextlib.suppress(ValueError):
+            value = datetime.fromisoformat(text)
+    if isinstance(value, datetime):
+        return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+    return datetime(value.year, value.month, value.day, tzinfo=timezone.utc) if isinstance(value, date) else None
+
+
+def _canvas(folder: Path) -> list[Entry]:
+    entries: dict[str, Entry] = {}
+    newest: dict[tuple[str, str], int] = {}
+    for path in _visible(folder):
+        match = CANVAS.fullmatch(path.name)
+        if match is None or not path.is_file():
+            continue
+        # Which of two versions of a file counts is told by the number of the submission, then by Canvas' -1, -2.
+        own, user = VERSION.sub("", match["file"]), match["user"]
+        name = _safe(f"{match['who']}_{user}")
+        order = int(match["number"])
+        entry = entries.get(name) or Entry(
+            id=name, path=path.name, students=(Student(name=match["who"], sid=user),), late=False
+        )
+        parts = dict(entry.parts)
+        if order >= newest.get((name, own), -1):
+            parts[own], newest[name, own] = path.name, order
+        entries[name] = entry.model_copy(update={"parts": parts, "late": entry.late or match["late"] is not None})
+    return [entry.model_copy(update={"path": sorted(entry.parts.values())[0]}) for entry in entries.values()]
+
+
+def _folder(folder: Path) -> list[Entry]:
+    entries = []
+    for path in _visible(folder):
+        # A link is an entry as well: whoever reads it refuses it, by name.
+        if path.is_dir() or path.suffix.lower() in HANDED_IN:
+            name = path.name if path.is_dir() else path.stem
+            # a.py and a.ipynb are two submissions, unless only one of them is there
+            if any(other != path and not other.is_dir() and other.stem == name for other in _visible(folder)):
+                name = path.name
+            entries.append(Entry(id=_safe(name), path=path.name, students=(Student(name=name),)))
+    return entries
+
+
+def _visible(folder: Path) -> Iterator[Path]:
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        if not entry.name.startswith(".") and entry.name not in NOT_HANDED_IN:
+            yield folder / entry.name
+
+
+def _safe(name: str) -> str:
+    return re.sub(r"[^\w.@+-]+", "_", name).lstrip(".")[:120] or "_"
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return a key by which submission_9 comes before submission_10."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
