@@ -38,7 +38,7 @@ class Result(BaseModel):
 
     status: "graded" · "refused": nothing in it could be graded, and every check fails for the reason that its message says ·
     "failed": the grader failed, and the next run tries it again. checks: of each check, a hash of all that decides about it
-    but the submission. retried: checks that the grader had to run twice. seconds: wall-clock time of it all, cpu_seconds: of
+    but the submission. retried: checks that the grader had to run twice, because it failed at first. seconds: wall-clock time of it all, cpu_seconds: of
     judge and sandbox. attempts: how often it was begun, if a worker died over it.
     """
 
@@ -48,6 +48,7 @@ class Result(BaseModel):
     status: Literal["graded", "refused", "failed"]
     report: Report
     checks: dict[str, str] = {}
+    retried: tuple[str, ...] = ()
     host: str = ""
     seconds: float = 0.0
     cpu_seconds: float = 0.0
@@ -72,7 +73,7 @@ class Course(BaseModel):
 
 
 class Folder:
-    """The folder of a class: course.json, and results/ENTRY.KEY.json; all written by rename, so that none is ever half there."""
+    """The folder of a class: course.json, and results/ENTRY.KEY.json; all written by rename, so that none is half there."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -41,6 +41,7 @@ class CheckResult(BaseModel):
 
     title: the line that a student reads. message: what was expected, what was found, what to do. printed: what the
     submission printed during the check. unwritten: it only met the stub's own NotImplementedError. detail: for instructors.
+    signature: a short hash of what the check saw, if it failed: wrong answers with the same one are the same.
     mistakes: ids of the catalogued mistakes that explain all failures of the question, for statistics. hint: theirs, for the
     student. curves: by name, what it earned in each collection of rollouts while it learned; they decide nothing. entries: what
     the check puts on the leaderboard, for all to see.
@@ -56,6 +57,7 @@ class CheckResult(BaseModel):
     message: str = "the run ended before this check"
     printed: str = ""
     detail: str = ""
+    signature: str = ""
     hint: str = ""
     mistakes: tuple[str, ...] = ()
     unwritten: bool = False
@@ -157,7 +159,7 @@ class Report(BaseModel):
         if "hidden" in self.suites:
             copy.note = self.note.partition(":")[0]  # what follows may quote a check
         for check in copy.checks:
-            check.detail = ""
+            check.detail = check.signature = ""
             check.mistakes = ()
             if not getattr(self.hints, check.suite):
                 check.hint = ""
