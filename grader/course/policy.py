@@ -273,12 +273,15 @@ class Score(BaseModel):
 
 def load(path: Path) -> Policy:
     """Return the policy that the file describes; raises UsageError that names the field at fault."""
+    return parse(source(path), str(path))
+
+
+def source(path: Path) -> str:
+    """Return the file's text, to the byte; raises UsageError where it cannot be read."""
     try:
-        return parse(path.read_text(encoding="utf-8"), str(path))
+        return path.read_bytes().decode()
     except OSError as error:
-        raise UsageError(
-            f"{path} cannot be read ({error.strerror}); expected a policy file, as docs/policy.md shows"
-        ) from error
+        raise UsageError(f"{path} cannot be read ({error.strerror}); expected a policy file, see docs/policy.md") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8: {error}; save it as UTF-8") from error
 
@@ -286,7 +289,7 @@ def load(path: Path) -> Policy:
 def parse(text: str, name: str) -> Policy:
     """Return the policy that a file's text describes; name: of the file, for the UsageError that names the field at fault."""
     try:
-        return Policy.model_validate(tomllib.loads(text, parse_float=Decimal))
+        return Policy.model_validate(tomllib.loads(text.removeprefix("\ufeff"), parse_float=Decimal))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{name}: not valid TOML: {error}") from error
     except ValidationError as error:

@@ -1,0 +1,154 @@
+"""Scoring a class again, from its stored results: under another policy, or after results have changed. Nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from grader.assignment import UsageError
+from grader.course.gradebook import write_all
+from grader.course.policy import Score, Step, parse, person, scores, source, strangers
+from grader.course.results import Folder
+from grader.report.model import write
+
+SCORES = "scores.json"
+POLICY = "policy.toml"
+HISTORY = "scores-history"
+
+
+class Scores(BaseModel):
+    """The content of scores.json. policy: the text of the file by which they were made, "" for points as they are."""
+
+    schema_version: int = 1
+    assignment: str
+    policy: str = ""
+    scores: list[Score]
+
+
+class Change(BaseModel):
+    """Whose score moved. before, after: points, None where there are none. why: its causes, then steps that went and came."""
+
+    who: str
+    entry: str
+    before: Decimal | None
+    after: Decimal | None
+    why: tuple[str, ...]
+
+
+def rescore(folder: Folder, file: Path | None = None, output: Path | None = None) -> list[Change]:
+    """Score the class by the policy in `file`; write scores.json, the gradebooks and policy.toml; return whose score moved.
+
+    It is compared with the scores that were stored; where there are none yet, with those by the policy applied before, or with
+    points as they are. file: None for the policy.toml of the class, if it has one. output: a folder to write to instead of
+    the class's, which then stays as it is. The policy is kept byte for byte; scores that are replaced go to scores-history/.
+    Raises UsageError.
+    """
+    course = folder.course()
+    results = folder.of(course)
+    own = folder.path / POLICY
+    applied = source(own) if own.is_file() else ""
+    text = source(file) if file else applied
+    policy = parse(text, str(file or own))
+    old = stored(folder)
+    new = scores(course, results, policy)
+    try:
+        # What the old policy makes of the results of today tells whether the policy or the results moved a score.
+        between = scores(course, results, parse(old.policy if old else applied, str(folder.path / SCORES)))
+    except UsageError:
+        between = []  # it names a question that is gone: nothing can be told apart
+    changes = _changes(old.scores if old else between, between, new)
+    target = output or folder.path
+    whole = Scores(assignment=course.assignment.name, policy=text, scores=new).model_dump_json(indent=1) + "\n"
+    _keep(target, whole)
+    write_all(target, course, new, policy.canvas_column)
+    if text or (target / POLICY).is_file():
+        write(target / POLICY, text)
+    # Last, since it holds its policy as well: whatever ends this before leaves the old scores, with the old policy.
+    write(target / SCORES, whole)
+    return changes
+
+
+def lines(folder: Folder, file: Path | None = None, output: Path | None = None) -> Iterator[str]:
+    """Score the class as `rescore` does, and yield what to print."""
+    changes = rescore(folder, file, output)
+    target = output or folder.path
+    new = Scores.model_validate_json((target / SCORES).read_bytes())
+    for change in changes:
+        yield f"{change.who} ({change.entry}): {_points(change.before)} -> {_points(change.after)}"
+        yield from (f"    {line}" for line in change.why)
+    yield f"{len(changes)} of {len(new.scores)} scores moved"
+    for status in ("pending", "not final"):
+        if waiting := [one.entry for one in new.scores if one.status == status]:
+            some = ", ".join(waiting[:5]) + (", ..." if len(waiting) > 5 else "")
+            yield f"{len(waiting)} without points ({status}): {some}; run `course` again, then `regrade`"
+    policy = parse(new.policy, str(target / SCORES))
+    if unknown := strangers(folder.course(), policy):
+        yield f"the policy names students who are in no submission: {', '.join(unknown)}; are they spelt as in the class?"
+    names = [SCORES, "gradebook.csv", "gradescope.csv", "canvas.csv", *([POLICY] if (target / POLICY).is_file() else [])]
+    yield f"wrote {', '.join(names)} to {target}"
+
+
+def stored(folder: Folder) -> Scores | None:
+    """Return the scores that were written last, or None where there are none yet; raises UsageError."""
+    path = folder.path / SCORES
+    try:
+        return Scores.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (ValidationError, ValueError) as error:
+        raise UsageError(f"{path} is damaged ({error}); remove it, and run the same command again") from error
+
+
+def _keep(target: Path, whole: str) -> None:
+    """Copy scores.json, if it is about to change, to the history, under the next number."""
+    path, history = target / SCORES, target / HISTORY
+    old = path.read_text(encoding="utf-8") if path.is_file() else whole
+    kept = sorted(history.glob("scores-*.json"))
+    # One that was ended after this, and before the scores were written, has kept them already.
+    if old != whole and not (kept and kept[-1].read_text(encoding="utf-8") == old):
+        write(history / f"scores-{len(kept) + 1:04d}.json", old)
+
+
+def _changes(before: list[Score], between: list[Score], after: list[Score]) -> list[Change]:
+    old, middle, new = ({person(one.entry, one.student): one for one in part} for part in (before, between, after))
+    changes = []
+    for key in [*new, *(key for key in old if key not in new)]:
+        was, then, now = old.get(key), middle.get(key), new.get(key)
+        one = now or was
+        points = (was.points if was else None, now.points if now else None)
+        if points[0] == points[1] and (was and was.status) == (now and now.status):
+            continue
+        who = one.student.name or one.student.email or one.student.sid or one.entry
+        changes.append(Change(who=who, entry=one.entry, before=points[0], after=points[1], why=tuple(_why(was, then, now))))
+    return changes
+
+
+def _why(was: Score | None, then: Score | None, now: Score | None) -> Iterator[str]:
+    if was is None:
+        yield "new in the class"
+    elif now is None:
+        yield "no longer in the class"
+    else:
+        if was.entry != now.entry:
+            yield f"a newer submission counts, not {was.entry}"
+        elif then and (then.points, then.status) != (was.points, was.status):
+            yield "its results changed"
+        if then and (then.points, then.status) != (now.points, now.status):
+            yield "the policy changed"
+        if was.status != now.status:
+            yield f"it was {was.status}, and is {now.status}"
+    if was and now and was.points is not None and now.points is not None:
+        gone, come = _told(was.steps), _told(now.steps)
+        yield from (f"- {line}" for line in gone if line not in come)
+        yield from (f"+ {line}" for line in come if line not in gone)
+
+
+def _told(steps: tuple[Step, ...]) -> list[str]:
+    return [f"{step.what} ({step.after - step.before:+f})" for step in steps]
+
+
+def _points(points: Decimal | None) -> str:
+    return "no points" if points is None else f"{points:f}"
