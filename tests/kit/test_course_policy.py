@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from grader.assignment import Assignment, UsageError
 from grader.course import gradebook, policy, rescore
@@ -856,3 +857,21 @@ def test_damaged_scores_are_said(folder: Folder) -> None:
     (folder.path / "scores.json").write_text("{", encoding="utf-8")
     with pytest.raises(UsageError, match=r"scores\.json is damaged"):
         rescore.rescore(folder)
+
+
+def test_the_page_shows_every_field() -> None:
+    """The example in docs/policy.md is a policy, and leaves out no field but those that exclude one in it."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "policy.md").read_text(encoding="utf-8")
+    example = text.partition("```toml\n")[2].partition("```")[0]
+    fields = made(example).model_dump(exclude_unset=True)
+
+    def missing(kind: type[BaseModel], found: dict[str, Any]) -> set[str]:
+        return set(kind.model_fields) - set(found)
+
+    assert not missing(Policy, fields)
+    parts = {policy.Weights: "weights", policy.Extra: "extra", policy.Attempts: "attempts"}
+    assert not any(missing(kind, fields[name]) for kind, name in parts.items())
+    assert missing(policy.Late, fields["late"]) == {"points_per_day"}
+    assert missing(policy.Faulty, fields["faulty"][0]) == {"check"}
+    assert missing(policy.Extension, fields["extensions"][0]) == {"until"}
+    assert not missing(policy.Adjustment, fields["adjustments"][0])
