@@ -310,6 +310,7 @@ def test_rounding_is_of_the_exact_number() -> None:
     """A third of a point is never rounded twice: 3 · 1/3 is 1, and 0.4999999 of a step is less than a half."""
     assert points("out_of = 1\nround_to = 0.01", got=(6, 4, 5, 0, 0, 0)) == Decimal("0.6")
     assert points("round_to = 1\n[weights.questions]\na = 0.249999", got=(2, 0, 0, 0, 0, 0)) == 0
+    assert points("round_to = 0.1", got=(0.35, 0, 0, 0, 0, 0)) == Decimal("0.4"), "the float is a little less"
     assert points("round_to = 1\n[weights.questions]\na = 0.25", got=(2, 0, 0, 0, 0, 0)) == 1
 
 
@@ -413,6 +414,7 @@ HISTORY = tuple(datetime(2026, 2, 27, 22, 30, tzinfo=UTC) + timedelta(hours=hour
         ("at_most = 2\nbeyond = 'cost'\ncost = 20", HISTORY, "0"),
         # In Berlin it was 23:30, 00:30, 01:30 and, days later, the last one.
         ("per_day = 1\nbeyond = 'cost'\ncost = 1", HISTORY, "24"),
+        ("per_day = 1\nbeyond = 'cost'\ncost = 1", HISTORY[:2], "25"),  # one day in UTC, two in Berlin
         ("per_day = 1\nbeyond = 'refused'", HISTORY, "25"),
         ("per_day = 1\nbeyond = 'refused'", (DUE - timedelta(hours=1),), "0"),
     ],
