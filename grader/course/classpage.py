@@ -28,7 +28,7 @@ SHOWN = 5  # examples of submissions
 LISTED = 200  # of what is folded: lists of runs, of wrong answers
 RANKED = 12  # before the others are folded
 MAX_LINE, MAX_TEXT = 80, 1_500
-LEFT, TOP, BOTTOM = 7.0, 18, 172  # of the histogram: percent of its width, and pixels
+LEFT, TOP, BOTTOM = 5.0, 34, 186  # of the histogram: percent of its width, and pixels
 LABELS = 5
 LABELLED = 13  # percent of a bar that has room for its share
 
@@ -81,6 +81,7 @@ def render(shown: Insight, pairs: Sequence[Pair] = ()) -> str:
         ],
         common=[wrong for wrong in shown.unknown if len(wrong.submissions) > 1],
         single=[wrong for wrong in shown.unknown if len(wrong.submissions) == 1],
+        copies=[group for group in shown.same if not group.blank],
         missing={entry.id for entry in shown.to_come},
         histogram=histogram(shown.bins, shown.median, shown.max_points),
         bars={one.question.id: segments(one) for one in shown.questions},
@@ -99,6 +100,8 @@ def _template() -> jinja2.Template:
 
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.globals |= {
+        "BOTTOM": BOTTOM,
+        "LEFT": LEFT,
         "LISTED": LISTED,
         "RANKED": RANKED,
         "SHOWN": SHOWN,

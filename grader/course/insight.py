@@ -151,8 +151,10 @@ class Strip:
 
 @dataclass(frozen=True)
 class Insight:
-    """What a class shows. points: of each graded submission, in the order of the work list. levels, environments: how many
-    submissions were graded at an isolation level, in an environment.
+    """What a class shows.
+
+    points: of each graded submission, in the order of the work list. levels, open, environments: how many submissions were
+    graded at an isolation level, where a submission could do what it must not, in an environment.
     """
 
     course: Course
@@ -171,6 +173,7 @@ class Insight:
     same: tuple[Same, ...]
     strip: Strip
     levels: Mapping[str, int]
+    open: Mapping[str, int]
     environments: Mapping[str, int]
 
     @property
@@ -234,7 +237,8 @@ def insight(course: Course, results: Mapping[str, Result | None]) -> Insight:
         retried=tuple(Case(entries[name], ", ".join(result.retried)) for name, result in present.items() if result.retried),
         same=tuple(_same(course, graded)),
         strip=_strip(course, graded),
-        levels=Counter(_level(result) for result in run),
+        levels=Counter(result.report.isolation for result in run),
+        open=Counter(could for result in run for could in result.report.isolation_open),
         environments=Counter(result.key.environment for result in run),
     )
 
@@ -366,7 +370,7 @@ def _troubles(entries: Mapping[str, Entry], present: Mapping[str, Result], grade
             if (where := dict.fromkeys(check.question for check in one.result.report.checks if check.outcome is outcome))
         ]
     signs = (FORGED, *(LIMITS[name] for name in FORBIDDEN))
-    kinds["suspicious", "tried what a submission may not"] = [
+    kinds["suspicious", "did what a submission may not"] = [
         Case(one.entry, told) for one in graded if (told := _suspicion(one.result, signs))
     ]
     return [Trouble(*names, tuple(cases)) for names, cases in kinds.items() if cases]
@@ -443,12 +447,3 @@ def _strip(course: Course, graded: Sequence[Graded]) -> Strip:
         most = (Counter(states).most_common(1)[0][0] for states in zip(*(row[1] for row in near), strict=True))
         columns.append(Column(statistics.fmean(row[0] for row in near), tuple(most)))
     return Strip(tuple(columns), each)
-
-
-def _level(result: Result) -> str:
-    report = result.report
-    return (
-        f"{report.isolation}, a submission could {', '.join(report.isolation_open)}"
-        if report.isolation_open
-        else report.isolation
-    )
