@@ -73,12 +73,16 @@ def _replaced(path: Path, text: str) -> bool:
 def render(shown: Insight, pairs: Sequence[Pair] = ()) -> str:
     """Return the page of a class. It holds what is hidden from students."""
     entries = {entry.id: entry for entry in shown.course.entries}
+    content = shown.course.submissions
+
+    def similar(pair: Pair) -> bool:
+        """Return whether both are of this class, and not the same, which is told of elsewhere."""
+        return {pair.first, pair.second} <= entries.keys() and content.get(pair.first) != content.get(pair.second)
+
     return _template().render(
         shown=shown,
         course=shown.course,
-        pairs=[
-            (entries[pair.first], entries[pair.second], pair) for pair in pairs if {pair.first, pair.second} <= entries.keys()
-        ],
+        pairs=[(entries[pair.first], entries[pair.second], pair) for pair in pairs if similar(pair)],
         common=[wrong for wrong in shown.unknown if len(wrong.submissions) > 1],
         single=[wrong for wrong in shown.unknown if len(wrong.submissions) == 1],
         copies=[group for group in shown.same if not group.blank],
@@ -111,7 +115,7 @@ def _template() -> jinja2.Template:
         "number": number,
         "percent": percent,
         "place": lambda entry: f"{STUDENTS}/{quote(entry.id)}.html",
-        "seconds": lambda value: f"{value:.1f} s" if value < 99.95 else f"{value:,.0f} s",
+        "seconds": lambda value: f"{value:,.{2 if value < 1 else 1 if value < 100 else 0}f} s",
         "text": lambda value: clean(value, MAX_TEXT),
         "times": lambda count, word: f"{count:,} {word}" if count == 1 else f"{count:,} {word}s",
     }
