@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given, settings
@@ -188,6 +189,15 @@ def test_states_of_questions() -> None:
     assert first.discrimination > 0
 
 
+def test_discrimination_leaves_the_question_itself_out() -> None:
+    """Its own points would make every question look as if it told something of the others."""
+    made = Planted()
+    for number in range(16):
+        lost = {letter: wrong() for letter in ("abc" if number % 2 else "") + ("de" if number % 4 > 1 else "")}
+        made.add(f"{number}", **lost)
+    assert [one.discrimination for one in made.shown().questions] == [pytest.approx(0), pytest.approx(0)]
+
+
 def test_mistakes_are_counted_once_a_submission() -> None:
     """However many checks they fail; and what the hidden checks tell apart is told apart."""
     shown = planted().shown()
@@ -206,6 +216,16 @@ def test_unknown_answers_are_grouped_by_what_the_checks_saw() -> None:
     groups = [ids(one.submissions) for one in planted().shown().unknown]
     assert groups[0] == ["alike_0", "alike_1", "alike_2"]
     assert sorted(groups[1:]) == [["alone"], ["copy_0"], ["like_alike"]]
+
+
+def test_only_the_same_output_is_the_same_answer() -> None:
+    """A message tells a part of what a check saw, and the same output of two checks is not the same answer."""
+    made = Planted()
+    made.add("one", d=wrong(message="got [7, ...]", signature="77"), e=wrong(message="got 8", signature="88"))
+    made.add("same", d=wrong(message="got [7, ...], and printed", signature="77"), e=wrong(message="got 8", signature="88"))
+    made.add("other", d=wrong(message="got [7, ...]", signature="78"), e=wrong(message="got 8", signature="88"))
+    made.add("swapped", d=wrong(message="got 8", signature="88"), e=wrong(message="got [7, ...]", signature="77"))
+    assert [ids(one.submissions) for one in made.shown().unknown] == [["one", "same"], ["other"], ["swapped"]]
 
 
 def test_troubles() -> None:
@@ -322,6 +342,7 @@ def test_the_page_shows_what_was_counted() -> None:
     ):
         assert part in told.text, part
     assert told.text.count("83 %") == 1
+    assert told.text.count(" and Student ") == 1
     labels = [attributes.get("aria-label", "") for tag, attributes in told.elements if tag == "svg"]
     assert "first: full marks 16, in part 8, not started 2, not run 2" in labels
     assert "28 graded submissions, from 0 to 10 points; median 8, mean 6.6, full marks 8" in labels
@@ -333,8 +354,6 @@ def test_links_lead_to_the_pages_of_students(tmp_path: Path) -> None:
     made.add("müller+1@x.edu")
     written = classpage.write(Folder(tmp_path), made.course(), made.results)
     told = Parsed((tmp_path / "class.html").read_text(encoding="utf-8"))
-    from urllib.parse import unquote
-
     places = {unquote(target) for target in told.all("href") if not target.startswith("#")}
     assert places == {f"students/{name}.html" for name, result in made.results.items() if result}
     assert all((tmp_path / place).is_file() for place in places)
