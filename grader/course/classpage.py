@@ -1,0 +1,240 @@
+"""A class as one page for a browser, for its instructors; and beside it a page for each student."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import quote
+
+from grader.course import feedback
+from grader.course.insight import STATES, Bin, Insight, QuestionInsight, Strip, insight
+from grader.course.results import Course, Folder, Result
+from grader.report.model import write as replace_file
+from grader.report.page import round_numbers
+from grader.report.text import clean
+
+if TYPE_CHECKING:
+    import jinja2
+
+NAME = "class.html"
+STUDENTS = "students"  # the folder of their pages
+SHOWN = 5  # examples of submissions
+LISTED = 200  # of what is folded: lists of runs, of wrong answers
+RANKED = 12  # before the others are folded
+MAX_LINE, MAX_TEXT = 80, 1_500
+LEFT, TOP, BOTTOM = 5.0, 34, 186  # of the histogram: percent of its width, and pixels
+LABELS = 5
+LABELLED = 13  # percent of a bar that has room for its share
+
+
+class Pair(Protocol):
+    """Two submissions that are alike. passages: the lines of each, from and to, that are found in both."""
+
+    first: str
+    second: str
+    score: float
+    passages: Sequence[tuple[tuple[int, int], tuple[int, int]]]
+
+
+def write(
+    folder: Folder,
+    course: Course,
+    results: Mapping[str, Result | None],
+    pairs: Sequence[Pair] = (),
+    scores: Mapping[str, Sequence[str]] | None = None,
+) -> list[Path]:
+    """Return the files that had to be written: class.html for instructors, students/ENTRY.html for each student.
+
+    pairs: of similar submissions, by their entries, the most alike first. scores: by entry, lines that tell how the score of a
+    student comes about. A page that would not change is left alone, so that what copies pages copies few.
+    """
+    wanted = {folder.path / NAME: lambda: render(insight(course, results), pairs)}
+    for entry in course.entries:
+        if (result := results.get(entry.id)) is not None:
+            lines = (scores or {}).get(entry.id, ())
+            path = folder.path / STUDENTS / f"{entry.id}.html"
+            wanted[path] = lambda result=result, lines=lines: feedback.render(result, course.assignment, lines)
+    return [path for path, make in wanted.items() if _replaced(path, make())]
+
+
+def _replaced(path: Path, text: str) -> bool:
+    if path.is_file() and path.read_bytes() == text.encode():
+        return False
+    replace_file(path, text)
+    return True
+
+
+def render(shown: Insight, pairs: Sequence[Pair] = ()) -> str:
+    """Return the page of a class. It holds what is hidden from students."""
+    entries = {entry.id: entry for entry in shown.course.entries}
+    content = shown.course.submissions
+
+    def similar(pair: Pair) -> bool:
+        """Return whether both are of this class, and not the same, which is told of elsewhere."""
+        return {pair.first, pair.second} <= entries.keys() and content.get(pair.first) != content.get(pair.second)
+
+    return _template().render(
+        shown=shown,
+        course=shown.course,
+        pairs=[(entries[pair.first], entries[pair.second], pair) for pair in pairs if similar(pair)],
+        common=[wrong for wrong in shown.unknown if len(wrong.submissions) > 1],
+        single=[wrong for wrong in shown.unknown if len(wrong.submissions) == 1],
+        copies=[group for group in shown.same if not group.blank],
+        missing={entry.id for entry in shown.to_come},
+        histogram=histogram(shown.bins, shown.median, shown.max_points),
+        bars={one.question.id: segments(one) for one in shown.questions},
+        strip=strip(shown.strip, shown.max_points),
+        ranking=sorted(
+            ((entries[name], points) for name, points in shown.points.items()), key=lambda one: (-one[1], one[0].who.casefold())
+        ),
+    )
+
+
+@cache
+def _template() -> jinja2.Template:
+    # They cost a tenth of a second, which only those pay who want a page.
+    import jinja2
+    import markupsafe
+
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    environment.globals |= {
+        "BOTTOM": BOTTOM,
+        "LEFT": LEFT,
+        "LISTED": LISTED,
+        "RANKED": RANKED,
+        "SHOWN": SHOWN,
+        "STATES": STATES,
+        "breakable": lambda name: markupsafe.Markup("<wbr>").join(re.split(r"(?<=[_.])", name)),
+        "line": line,
+        "number": number,
+        "percent": percent,
+        "place": lambda entry: f"{STUDENTS}/{quote(entry.id)}.html",
+        "seconds": lambda value: f"{value:,.{2 if value < 1 else 1 if value < 100 else 0}f} s",
+        "text": lambda value: clean(value, MAX_TEXT),
+        "times": lambda count, word: f"{count:,} {word}" if count == 1 else f"{count:,} {word}s",
+    }
+    return environment.from_string(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
+
+
+def line(value: str, limit: int = MAX_LINE) -> str:
+    """Return a text of somebody else's on one line that is fit to be shown and not too long."""
+    short = " ".join(clean(value[: 4 * limit]).split())
+    return short if len(short) <= limit else f"{short[: limit - 1]}…"
+
+
+def number(value: float) -> str:
+    """Return a number of points with one digit after the point where it is not whole."""
+    return f"{round(value, 1) + 0:g}"
+
+
+def percent(part: float, whole: float) -> str:
+    """Return a share as whole percent; what is not nothing is not told as 0 %, nor what is not all as 100 %."""
+    share = 100 * part / whole if whole else 0.0
+    return "<1 %" if 0 < share < 1 else ">99 %" if 99 < share < 100 else f"{share:.0f} %"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What is drawn of a bin: in percent of the width, and pixels from above."""
+
+    bin: Bin
+    x: float
+    width: float
+    y: float
+    height: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """A drawn histogram. ticks: (height, label) of lines across, labels: (x, text) below, median: where it lies."""
+
+    bars: list[Bar]
+    ticks: list[tuple[float, str]]
+    labels: list[tuple[float, str]]
+    median: float
+
+
+def histogram(bins: Sequence[Bin], median: float, most: float) -> Histogram | None:
+    """Return what to draw of the bins, or None when nothing is graded."""
+    highest = max((one.count for one in bins), default=0)
+    if not highest:
+        return None
+    slot = (100 - LEFT) / len(bins)
+    single = bins[0].high == 1 and all(one.low == int(one.low) for one in bins)  # a bin for each number of points
+
+    def height(count: float) -> float:
+        return round(BOTTOM - (BOTTOM - TOP) * count / highest, 1)
+
+    bars, labels = [], []
+    every = math.ceil((len(bins) - 1) / LABELS)
+    for index, one in enumerate(bins):
+        last = index == len(bins) - 1
+        label = f"{one.low:g}" if last or single else f"{one.low:g} to less than {one.high:g}"
+        left, top = LEFT + index * slot, height(one.count)
+        bars.append(Bar(one, round(left + 0.08 * slot, 2), round(0.84 * slot, 2), top, round(BOTTOM - top, 1), label))
+        # The label of full marks needs room of its own.
+        if last or (index % every == 0 and len(bins) - 1 - index > every / 2):
+            labels.append((round(left + slot / 2 if last or single else left, 2), f"{one.low:g}"))
+    ticks = [(height(tick), f"{tick:g}") for tick in round_numbers(0, highest) if tick and tick == int(tick)]
+    full = median >= most - 1e-9
+    # Numbers of points stand in the middle of their bins, or where a range of them begins.
+    along = len(bins) - 0.5 if full else median / (bins[0].high or 1) + 0.5 * single
+    return Histogram(bars, ticks, labels, round(LEFT + along * slot, 2))
+
+
+@dataclass(frozen=True)
+class Segment:
+    """The part of a bar that has one state, in percent of its length. label: its share, where there is room for it."""
+
+    state: str
+    count: int
+    start: float
+    width: float
+    label: str
+
+
+def segments(of: QuestionInsight) -> list[Segment]:
+    """Return the parts of a question's bar, in the order of STATES."""
+    whole, start, parts = sum(of.counts.values()), 0.0, []
+    for state in STATES:
+        if count := of.counts.get(state, 0):
+            width = 100 * count / whole
+            label = percent(count, whole) if width >= LABELLED else ""
+            parts.append(Segment(state, count, round(start, 2), round(width, 2), label))
+            start += width
+    return parts
+
+
+@dataclass(frozen=True)
+class DrawnStrip:
+    """A drawn strip: its width in columns, the outline of the points (height 100), and by question a path for each state."""
+
+    width: int
+    points: str
+    rows: list[list[tuple[str, str]]]
+    each: int
+
+
+def strip(of: Strip, most: float) -> DrawnStrip | None:
+    """Return what to draw of the strip, or None where there are no columns that could be compared."""
+    columns = of.columns
+    if len(columns) < 2 or most <= 0:
+        return None
+    outline, rows = "M0 100", []
+    for share, run in groupby(range(len(columns)), key=lambda index: round(100 - 100 * columns[index].points / most, 1)):
+        *_, end = run
+        outline += f"V{share:g}H{end + 1}"
+    for row in zip(*(column.states for column in columns), strict=True):
+        paths: dict[str, str] = {}
+        for state, run in groupby(range(len(row)), key=row.__getitem__):
+            indices = list(run)
+            paths[state] = paths.get(state, "") + f"M{indices[0]} 0h{len(indices)}v1h-{len(indices)}z"
+        rows.append(sorted(paths.items(), key=lambda item: STATES.index(item[0])))
+    return DrawnStrip(len(columns), f"{outline}V100z", rows, of.each)

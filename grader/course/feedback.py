@@ -1,0 +1,30 @@
+"""The page that a student reads after grading: their own report, without what is hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grader.assignment import Assignment
+from grader.course.results import Result
+from grader.report import page
+from grader.report.model import Report
+
+CONCEALED = "A hidden check."
+
+
+def render(result: Result, assignment: Assignment, lines: Sequence[str] = ()) -> str:
+    """Return the page of one result. lines: how its score comes about, for the head of the page."""
+    report = shown(result.report, assignment)
+    return page.render(report.model_copy(update={"remarks": (*report.remarks, *lines)}))
+
+
+def shown(report: Report, assignment: Assignment) -> Report:
+    """Return what a student may see of a report: no name of a hidden check; its title unless the assignment keeps it hidden."""
+    copy = report.for_student()
+    kept = {question.id for question in assignment.questions if question.hidden_visibility == "hidden"}
+    for number, check in enumerate(copy.checks, 1):
+        if check.suite == "hidden":
+            check.id = f"hidden/{number}"
+            if check.question in kept:
+                check.title = CONCEALED
+    return copy

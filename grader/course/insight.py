@@ -1,0 +1,449 @@
+"""What a class shows: its points, its questions, its mistakes, and the runs that somebody should look at."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from grader.assignment import Question
+from grader.course.results import Course, Result
+from grader.course.worklist import Entry
+from grader.report.model import CheckResult, Outcome, QuestionResult
+from grader.report.terminal import one_reason
+
+STATES = ("full", "part", "none", "not started", "not run")
+OPEN = (Outcome.NOT_RUN, Outcome.GRADER_ERROR)  # says nothing about the submission
+MAX_BINS = 25
+MAX_COLUMNS = 300  # of the strip: more could not be told apart on a screen
+ENOUGH = 10  # submissions, below which a correlation is chance
+SLOWEST = 10
+NEAR = 1e-9  # points are sums of decimals
+# What `judge.student.failure` says of a reply that a submission has made up, or spoilt.
+FORGED = "did not keep to the protocol"
+FORBIDDEN = ("processes", "network", "files", "forbidden")  # of `judge.student.LIMITS`
+
+
+@dataclass(frozen=True)
+class Bin:
+    """How many submissions have `low` or more points, and less than `high`; the last bin is for full marks alone."""
+
+    low: float
+    high: float
+    count: int
+
+
+@dataclass(frozen=True)
+class QuestionInsight:
+    """How a class did in one question.
+
+    counts: of submissions by state. mean: points. discrimination: the correlation of its points with those of all other
+    questions, None where there is none to speak of.
+    """
+
+    question: Question
+    counts: Mapping[str, int]
+    mean: float
+    max_points: float
+    discrimination: float | None = None
+
+    @property
+    def tried(self) -> int:
+        """Return how many submissions hold work on it that was graded."""
+        return sum(self.counts[state] for state in ("full", "part", "none"))
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """Submissions in which the same mistake was recognised. ids: more than one where several explain it equally well."""
+
+    question: str
+    ids: tuple[str, ...]
+    hint: str
+    submissions: tuple[Entry, ...]
+    tried: int
+
+    @property
+    def share(self) -> float:
+        """Return which part it is of those who tried the question."""
+        return len(self.submissions) / self.tried
+
+
+@dataclass(frozen=True)
+class WrongAnswer:
+    """Submissions that are wrong in the same way, which the catalogue does not have. checks: what failed, of the first."""
+
+    question: str
+    checks: tuple[CheckResult, ...]
+    submissions: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class FailedCheck:
+    """A check that submissions fail: how many, of those in which it was run."""
+
+    check: CheckResult
+    failed: int
+    run: int
+
+
+@dataclass(frozen=True)
+class Case:
+    """One submission, and what is to be said of it."""
+
+    entry: Entry
+    told: str
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Runs that ended in the same unusual way. id: for links. kind: in words."""
+
+    id: str
+    kind: str
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """How long one submission took: on the wall, of the processor, and its slowest check."""
+
+    entry: Entry
+    seconds: float
+    cpu_seconds: float
+    check: CheckResult | None
+
+
+@dataclass(frozen=True)
+class Flake:
+    """Submissions with the same content, and the checks that decided differently: title, and how often which outcome."""
+
+    submissions: tuple[Entry, ...]
+    checks: tuple[tuple[str, Mapping[str, int]], ...]
+
+
+@dataclass(frozen=True)
+class Same:
+    """Submissions with the same content. blank: nobody has written anything in them."""
+
+    submissions: tuple[Entry, ...]
+    blank: bool
+
+
+@dataclass(frozen=True)
+class Column:
+    """Some neighbours in the order of their points: these, and the most frequent state of each question."""
+
+    points: float
+    states: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Strip:
+    """All graded submissions by their points, the most first. each: how many make one column."""
+
+    columns: tuple[Column, ...]
+    each: int
+
+
+@dataclass(frozen=True)
+class Insight:
+    """What a class shows.
+
+    points: of each graded submission, in the order of the work list. levels, open, environments: how many submissions were
+    graded at an isolation level, where a submission could do what it must not, in an environment.
+    """
+
+    course: Course
+    max_points: float
+    points: Mapping[str, float]
+    to_come: tuple[Entry, ...]
+    bins: tuple[Bin, ...]
+    questions: tuple[QuestionInsight, ...]
+    mistakes: tuple[Mistake, ...]
+    unknown: tuple[WrongAnswer, ...]
+    checks: tuple[FailedCheck, ...]
+    troubles: tuple[Trouble, ...]
+    slowest: tuple[Run, ...]
+    flakes: tuple[Flake, ...]
+    retried: tuple[Case, ...]
+    same: tuple[Same, ...]
+    strip: Strip
+    levels: Mapping[str, int]
+    open: Mapping[str, int]
+    environments: Mapping[str, int]
+
+    @property
+    def median(self) -> float:
+        """Return the median of the points; 0 where nothing is graded."""
+        return statistics.median(self.points.values()) if self.points else 0.0
+
+    @property
+    def mean(self) -> float:
+        """Return the mean of the points; 0 where nothing is graded."""
+        return statistics.fmean(self.points.values()) if self.points else 0.0
+
+    @property
+    def full(self) -> int:
+        """Return how many have full marks."""
+        return self.bins[-1].count if self.bins else 0
+
+    def trouble(self, name: str) -> Trouble | None:
+        """Return the trouble with this id, if there is any."""
+        return next((trouble for trouble in self.troubles if trouble.id == name), None)
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A graded submission. reason: why nothing in it could be graded, if so. states: by question."""
+
+    entry: Entry
+    result: Result
+    reason: str
+    states: dict[str, str]
+    checks: dict[str, list[CheckResult]] = field(default_factory=lambda: defaultdict(list))
+
+
+def insight(course: Course, results: Mapping[str, Result | None]) -> Insight:
+    """Return what the class shows. results: by entry; None or nothing for what is still to come.
+
+    Where the grader has failed, the submission counts neither in the points nor in the questions.
+    """
+    present = {entry.id: result for entry in course.entries if (result := results.get(entry.id)) is not None}
+    graded = [
+        _graded(entry, result) for entry in course.entries if (result := present.get(entry.id)) and result.status != "failed"
+    ]
+    most = sum(course.assignment.total(suite) for suite in course.suites)
+    questions = _questions(course, graded)
+    tried = {one.question.id: one.tried for one in questions}
+    entries = {entry.id: entry for entry in course.entries}
+    run = [one.result for one in graded if one.result.status == "graded"]  # what is refused never met a sandbox
+    return Insight(
+        course=course,
+        max_points=most,
+        points={one.entry.id: one.result.report.points for one in graded},
+        to_come=tuple(entry for entry in course.entries if entry.id not in present),
+        bins=tuple(bins([one.result.report.points for one in graded], most)),
+        questions=tuple(questions),
+        mistakes=tuple(_mistakes(course, graded, tried)),
+        unknown=tuple(_unknown(graded)),
+        checks=tuple(_failed_checks(graded)),
+        troubles=tuple(_troubles(entries, present, graded)),
+        slowest=tuple(_slowest(entries, present)),
+        flakes=tuple(_flakes(graded)),
+        retried=tuple(Case(entries[name], ", ".join(result.retried)) for name, result in present.items() if result.retried),
+        same=tuple(_same(course, graded)),
+        strip=_strip(course, graded),
+        levels=Counter(result.report.isolation for result in run),
+        open=Counter(could for result in run for could in result.report.isolation_open),
+        environments=Counter(result.key.environment for result in run),
+    )
+
+
+def bins(points: Sequence[float], most: float) -> list[Bin]:
+    """Return the bins of a histogram from 0 to `most` points, which are round and not too many for so few submissions."""
+    if most <= 0:
+        return []
+    allowed = min(MAX_BINS, max(6, round(2 * math.sqrt(len(points)))))
+    finest = 1.0 if all(_whole(number) for number in (*points, most)) else 0.1
+    step = next(
+        width for power in range(9) for times in (1, 2, 5) if most / (width := times * finest * 10**power) <= allowed + NEAR
+    )
+    number = math.ceil(most / step - NEAR)
+    counts = Counter(number if each >= most - NEAR else min(int(each / step + NEAR), number - 1) for each in points)
+    edges = [round(index * step, 6) for index in range(number)] + [most, most]
+    return [Bin(low, high, counts[index]) for index, (low, high) in enumerate(pairwise(edges))]
+
+
+def _whole(number: float) -> bool:
+    return abs(number - round(number)) < NEAR
+
+
+def _graded(entry: Entry, result: Result) -> Graded:
+    report = result.report
+    told = one_reason(report) or (report.checks[0] if result.status == "refused" and report.checks else None)
+    reason = told.message if told else report.note if result.status == "refused" else ""
+    states = {question.id: "not run" if reason else _state(question) for question in report.questions}
+    graded = Graded(entry, result, reason, states)
+    for check in report.checks:
+        graded.checks[check.question].append(check)
+    return graded
+
+
+def _state(question: QuestionResult) -> str:
+    known = {Outcome.PASSED: "full", Outcome.PARTIAL: "part", Outcome.NOT_STARTED: "not started"}
+    return known.get(question.outcome, "not run" if question.outcome in OPEN else "none")
+
+
+def _questions(course: Course, graded: Sequence[Graded]) -> list[QuestionInsight]:
+    found = []
+    by_question = [{question.id: question for question in one.result.report.questions} for one in graded]
+    for question in course.assignment.questions:
+        points = [own[question.id].points if question.id in own else 0.0 for own in by_question]
+        rest = [one.result.report.points - number for one, number in zip(graded, points, strict=True)]
+        found.append(
+            QuestionInsight(
+                question=question,
+                counts=Counter(one.states.get(question.id, "not run") for one in graded),
+                mean=statistics.fmean(points) if points else 0.0,
+                max_points=sum(getattr(question.points, suite) for suite in course.suites),
+                discrimination=_correlation(points, rest),
+            )
+        )
+    return found
+
+
+def _correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
+    if len(first) < ENOUGH:
+        return None
+    try:
+        return statistics.correlation(first, second)
+    except statistics.StatisticsError:  # one of the two is constant
+        return None
+
+
+def recognised(checks: Iterable[CheckResult]) -> CheckResult | None:
+    """Return the check of a question that names its mistakes, or None.
+
+    Visible checks are explained by what is visible, so a hidden one knows more: where both name mistakes, it counts.
+    """
+    named = [check for check in checks if check.mistakes]
+    return next((check for check in named if check.suite == "hidden"), named[0] if named else None)
+
+
+def _mistakes(course: Course, graded: Sequence[Graded], tried: Mapping[str, int]) -> list[Mistake]:
+    groups: dict[tuple[str, tuple[str, ...]], list[Entry]] = defaultdict(list)
+    hints = {}
+    for one in graded:
+        for question, checks in one.checks.items() if not one.reason else ():
+            if found := recognised(checks):
+                groups[question, found.mistakes].append(one.entry)
+                hints.setdefault((question, found.mistakes), found.hint)
+    order = {question.id: index for index, question in enumerate(course.assignment.questions)}
+    ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), order.get(group[0][0], len(order)), group[0]))
+    return [Mistake(*key, hints[key], tuple(entries), tried[key[0]]) for key, entries in ranked]
+
+
+def _unknown(graded: Sequence[Graded]) -> list[WrongAnswer]:
+    groups: dict[tuple[str, frozenset[tuple[str, str]]], list[tuple[Entry, tuple[CheckResult, ...]]]] = defaultdict(list)
+    for one in graded:
+        for question, checks in one.checks.items() if not one.reason else ():
+            failed = tuple(check for check in checks if check.outcome not in (*OPEN, Outcome.PASSED) and not check.unwritten)
+            # What was only stopped has not answered: it stands among the troubles.
+            answered = any(check.outcome is Outcome.FAILED and check.signature for check in failed)
+            if answered and not recognised(checks):
+                seen = frozenset((check.id, check.signature or check.outcome.value) for check in failed)
+                groups[question, seen].append((one.entry, failed))
+    found = [WrongAnswer(question, ones[0][1], tuple(entry for entry, _ in ones)) for (question, _), ones in groups.items()]
+    return sorted(found, key=lambda group: -len(group.submissions))
+
+
+def _failed_checks(graded: Sequence[Graded]) -> list[FailedCheck]:
+    run, failed, known = Counter(), Counter(), {}
+    for one in graded:
+        for check in one.result.report.checks if not one.reason else ():
+            if check.outcome not in OPEN and not check.unwritten:
+                run[check.id] += 1
+                failed[check.id] += check.outcome is not Outcome.PASSED
+                known.setdefault(check.id, check)
+    found = [FailedCheck(known[name], failed[name], run[name]) for name in run if failed[name]]
+    return sorted(found, key=lambda one: (-one.failed, -one.failed / one.run, one.check.id))
+
+
+def _troubles(entries: Mapping[str, Entry], present: Mapping[str, Result], graded: Sequence[Graded]) -> list[Trouble]:
+    from grader.judge.student import LIMITS  # which takes a while
+
+    kinds: dict[tuple[str, str], list[Case]] = {
+        ("failed", "the grader failed"): [
+            Case(entries[name], _fault(result)) for name, result in present.items() if result.status == "failed"
+        ],
+        ("refused", "nothing could be graded"): [Case(one.entry, one.reason) for one in graded if one.reason],
+    }
+    # Where a whole file does not end, it has its one reason, and is told of here as well.
+    for outcome, words in ((Outcome.TIMEOUT, "timed out"), (Outcome.MEMORY, "out of memory"), (Outcome.CRASHED, "crashed")):
+        kinds[outcome.value, words] = [
+            Case(one.entry, ", ".join(where))
+            for one in graded
+            if (where := dict.fromkeys(check.question for check in one.result.report.checks if check.outcome is outcome))
+        ]
+    signs = (FORGED, *(LIMITS[name] for name in FORBIDDEN))
+    kinds["suspicious", "did what a submission may not"] = [
+        Case(one.entry, told) for one in graded if (told := _suspicion(one.result, signs))
+    ]
+    return [Trouble(*names, tuple(cases)) for names, cases in kinds.items() if cases]
+
+
+def _fault(result: Result) -> str:
+    checks = [check for check in result.report.checks if check.outcome is Outcome.GRADER_ERROR]
+    return result.report.note or next((check.detail or check.message for check in checks), "it gave no reason")
+
+
+def _suspicion(result: Result, signs: Sequence[str]) -> str:
+    """Return what makes a submission look as if it worked against the grader, or nothing."""
+    told = [f"a worker died over it, {result.attempts - 1} times"] if result.attempts > 1 else []
+    for check in result.report.checks:
+        if check.outcome is not Outcome.PASSED and any(sign in check.message for sign in signs):
+            told.append(f"{check.question}: {check.message}")
+            break
+    return "; ".join(told)
+
+
+def _slowest(entries: Mapping[str, Entry], present: Mapping[str, Result]) -> list[Run]:
+    ranked = sorted(present.items(), key=lambda item: -item[1].seconds)[:SLOWEST]
+    return [
+        Run(
+            entry=entries[name],
+            seconds=result.seconds,
+            cpu_seconds=result.cpu_seconds,
+            check=max(result.report.checks, key=lambda check: check.seconds, default=None),
+        )
+        for name, result in ranked
+        if result.seconds > 0
+    ]
+
+
+def _flakes(graded: Sequence[Graded]) -> list[Flake]:
+    groups: dict[tuple[str, str], list[Graded]] = defaultdict(list)
+    for one in graded:
+        groups[one.result.key.submission, one.result.key.suite].append(one)
+    flakes = []
+    for ones in groups.values():
+        outcomes: dict[str, Counter[str]] = defaultdict(Counter)
+        titles = {}
+        for check in (check for one in ones for check in one.result.report.checks) if len(ones) > 1 else ():
+            outcomes[check.id][check.outcome.value] += 1
+            titles[check.id] = f"{check.question}: {check.title}"
+        if differing := tuple((titles[name], counts) for name, counts in outcomes.items() if len(counts) > 1):
+            flakes.append(Flake(tuple(one.entry for one in ones), differing))
+    return sorted(flakes, key=lambda flake: -len(flake.submissions))
+
+
+def _same(course: Course, graded: Sequence[Graded]) -> list[Same]:
+    groups: dict[str, list[Entry]] = defaultdict(list)
+    for entry in course.entries:
+        if entry.id in course.submissions:
+            groups[course.submissions[entry.id]].append(entry)
+    blank = {
+        one.entry.id
+        for one in graded
+        if one.states and set(one.states.values()) <= {"not started", "not run"} and not one.reason
+    }
+    found = [Same(tuple(ones), any(one.id in blank for one in ones)) for ones in groups.values() if len(ones) > 1]
+    return sorted(found, key=lambda group: (group.blank, -len(group.submissions)))
+
+
+def _strip(course: Course, graded: Sequence[Graded]) -> Strip:
+    names = [question.id for question in course.assignment.questions]
+    rows = [(one.result.report.points, tuple(one.states.get(name, "not run") for name in names)) for one in graded]
+    # Those with the same points are put next to those who are right and wrong in the same questions.
+    rows.sort(key=lambda row: (-row[0], [STATES.index(state) for state in row[1]]))
+    each = math.ceil(len(rows) / MAX_COLUMNS) or 1
+    columns = []
+    for start in range(0, len(rows), each):
+        near = rows[start : start + each]
+        most = (Counter(states).most_common(1)[0][0] for states in zip(*(row[1] for row in near), strict=True))
+        columns.append(Column(statistics.fmean(row[0] for row in near), tuple(most)))
+    return Strip(tuple(columns), each)
