@@ -26,7 +26,7 @@ def new(root: Path, name: str, title: str | None = None) -> list[Path]:
     title: by default, the name in words. It is written and built in another place first: nothing is written here before all
     is there. Raises UsageError for a name or title that cannot be used, or if something of that name is there already.
     """
-    title = name.replace("_", " ").capitalize() if title is None else title
+    title = name.replace("_", " ").capitalize() if title is None else title.strip()
     _require_usable(name, title)
     _require_free(root, name)
     shared = [path for path in SHARED if (root / path).is_file()]
@@ -45,13 +45,13 @@ def new(root: Path, name: str, title: str | None = None) -> list[Path]:
 
 
 def _require_usable(name: str, title: str) -> None:
-    if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", name):
-        raise UsageError(f"{name!r} cannot be the name: it begins with a letter, and is of a to z, 0 to 9 and _, at most 40")
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,23}", name):
+        raise UsageError(f"{name!r} cannot be the name: it begins with a letter, and is of a to z, 0 to 9 and _, at most 24")
     if keyword.iskeyword(name):
         raise UsageError(f"{name!r} cannot be the name: it is a word of Python")
     if name in TAKEN or importlib.util.find_spec(name) is not None:
         raise UsageError(f"{name!r} cannot be the name: it is that of a module which can be imported here")
-    if not title.strip() or len(title) > 80 or not title.isprintable() or set(title) & set('"\\'):
+    if not title or len(title) > 80 or not title.isprintable() or set(title) & set('"\\'):
         raise UsageError(f'the title {title!r} must be one line of at most 80 characters, without " and \\')
 
 
