@@ -81,7 +81,9 @@ def recorded(home: Home, mistakes: Sequence[Variant]) -> dict[str, dict[str, Mis
         lost = [f"{check.id}: {check.message} {check.detail}" for check in report.checks if check.outcome is Outcome.FAILED]
         if lost or report.note or not report.final:
             why = "; ".join([report.note, *lost]).strip("; ")
-            raise UsageError(f"what mistakes show was not recorded, because the solution does not pass: {why}")
+            raise UsageError(
+                f"all but tests/*/mistakes.json is up to date; that is not, because the solution does not pass: {why}"
+            )
         for mistake in tracked(mistakes, "mistakes"):
             select = questions_about(home.assignment, mistake.function)
             first, second = (try_out(grader, mistake, select, seed) for seed in (0, 1))
