@@ -46,8 +46,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 def with_another(root: Path) -> Path:
+    for folder in ("assignments", "solutions", "tests/drivers", "tests/visible", "tests/hidden"):
+        (root / folder).mkdir(parents=True)
     for path in ("solution.json", "tests/hidden/solution.json"):
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(OTHER)
     return root
 
