@@ -52,6 +52,11 @@ def main() -> int:
     _add_level(grade)
     grade.set_defaults(run=_grade)
 
+    new = commands.add_parser("new", help="begin an assignment: a small one that is proven already, to be changed")
+    new.add_argument("name", metavar="NAME", help="how files and commands call it: a to z, 0 to 9 and _")
+    new.add_argument("--title", help="how students call it (default: the name in words)")
+    new.set_defaults(run=_new)
+
     release = commands.add_parser("release", help="make the zip that students get")
     release.add_argument("name", metavar="NAME", help="the assignment")
     release.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="write NAME.zip here")
@@ -177,6 +182,21 @@ def _renderer(name: str, assignment: Assignment) -> Callable[[Report], str]:
         "json": lambda report: report.model_dump_json(indent=1) + "\n",
         "gradescope": lambda report: gradescope.render(report, assignment),
     }[name]
+
+
+def _new(options: argparse.Namespace) -> int:
+    from grader.publish.new import new
+
+    for path in new(ROOT, options.name, options.title):
+        print(f"wrote {path.relative_to(ROOT)}")
+    name = options.name
+    print(
+        f"\n{name} is complete, with one question. docs/authoring.md tells how to go on. Next:\n"
+        f"  python -m grader verify {name}    # the proof; it holds now, and should after each of your changes\n"
+        f"  python grade.py {name} --submission solutions/{name}    # what a student sees\n"
+        f"  python -m grader build {name}     # after a change to solutions/, drivers or checks; then verify again"
+    )
+    return GRADED
 
 
 def _release(options: argparse.Namespace) -> int:

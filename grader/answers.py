@@ -142,7 +142,7 @@ def only(path: Path, name: str) -> str:
     return _readable({name: json.loads(path.read_text(encoding="utf-8"))[name]}) + "\n"
 
 
-DIGITS = 6  # of what mistakes show: a hundred times finer than checks compare
+DIGITS = 6  # of what mistakes show: ten times finer than checks compare by default
 
 
 def _plain(value: Any, digits: int | None = None) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from grader.answers import DIGITS
 from grader.sandbox.wire import TensorArray
 
 SHOWN_NUMBERS = 24
@@ -138,6 +139,7 @@ def bounded(tree: Any) -> Any:
     return tree
 
 
+STORED = 10.0 ** (1 - DIGITS)  # what mistakes show is known to this relative precision, however fine a check compares
 NEAR = 10.0  # what is within so many tolerances of right is too near to be taken for a mistake
 
 
@@ -160,7 +162,7 @@ class Likeness:
             # What mistakes show need not have the form that `also` can read.
             with contextlib.suppress(Exception):
                 forms.append(self.also(one))
-        tolerance = self.rtol * times, self.atol * times
+        tolerance = max(self.rtol, STORED) * times, self.atol * times
         return any(difference(form, other, *tolerance, self.exact_dtype, equal_nan=True) is None for form in forms)
 
 

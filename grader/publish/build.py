@@ -10,7 +10,8 @@ from types import ModuleType
 from grader import answers
 from grader.answers import UNPREDICTABLE, Answers, Case, Mistake, Recipe
 from grader.assignment import SUITES, Home, UsageError
-from grader.judge.compare import difference
+from grader.judge.compare import difference, show
+from grader.judge.student import failure
 from grader.publish.catalogue import load
 from grader.publish.notebook import make_notebook
 from grader.publish.stub import make_stub
@@ -18,9 +19,12 @@ from grader.publish.trials import recorded
 from grader.report.model import write
 from grader.sandbox import open_sandbox
 from grader.sandbox.places import share, temporary_folder
+from grader.sandbox.reply import SandboxFault
+from grader.sandbox.wire import Refused
 from grader.sandbox.worker import fingerprints
 
 DEFAULT_SEED = 1
+SECONDS = 60  # wall clock of one case on the solution
 
 
 def build(root: Path, name: str, check: bool = False, seed: int | None = None, mistakes: bool = True) -> list[Path]:
@@ -33,8 +37,11 @@ def build(root: Path, name: str, check: bool = False, seed: int | None = None, m
     home = Home(root, name)
     if not home.solution.is_dir():
         raise UsageError(f"there is no {home.solution}: stubs and answers are made from solutions, which only instructors have")
-    source = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
-    stub = make_stub(source, home.assignment)
+    solution = home.solution / home.assignment.submission
+    try:
+        stub = make_stub(solution.read_text(encoding="utf-8"), home.assignment)
+    except UsageError as error:
+        raise UsageError(f"{solution.relative_to(root)}: {error}") from error
     stale = []
     if not home.stub.is_file() or home.stub.read_text(encoding="utf-8") != stub:
         stale.append(home.stub)
@@ -51,7 +58,7 @@ def build(root: Path, name: str, check: bool = False, seed: int | None = None, m
         path = home.answers[suite]
         old = _old(path, name)
         chosen = seed if seed is not None and suite == "hidden" else old.seed if old else DEFAULT_SEED
-        cooked = {recipe.name: recipe.cook(chosen) for recipe in recipes if recipe.suite == suite}
+        cooked = {recipe.name: _cook(recipe, chosen) for recipe in recipes if recipe.suite == suite}
         new = Answers(chosen, solve(home, cooked), fingerprints(stub))
         if old is None or not _same(old, new):
             stale.append(path)
@@ -83,13 +90,29 @@ def same_mistakes(old: dict[str, Mistake], new: dict[str, Mistake]) -> bool:
 
 def load_recipes(home: Home) -> list[Recipe]:
     """Return the cases declared in the assignment's cases.py, checked."""
-    module = _import(home.solution / "cases.py")
+    path = home.solution / "cases.py"
+    try:
+        module = _import(path)
+    except Exception as error:
+        raise UsageError(f"{path.relative_to(home.root)} cannot be imported: {type(error).__name__}: {error}") from error
     recipes = [value for value in vars(module).values() if isinstance(value, Recipe)]
     ids = {question.id for question in home.assignment.questions}
     for recipe in recipes:
         if recipe.question not in ids:
-            raise UsageError(f"case {recipe.name}: there is no question {recipe.question!r}")
+            raise UsageError(
+                f"case {recipe.name}: there is no question {recipe.question!r}; there are: {', '.join(sorted(ids))}"
+            )
     return recipes
+
+
+def _cook(recipe: Recipe, seed: int) -> Case:
+    try:
+        case = recipe.cook(seed)
+    except Exception as error:
+        raise UsageError(f"case {recipe.name} cannot be made: {type(error).__name__}: {error}") from error
+    if not isinstance(case.inputs, dict):
+        raise UsageError(f"case {recipe.name} must return a dict, the driver's arguments by name; found {show(case.inputs)}")
+    return case
 
 
 def solve(home: Home, cases: dict[str, Case]) -> dict[str, Case]:
@@ -103,10 +126,20 @@ def solve(home: Home, cases: dict[str, Case]) -> dict[str, Case]:
         submission = support / home.assignment.submission
         with open_sandbox(home.drivers, [support], home.assignment.limits.memory_mb) as sandbox:
             for key, case in cases.items():
-                reply = sandbox.call(case.driver, case.inputs, submission, seconds=60)
+                try:
+                    reply = sandbox.call(case.driver, case.inputs, submission, SECONDS)
+                except Refused as refused:
+                    raise UsageError(f"case {key} cannot be handed to its driver: {refused}") from refused
                 if reply.status != "ok":
-                    raise UsageError(f"case {key} fails on the solution: {reply.status} {reply.details}\n{reply.output}")
+                    question = home.assignment.question(case.question)
+                    why = failure(reply, question, SECONDS, home.assignment.limits.memory_mb, reply.output)
+                    raise UsageError(
+                        f"case {key}: its driver {case.driver!r} fails on the solution: {why}\n{reply.output}".strip()
+                    )
                 solved[key] = Case(key, case.driver, case.question, case.inputs, reply.facts)
+    except SandboxFault as fault:
+        # What it imports before any call are the drivers.
+        raise UsageError(f"{home.drivers.relative_to(home.root)} cannot be run: {fault}") from fault
     finally:
         shutil.rmtree(support, ignore_errors=True)
     return solved

@@ -49,7 +49,7 @@ def make_stub(source: str, assignment: Assignment) -> str:
         else:
             lines.append(line)
     if hidden is not None:
-        raise UsageError("a solution is not closed by # END SOLUTION")
+        raise UsageError(f"the solution of {opening.partition(':')[0]} is not closed by a line # END SOLUTION")
     return "\n".join(lines) + "\n"
 
 

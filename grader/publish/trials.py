@@ -78,10 +78,14 @@ def recorded(home: Home, mistakes: Sequence[Variant]) -> dict[str, dict[str, Mis
     found: dict[str, dict[str, Mistake]] = {suite: {} for suite in SUITES}
     with Grader(home, SUITES) as grader:
         report = grader.grade(home.solution, {question.id for question in home.assignment.questions if not question.needs})
-        lost = [f"{check.id}: {check.message} {check.detail}" for check in report.checks if check.outcome is Outcome.FAILED]
+        bad = [check for check in report.checks if check.outcome not in (Outcome.PASSED, Outcome.NOT_RUN)]
+        # Of a fault of a check, the message is for students; what it is stands in the detail.
+        lost = [f"{check.id}: {'' if check.outcome is Outcome.GRADER_ERROR else check.message} {check.detail}" for check in bad]
         if lost or report.note or not report.final:
             why = "; ".join([report.note, *lost]).strip("; ")
-            raise UsageError(f"what mistakes show was not recorded, because the solution does not pass: {why}")
+            raise UsageError(
+                f"all but tests/*/mistakes.json is up to date; that is not, because the solution does not pass: {why}"
+            )
         for mistake in tracked(mistakes, "mistakes"):
             select = questions_about(home.assignment, mistake.function)
             first, second = (try_out(grader, mistake, select, seed) for seed in (0, 1))

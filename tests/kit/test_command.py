@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from grader.assignment import names
+
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTION = "solutions/policy_gradient/submitted.py"
 
@@ -70,11 +72,14 @@ def test_works_from_another_folder(tmp_path: Path) -> None:
     [
         (
             ["grade.py", "no_such"],
-            "there is no assignment 'no_such'; there are: continuous_ppo, ddpg, policy_gradient, ppo_agent, recurrent_a2c",
+            f"there is no assignment 'no_such'; there are: {', '.join(names(ROOT))}",
         ),
         (["grade.py", "policy_gradient", "no_such"], "there is no question 'no_such'; there are: get_returns"),
         (["grade.py", "policy_gradient", "--submission", "nowhere.py"], "there is no nowhere.py"),
-        (["grade.py", "policy_gradient", "--submission", "grader"], "expected submitted.py or a notebook in grader, found"),
+        (
+            ["grade.py", "policy_gradient", "--submission", "benchmarks"],
+            "expected submitted.py or a notebook in benchmarks, found",
+        ),
         (["-m", "grader", "grade", "policy_gradient", SOLUTION, "--suite", "secret"], "there is no suite 'secret'"),
         (["-m", "grader", "build", "no_such"], "there is no assignment 'no_such'"),
         (["grade.py", "policy_gradient", "-k", "no_check_has_this_name"], "no check fits"),

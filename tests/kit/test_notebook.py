@@ -38,6 +38,7 @@ class Expected:
     probes: dict[str, int]
 
 
+# Of a notebook that is not named here, only what holds of all is asked: it runs, and no cell floods or warns.
 EXPECTED = {
     "policy_gradient": Expected(
         figures={
@@ -160,7 +161,8 @@ def run(
 ) -> tuple[nbformat.NotebookNode, Exception | None]:
     """Execute the notebook in short mode beside a submission; return it with its outputs, and what stopped it, if anything.
 
-    A last cell is added that prints `curves` and `probes` as JSON. Files go into `folder`, where the kernel runs.
+    A last cell is added that prints `curves` and `probes` as JSON, if EXPECTED asks for them. Files go into `folder`, where the
+    kernel runs.
     """
     home = Home(ROOT, name)
     shutil.copy(submission, folder / home.assignment.submission)
@@ -171,7 +173,8 @@ def run(
     monkeypatch.delenv("MPLBACKEND", raising=False)  # the kernel's own shows pictures in the notebook
     monkeypatch.delenv("PYTHONPATH", raising=False)  # utils and submitted are those of the folder
     notebook = nbformat.read(home.notebook, as_version=4)
-    notebook.cells.append(nbformat.v4.new_code_cell("import json; print(json.dumps({'curves': curves, 'probes': probes}))"))
+    if name in EXPECTED:
+        notebook.cells.append(nbformat.v4.new_code_cell("import json; print(json.dumps({'curves': curves, 'probes': probes}))"))
     client = NotebookClient(
         notebook, timeout=120, kernel_manager_class=ThisPython, resources={"metadata": {"path": str(folder)}}
     )
@@ -250,16 +253,17 @@ class TestBuiltNotebook:
 @each_notebook
 def test_solution_runs_and_learns(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches: a cell that fails or floods, a picture that is missing, a ladder that doubts the solution, no learning."""
-    assert name in EXPECTED, f"say in EXPECTED what the notebook of {name} must give"
     notebook, stopped = run(name, Home(ROOT, name).solution / Home(ROOT, name).assignment.submission, tmp_path, monkeypatch)
     assert stopped is None
-    pictures = {cell.id: sum("image/png" in output.get("data", {}) for output in cell.outputs) for cell in code_cells(notebook)}
-    assert {cell: number for cell, number in pictures.items() if number} == EXPECTED[name].figures
     for cell in code_cells(notebook):
         shown = re.sub(r"[^\n]*\r", "", printed(cell))
         assert len(shown.splitlines()) <= 30, cell.id
         assert "Running rollout" not in printed(cell) or not printed(cell, "stderr"), f"{cell.id}: two progress displays"
         assert "Warning" not in printed(cell, "stderr"), cell.id
+    if name not in EXPECTED:
+        return
+    pictures = {cell.id: sum("image/png" in output.get("data", {}) for output in cell.outputs) for cell in code_cells(notebook)}
+    assert {cell: number for cell, number in pictures.items() if number} == EXPECTED[name].figures
     left = json.loads(printed(notebook.cells[-1]))
     assert {ladder: len(rungs) for ladder, rungs in left["probes"].items()} == EXPECTED[name].probes
     assert all(fine for rungs in left["probes"].values() for fine in rungs.values()), left["probes"]

@@ -112,3 +112,42 @@ def test_every_case_is_used_by_a_check(home: Home) -> None:
         text = path.read_text(encoding="utf-8")
         for name in answers.read(home.answers[suite], "policy_gradient").cases:
             assert f'"{name}"' in text, f"{name} is not used in {path.name}"
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "told"),
+    [
+        (
+            "solutions/toy/submitted.py",
+            "BEGIN SOLUTION total",
+            "BEGIN SOLUTION all",
+            "submitted.py: line 6: there is no question 'all'",
+        ),
+        ("solutions/toy/submitted.py", "in values:", "in values", "driver 'total' fails on the solution: .* not valid Python"),
+        ("solutions/toy/cases.py", "4.0]}", "4.0]", "cases.py cannot be imported: SyntaxError: .* line 6"),
+        ("solutions/toy/cases.py", "rng.normal", "rgn.normal", "case many_values cannot be made: NameError: name 'rgn'"),
+        ("solutions/toy/cases.py", '{"values": []}', "None", "case no_values must return a dict"),
+        (
+            "solutions/toy/cases.py",
+            '{"values": []}',
+            '{"values": {1}}',
+            "case no_values cannot be handed to its driver: .* is a set",
+        ),
+        (
+            "solutions/toy/cases.py",
+            '@case("total", ',
+            '@case("totl", ',
+            "its driver 'totl' fails on the solution: .* no attribute 'totl'",
+        ),
+        ("tests/drivers/toy.py", "(submitted, values):", "(submitted, values)", "toy.py cannot be run: .*SyntaxError"),
+        ("tests/visible/test_toy.py", '"many_values"', '"many_value"', "test_many: .*did you mean 'many_values'"),
+    ],
+)
+def test_an_authors_slip_is_told_in_a_line(built_toy: Path, tmp_path: Path, file: str, old: str, new: str, told: str) -> None:
+    """A traceback through the kit's own code does not say which case, or which file."""
+    root = Path(shutil.copytree(built_toy, tmp_path / "toy"))
+    text = (root / file).read_text(encoding="utf-8")
+    assert old in text
+    (root / file).write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(UsageError, match=told):
+        build(root, "toy")

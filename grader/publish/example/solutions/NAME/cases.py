@@ -1,0 +1,27 @@
+"""Cases of `NAME`. Each makes the inputs of one driver call; `build` adds what the solution answers.
+
+Choose inputs that tell mistakes apart: unequal numbers of both signs, no 0 or 1 where that would hide a
+factor, sizes that differ.
+"""
+
+import numpy as np
+
+from grader.answers import case
+
+
+@case("averages", question="get_moving_average")
+def three_values(rng):
+    """Small enough to be worked out by hand: 4, then 0.25 · 4 + 0.75 · 0 = 1, then 0.25 · 1 + 0.75 · 8 = 6.25."""
+    return dict(values=np.array([4.0, 0.0, 8.0]), keep=0.25)
+
+
+# The generator depends on the seed and on the case's name: the same numbers at every build.
+@case("averages", question="get_moving_average")
+def many_values(rng):
+    return dict(values=rng.normal(size=20), keep=0.8)
+
+
+# hidden=True: for tests/hidden, in a file of its own, made anew by `build --seed N`.
+@case("averages", question="get_moving_average", hidden=True)
+def default_keep(rng):
+    return dict(values=3 + rng.normal(size=7))

@@ -1,0 +1,39 @@
+"""Mistakes of `NAME`: what students really get wrong.
+
+Each has the question that a good tutor would ask, and must lose points; `verify` says if one does not. Read students' work,
+then add here what you found.
+"""
+
+import numpy as np
+
+from grader.publish.catalogue import altered, mistake
+
+
+# A whole function, with the parameters of the solution's; its name is the mistake's id.
+@mistake("get_moving_average", hint="What is the average after the first value, when there is none before it?")
+def begins_with_zero(values, keep=0.9):
+    averages, average = np.empty(len(values)), 0.0
+    for index, value in enumerate(values):
+        average = keep * average + (1 - keep) * value
+        averages[index] = average
+    return averages
+
+
+# Where only a line differs: the solution with some of its text replaced.
+weights_exchanged = altered(
+    "get_moving_average",
+    {"keep * average + (1 - keep) * value": "(1 - keep) * average + keep * value"},
+    hint="With keep near 1, does the average follow each new value, or hardly move?",
+)
+
+other_default = altered(
+    "get_moving_average",
+    {"keep: float = 0.9": "keep: float = 0.99"},
+    hint="What is keep when nobody says?",
+)
+
+overwrites_values = altered(
+    "get_moving_average",
+    {"averages = np.empty(len(values))": "averages = values"},
+    hint="Whose array do you write the averages into?",
+)

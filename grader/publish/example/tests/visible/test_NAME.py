@@ -1,0 +1,23 @@
+"""Visible checks of `NAME`: what a student gets. Their cases and answers are in solution.json."""
+
+from grader.judge import points
+from grader.judge.views import only
+
+# For authors: `expect` calls the driver of a case, and requires the stored answer. `only` is a view: it picks the facts that
+# this check is about. One idea a check; its docstring is the line that a student reads.
+
+averages = only("averages")
+
+
+@points(1, question="get_moving_average")
+def test_by_hand(student):
+    """With keep = 0.25, the averages of 4, 0, 8 are 4, 1, 6.25."""
+    student.expect("three_values", averages)
+
+
+# The default tolerances, rtol=1e-4 and atol=1e-5, suit float32. These are float64 sums of twenty terms: right ways to write
+# them differ by less than 1e-14, mistakes by more than 1e-3.
+@points(2, question="get_moving_average")
+def test_many_values(student):
+    """Each average is the one before, weighted with keep, and the new value, weighted with the rest."""
+    student.expect("many_values", averages, rtol=1e-9, atol=1e-12)

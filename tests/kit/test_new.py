@@ -1,0 +1,252 @@
+"""A new assignment: it is complete and proven, its proof can fail, and where it cannot be made nothing is left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import grader.__main__ as main
+from grader.assignment import UsageError
+from grader.publish import new as module
+from grader.publish.build import build
+from grader.publish.new import new
+from grader.publish.verify import verify
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME, TITLE = "smoothing_of_long_curves", "Smoothing " * 8  # as long as they may be, for the length of lines
+
+
+OTHER = '{"other": {"seed": 1, "stub": {"f": "0"}, "cases": {}}}'
+
+
+@pytest.fixture
+def kit(tmp_path: Path) -> Path:
+    """A kit with the shared files of another assignment."""
+    return with_another(tmp_path / "kit")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Such a kit with a new assignment, and what the command said; to be copied, not changed."""
+    root = with_another(tmp_path_factory.mktemp("new") / "kit")
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said):
+        patch.setattr(main, "ROOT", root)
+        patch.setattr(sys, "argv", ["grader", "new", NAME, "--title", TITLE])
+        assert main.main() == 0
+    return root, said.getvalue()
+
+
+def with_another(root: Path) -> Path:
+    for folder in ("assignments", "solutions", "tests/drivers", "tests/visible", "tests/hidden"):
+        (root / folder).mkdir(parents=True)
+    for path in ("solution.json", "tests/hidden/solution.json"):
+        (root / path).write_text(OTHER)
+    return root
+
+
+def content(root: Path) -> dict[str, bytes]:
+    """Return all files below a folder, and its folders."""
+    paths = [path for path in sorted(root.rglob("*")) if "__pycache__" not in path.parts]
+    return {str(path.relative_to(root)): path.read_bytes() if path.is_file() else b"" for path in paths}
+
+
+def faults(root: Path, **options) -> list[str]:
+    return [line for line, fault in verify(root, NAME, **options) if fault]
+
+
+def test_says_what_it_wrote_and_what_is_next(made: tuple[Path, str]) -> None:
+    """Catches: a file that is not told, or told and not there; a command that does not name the assignment."""
+    root, said = made
+    changed = {path for path in content(root) if (root / path).is_file()}
+    assert {line.removeprefix("wrote ") for line in said.splitlines() if line.startswith("wrote ")} == changed
+    assert len(changed) == 15
+    for command in ("grader verify", "grade.py", "grader build"):
+        assert f"python {'-m ' if 'grader' in command else ''}{command} {NAME}" in said
+
+
+def test_is_up_to_date_and_proven_with_mutants(made: tuple[Path, str]) -> None:
+    """Catches: an example that does not hold what the page about writing assignments promises of it."""
+    root, _ = made
+    assert build(root, NAME, check=True) == []
+    assert faults(root) == []
+
+
+def test_other_assignments_keep_their_answers(made: tuple[Path, str]) -> None:
+    """Catches: the entries of others in the shared files lost or changed."""
+    for path in ("solution.json", "tests/hidden/solution.json"):
+        found = json.loads((made[0] / path).read_text(encoding="utf-8"))
+        assert found.keys() == {"other", NAME}
+        assert found["other"] == json.loads(OTHER)["other"]
+
+
+def test_is_as_the_house_writes(made: tuple[Path, str], tmp_path: Path) -> None:
+    """Catches: an author whose first `make test` fails because of lines that are not theirs."""
+    root = shutil.copytree(made[0], tmp_path / "kit")
+    shutil.copy(ROOT / "pyproject.toml", root)
+    (root / "grader").symlink_to(ROOT / "grader")  # so that its imports are told from those of libraries
+    for command in (["check"], ["format", "--check"]):
+        places = ["assignments", f"solutions/{NAME}", f"tests/drivers/{NAME}.py", "tests/visible", "tests/hidden"]
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *command, *places, "--exclude", "test_toy.py"],
+            cwd=root,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout
+
+
+def test_notebook_runs_on_the_solution(made: tuple[Path, str]) -> None:
+    """Catches: a cell that fails; the source of a notebook is a script, and `submitted` lies beside it."""
+    folder = made[0] / "solutions" / NAME
+    done = subprocess.run([sys.executable, "-B", "notebook.py"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "the last five averages" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "told"),
+    [
+        (
+            f"solutions/{NAME}/mistakes.py",
+            "average = np.empty(len(values)), 0.0",
+            "average = np.empty(len(values)), values[0]",
+            "begins_with_zero passes every check",
+        ),
+        (
+            f"tests/visible/test_{NAME}.py",
+            "averages, rtol=1e-9, atol=1e-12",
+            "lambda facts: len(facts)",
+            "test_many_values is vacuous",
+        ),
+        (
+            f"tests/hidden/test_{NAME}.py",
+            'only("values afterwards")',
+            'only("averages")',
+            "overwrites_values passes every check",
+        ),
+    ],
+)
+def test_its_proof_can_fail(made: tuple[Path, str], tmp_path: Path, file: str, old: str, new: str, told: str) -> None:
+    """Catches: a proof that holds whatever an author does."""
+    root = Path(shutil.copytree(made[0], tmp_path / "kit"))
+    text = (root / file).read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    (root / file).write_text(text.replace(old, new), encoding="utf-8")
+    assert [line for line in faults(root, quick=True) if told in line]
+
+
+def test_the_page_for_authors_is_true(made: tuple[Path, str], tmp_path: Path) -> None:
+    """Catches: a worked example that an author cannot follow. Its blocks are added to the files in the order of the page."""
+    root = Path(shutil.copytree(made[0], tmp_path / "kit"))
+    page = (ROOT / "docs" / "authoring.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```(?:toml|python)\n(.*?)```", page.partition("## Reading verify")[0], re.DOTALL)
+    files = (
+        f"assignments/{NAME}/assignment.toml",
+        f"solutions/{NAME}/submitted.py",
+        f"tests/drivers/{NAME}.py",
+        f"solutions/{NAME}/cases.py",
+        f"tests/visible/test_{NAME}.py",
+        f"tests/hidden/test_{NAME}.py",
+        f"solutions/{NAME}/mistakes.py",
+        f"solutions/{NAME}/alternatives.py",
+        f"solutions/{NAME}/mistakes.py",
+    )
+    for file, block in zip(files, blocks, strict=True):
+        with open(root / file, "a", encoding="utf-8") as text:
+            text.write(f"\n\n{block}")
+    build(root, NAME)
+    found = list(verify(root, NAME))
+    assert [line for line, fault in found if fault] == []
+    shown = re.findall(r"^ok    signals: (.*(?:mistakes|mutants).*)$", page, re.MULTILINE)
+    assert len(shown) == 3
+    assert set(shown) <= {line for line, _ in found}
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "words"),
+    [
+        ("Smoothing", None, "begins with a letter"),
+        ("2nd", None, "begins with a letter"),
+        ("two-words", None, "begins with a letter"),
+        ("../toy2", None, "begins with a letter"),
+        ("", None, "begins with a letter"),
+        ("x" * 25, None, "at most 24"),
+        ("lambda", None, "a word of Python"),
+        ("random", None, "a module"),
+        ("torch", None, "a module"),
+        ("utils", None, "a module"),
+        ("submitted", None, "a module"),
+        ("fine", 'say "x"', "the title"),
+        ("fine", "two\nlines", "the title"),
+        ("fine", " ", "the title"),
+    ],
+)
+def test_refuses_what_cannot_be(kit: Path, name: str, title: str | None, words: str) -> None:
+    """Catches: a name that Python or another assignment has, which something would trip over later; anything written."""
+    before = content(kit)
+    with pytest.raises(UsageError, match=r"cannot be the name|the title|nothing was written") as refused:
+        new(kit, name, title)
+    assert words in str(refused.value)
+    assert content(kit) == before
+
+
+@pytest.mark.parametrize("place", ["solutions/fine/notes.txt", "tests/hidden/test_fine.py", "an entry in solution.json"])
+def test_overwrites_nothing(kit: Path, place: str) -> None:
+    """Catches: somebody's notes, checks or answers replaced."""
+    if place.startswith("an entry"):
+        (kit / "solution.json").write_text('{"fine": {}}')
+    else:
+        (kit / place).parent.mkdir(parents=True, exist_ok=True)
+        (kit / place).write_text("mine")
+    before = content(kit)
+    with pytest.raises(UsageError, match="something of that name already") as refused:
+        new(kit, "fine")
+    assert place.removesuffix("/notes.txt") in str(refused.value)
+    assert content(kit) == before
+
+
+def test_a_second_one_of_the_name_is_refused(made: tuple[Path, str]) -> None:
+    """Catches: a message that does not say what is in the way."""
+    with pytest.raises(
+        UsageError, match=f"already: assignments/{NAME}, solutions/{NAME}, tests/drivers/{NAME}.py, .* an entry in"
+    ):
+        new(made[0], NAME)
+
+
+def test_leaves_nothing_behind_where_it_cannot_be_built(kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: half an assignment, which the next try would refuse to replace."""
+    example = Path(shutil.copytree(module.EXAMPLE, tmp_path / "example"))
+    (example / "solutions" / "NAME" / "submitted.py").write_text("# BEGIN SOLUTION get_moving_average\n")
+    monkeypatch.setattr(module, "EXAMPLE", example)
+    before = content(kit)
+    with pytest.raises(UsageError, match=r"nothing was written, because .*not closed"):
+        new(kit, "fine")
+    assert content(kit) == before
+
+
+def test_leaves_nothing_behind_where_it_cannot_be_written(kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a full disk that leaves some of the files, or shared answers without those of others."""
+    before = content(kit)
+    whole, count = module.write, 0
+
+    def full(path: Path, text: str) -> None:
+        nonlocal count
+        count += kit in path.parents
+        if count == 11:  # the last of them, which is shared with others
+            raise OSError("no space left")
+        whole(path, text)
+
+    monkeypatch.setattr(module, "write", full)
+    monkeypatch.setattr(module, "build", lambda root, name: [])
+    with pytest.raises(OSError, match="no space left"):
+        new(kit, "fine")
+    assert content(kit) == before
