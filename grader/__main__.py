@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from grader.command import GRADED, GRADER_ERROR, ROOT, USAGE, Keeping, NotWritten, Progress, guarded, require_file
+from grader.report.formats import ENDINGS
 from grader.sandbox.reply import LEVELS
-
-if TYPE_CHECKING:
-    from grader.assignment import Assignment
-    from grader.report.model import Report
-
-ENDINGS = {"gradescope": "json", "html": "html", "json": "json", "text": "txt"}
 
 
 def main() -> int:
@@ -48,6 +41,8 @@ def main() -> int:
     )
     grade.add_argument("--suite", default="visible,hidden", help="visible, hidden or both (default: visible,hidden)")
     grade.add_argument("--format", default="text", choices=sorted(ENDINGS), help="of what is printed or written")
+    about = "of hidden checks show nothing but their points; formats for platforms never show more"
+    grade.add_argument("--for-student", action="store_true", help=about)
     grade.add_argument("-o", dest="output", type=Path, metavar="FILE", help="write here; for several paths, a folder")
     _add_level(grade)
     grade.set_defaults(run=_grade)
@@ -117,7 +112,8 @@ def _grade(options: argparse.Namespace) -> int:
     from grader import submission
     from grader.assignment import SUITES, Home, UsageError
     from grader.judge.run import grade
-    from grader.report import terminal
+    from grader.report import shared, terminal
+    from grader.report.formats import renderer
     from grader.report.text import clean
 
     suites = list(dict.fromkeys(options.suite.split(",")))
@@ -143,7 +139,7 @@ def _grade(options: argparse.Namespace) -> int:
             print(f"error: {clean(str(error))}", file=sys.stderr)
             refused.append(str(path))
             continue
-        rendered = _renderer(options.format, home.assignment)
+        rendered = renderer(options.format, home.assignment, options.for_student)
         with Progress() as progress:
             kept = Keeping(output, rendered, progress.show)
             report = grade(home, path, suites, changed=kept, require=options.require_level)
@@ -158,25 +154,13 @@ def _grade(options: argparse.Namespace) -> int:
         if output is not None:
             print(f"wrote {output}: {report.points:g}/{report.max_points:g} points")
         elif options.format == "text":
-            terminal.render(report)
+            terminal.render(shared.folded(report) if options.for_student else report)
         else:
             print(rendered(report), end="")
         code = code if report.final else GRADER_ERROR
     if refused:
         print(f"graded {len(paths) - len(refused)} of {len(paths)}; not: {', '.join(refused)}")
     return USAGE if refused and code == GRADED else code
-
-
-def _renderer(name: str, assignment: Assignment) -> Callable[[Report], str]:
-    """Return what makes the text of a report in this format."""
-    from grader.report import gradescope, page, terminal
-
-    return {
-        "html": page.render,
-        "text": terminal.plain,
-        "json": lambda report: report.model_dump_json(indent=1) + "\n",
-        "gradescope": lambda report: gradescope.render(report, assignment),
-    }[name]
 
 
 def _release(options: argparse.Namespace) -> int:
