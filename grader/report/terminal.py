@@ -132,7 +132,8 @@ def _heading(question: QuestionResult) -> str:
 
 
 def _headline(check: CheckResult) -> str:
-    run, hidden = ("", " [hidden]") if check.suite == "hidden" else (f"; -k {keyword(check)}", "")
+    hidden = " [hidden]" if check.suite == "hidden" else ""
+    run = "" if check.question == HIDDEN_CHECKS else f"; -k {keyword(check)}"
     return f"{mark(check.outcome)} {check.title} ({check.outcome.value}, {worth(check)}{run}){hidden}"
 
 
