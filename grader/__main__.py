@@ -59,6 +59,24 @@ def main() -> int:
     _add_level(zipped)
     zipped.set_defaults(run=_gradescope)
 
+    question = commands.add_parser("prairielearn", help="make a question with an external grader for PrairieLearn")
+    question.add_argument("name", metavar="NAME", help="the assignment")
+    question.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="write NAME/ and NAME-image/ here")
+    question.add_argument("--image", metavar="IMAGE", help="what the image will be called (default: rl-grader-NAME)")
+    _add_level(question)
+    question.set_defaults(run=_prairielearn)
+
+    template = commands.add_parser("classroom", help="make a template repository for GitHub Classroom; visible checks only")
+    template.add_argument("name", metavar="NAME", help="the assignment")
+    template.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="write NAME-classroom/ here")
+    template.set_defaults(run=_classroom)
+
+    made = commands.add_parser("autolab", help="make the autograder for Autolab")
+    made.add_argument("name", metavar="NAME", help="the assignment")
+    made.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="write NAME-autolab/ here")
+    _add_level(made)
+    made.set_defaults(run=_autolab)
+
     doctor = commands.add_parser("doctor", help="attack the sandbox of this machine, and tell what held")
     _add_level(doctor)
     doctor.set_defaults(run=_doctor)
@@ -175,6 +193,31 @@ def _gradescope(options: argparse.Namespace) -> int:
     from grader.publish.gradescope import gradescope
 
     for line in gradescope(ROOT, options.name, options.output, options.wheels, options.require_level):
+        print(line, flush=True)
+    return GRADED
+
+
+def _prairielearn(options: argparse.Namespace) -> int:
+    from grader.publish.prairielearn import prairielearn
+
+    image = options.image or f"rl-grader-{options.name}"
+    for line in prairielearn(ROOT, options.name, options.output, image, options.require_level):
+        print(line, flush=True)
+    return GRADED
+
+
+def _classroom(options: argparse.Namespace) -> int:
+    from grader.publish.classroom import classroom
+
+    for line in classroom(ROOT, options.name, options.output):
+        print(line, flush=True)
+    return GRADED
+
+
+def _autolab(options: argparse.Namespace) -> int:
+    from grader.publish.autolab import autolab
+
+    for line in autolab(ROOT, options.name, options.output, options.require_level):
         print(line, flush=True)
     return GRADED
 
