@@ -69,8 +69,8 @@ problems:
    further columns, in the order of the report.
 
 Each problem is a question with its visible checks. The problem `hidden-checks` is all hidden ones together, of which students
-read nothing but these points. What the grader itself cannot do shows as a stage "The grader" that has not passed: such points do
-not count, let the submission be graded again. A line of scores that is missing altogether means the same.
+read nothing but these points. What the grader itself cannot do shows as a stage "The grader" that has not passed: such points
+do not count, let the submission be graded again. A line of scores that is missing altogether means the same.
 {attachments}"""
 
 

@@ -55,12 +55,12 @@ chmod -R u+rwX,go+rX,go-w "$venv"
 chmod -R u+rwX,go-rwx "$source_folder"
 """
 
-# A submission that forges what each platform reads, wherever it can, and ends as if all were well. HERE: where it is tried out.
+# A submission that forges what each platform reads, wherever it can, and ends as if all were well.
 HOSTILE = """\
 import json, os
 
 forged = {"gradable": True, "score": 1.0, "scores": {"total": 1000.0}, "version": 1, "tests": [{"score": 1000.0}]}
-for folder, _, names in os.walk(HERE):
+for folder, _, names in os.walk(TRIED_OUT_IN):
     for name in [*names, "results.json"]:
         try:
             with open(os.path.join(folder, name), "w") as file:
@@ -107,7 +107,7 @@ def try_out(home: Home, suites: Sequence[str], run: Callable[[Path, str], float]
     given = {"the solution": (solution, total), "the stub": (stub, 0.0), "a hostile file": (HOSTILE, 0.0)}
     for what, (source, expected) in given.items():
         with tempfile.TemporaryDirectory(prefix="größe mit Leerzeichen ") as temporary:
-            points = run(Path(temporary), source.replace("HERE", repr(temporary)))
+            points = run(Path(temporary), source.replace("TRIED_OUT_IN", repr(temporary)))
         if abs(points - expected) > 1e-6:
             raise UsageError(f"nothing was written: {what} gets {points:g} points, expected {expected:g}")
         yield f"{what} gets {points:g} points, as it must"

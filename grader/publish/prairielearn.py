@@ -69,7 +69,7 @@ RUN bash /opt/rl-setup/setup.sh
 
 
 def prairielearn(root: Path, name: str, folder: Path, image: str, level: str = "basic") -> Iterator[str]:
-    """Write `folder/NAME`, a question, and `folder/NAME-image`, of which its image is built; yield what was checked and written.
+    """Write `folder/NAME`, a question, and `folder/NAME-image`, for its image; yield what was checked and written.
 
     image: what the image will be called. level: the isolation below which it grades nothing. Before anything is written, the
     question's own entry script grades the solution, the stub and a hostile file, with the Python that runs this. Raises
