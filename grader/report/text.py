@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable
 
 MAX_TEXT = 4_000
-LENGTHS = (10_000, 2_000, 500, 100)  # to cut texts to, until all of them together fit
+LENGTHS = (10_000, 2_000, 500, 100, 20)  # to cut texts to, until all of them together fit
 KEPT = frozenset("\n\t")
 # Cc: control, Cf: format (bidirectional overrides, zero-width characters), Cs: lone surrogates, Co/Cn: private, unassigned.
 NEUTRALISED = frozenset(("Cc", "Cf", "Cs", "Co", "Cn"))
