@@ -33,8 +33,10 @@ def data_uri(curves: Curves) -> str:
 @lru_cache(maxsize=32)  # a report is written after each check, and a picture takes a fifth of a second
 def _data_uri(curves: tuple[tuple[str, tuple[float, ...]], ...]) -> str:
     # They take most of a second, which only reports with curves pay. No pyplot: it would look for a screen.
+    import numpy as np
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from PIL import Image  # matplotlib needs it, too
 
     figure = Figure(figsize=(5.6, 2.6), dpi=80, layout="constrained")
     axes = figure.add_subplot()
@@ -46,8 +48,11 @@ def _data_uri(curves: tuple[tuple[str, tuple[float, ...]], ...]) -> str:
     axes.tick_params(labelsize=8)
     axes.grid(alpha=0.3)
     axes.legend(fontsize=7, frameon=False)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
     data = BytesIO()
-    FigureCanvasAgg(figure).print_png(data)
+    # In 128 colours a third as large, which is what fits into a platform's limits.
+    Image.fromarray(np.asarray(canvas.buffer_rgba())[:, :, :3]).quantize(128).save(data, format="png", optimize=True)
     return f"data:image/png;base64,{base64.b64encode(data.getvalue()).decode('ascii')}"
 
 

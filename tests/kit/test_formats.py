@@ -557,13 +557,19 @@ def test_gradescope_keeps_inputs_even_when_published(toy: Home, toys_report: Rep
         assert word not in text
 
 
-def test_the_fold_tells_points_alone(toy: Home) -> None:
+@pytest.mark.parametrize("kind", ["hidden and visible", "not final"])
+def test_the_fold_tells_points_alone(toy: Home, kind: str) -> None:
     """How many points hidden checks bring is part of the score; which of them brought it is not."""
-    one = REPORTS["hidden and visible"](toy)
+    one = REPORTS[kind](toy)
     for name in sorted(set(ENDINGS) - {"gradescope"}):
         text = read_by_a_student(name, renderer(name, toy.assignment, for_student=True)(one))
         assert "3 hidden checks" in text
         assert "ecret" not in text
+
+
+def test_a_fold_is_a_report_that_adds_up(toy: Home) -> None:
+    """Points of hidden checks must not be left in the questions they belong to."""
+    one = REPORTS["hidden and visible"](toy)
     shown = Report.model_validate_json(renderer("json", toy.assignment, for_student=True)(one))
     assert [entry.id for entry in shown.questions] == ["total", "spread", "hidden-checks"]
     assert [entry.points for entry in shown.questions] == [1.5, 0, 2.25]
