@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from grader.command import GRADED, GRADER_ERROR, ROOT, USAGE, Keeping, NotWritten, Progress, guarded, require_file
+from grader.report.formats import ENDINGS
 from grader.sandbox.reply import LEVELS
-
-if TYPE_CHECKING:
-    from grader.assignment import Assignment
-    from grader.report.model import Report
-
-ENDINGS = {"gradescope": "json", "html": "html", "json": "json", "text": "txt"}
 
 
 def main() -> int:
@@ -48,6 +41,8 @@ def main() -> int:
     )
     grade.add_argument("--suite", default="visible,hidden", help="visible, hidden or both (default: visible,hidden)")
     grade.add_argument("--format", default="text", choices=sorted(ENDINGS), help="of what is printed or written")
+    about = "of hidden checks show nothing but their points; formats for platforms never show more"
+    grade.add_argument("--for-student", action="store_true", help=about)
     grade.add_argument("-o", dest="output", type=Path, metavar="FILE", help="write here; for several paths, a folder")
     _add_level(grade)
     grade.set_defaults(run=_grade)
@@ -68,6 +63,24 @@ def main() -> int:
     zipped.add_argument("--wheels", type=Path, metavar="DIR", help="put these wheels into it, to be built without a network")
     _add_level(zipped)
     zipped.set_defaults(run=_gradescope)
+
+    question = commands.add_parser("prairielearn", help="make a question with an external grader for PrairieLearn")
+    question.add_argument("name", metavar="NAME", help="the assignment")
+    question.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="write NAME/ and NAME-image/ here")
+    question.add_argument("--image", metavar="IMAGE", help="what the image will be called (default: rl-grader-NAME)")
+    _add_level(question)
+    question.set_defaults(run=_prairielearn)
+
+    template = commands.add_parser("classroom", help="make a template repository for GitHub Classroom; visible checks only")
+    template.add_argument("name", metavar="NAME", help="the assignment")
+    template.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="write NAME-classroom/ here")
+    template.set_defaults(run=_classroom)
+
+    made = commands.add_parser("autolab", help="make the autograder for Autolab")
+    made.add_argument("name", metavar="NAME", help="the assignment")
+    made.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="write NAME-autolab/ here")
+    _add_level(made)
+    made.set_defaults(run=_autolab)
 
     doctor = commands.add_parser("doctor", help="attack the sandbox of this machine, and tell what held")
     _add_level(doctor)
@@ -122,7 +135,8 @@ def _grade(options: argparse.Namespace) -> int:
     from grader import submission
     from grader.assignment import SUITES, Home, UsageError
     from grader.judge.run import grade
-    from grader.report import terminal
+    from grader.report import shared, terminal
+    from grader.report.formats import renderer
     from grader.report.text import clean
 
     suites = list(dict.fromkeys(options.suite.split(",")))
@@ -148,7 +162,7 @@ def _grade(options: argparse.Namespace) -> int:
             print(f"error: {clean(str(error))}", file=sys.stderr)
             refused.append(str(path))
             continue
-        rendered = _renderer(options.format, home.assignment)
+        rendered = renderer(options.format, home.assignment, options.for_student)
         with Progress() as progress:
             kept = Keeping(output, rendered, progress.show)
             report = grade(home, path, suites, changed=kept, require=options.require_level)
@@ -163,25 +177,13 @@ def _grade(options: argparse.Namespace) -> int:
         if output is not None:
             print(f"wrote {output}: {report.points:g}/{report.max_points:g} points")
         elif options.format == "text":
-            terminal.render(report)
+            terminal.render(shared.folded(report) if options.for_student else report)
         else:
             print(rendered(report), end="")
         code = code if report.final else GRADER_ERROR
     if refused:
         print(f"graded {len(paths) - len(refused)} of {len(paths)}; not: {', '.join(refused)}")
     return USAGE if refused and code == GRADED else code
-
-
-def _renderer(name: str, assignment: Assignment) -> Callable[[Report], str]:
-    """Return what makes the text of a report in this format."""
-    from grader.report import gradescope, page, terminal
-
-    return {
-        "html": page.render,
-        "text": terminal.plain,
-        "json": lambda report: report.model_dump_json(indent=1) + "\n",
-        "gradescope": lambda report: gradescope.render(report, assignment),
-    }[name]
 
 
 def _new(options: argparse.Namespace) -> int:
@@ -211,6 +213,31 @@ def _gradescope(options: argparse.Namespace) -> int:
     from grader.publish.gradescope import gradescope
 
     for line in gradescope(ROOT, options.name, options.output, options.wheels, options.require_level):
+        print(line, flush=True)
+    return GRADED
+
+
+def _prairielearn(options: argparse.Namespace) -> int:
+    from grader.publish.prairielearn import prairielearn
+
+    image = options.image or f"rl-grader-{options.name}"
+    for line in prairielearn(ROOT, options.name, options.output, image, options.require_level):
+        print(line, flush=True)
+    return GRADED
+
+
+def _classroom(options: argparse.Namespace) -> int:
+    from grader.publish.classroom import classroom
+
+    for line in classroom(ROOT, options.name, options.output):
+        print(line, flush=True)
+    return GRADED
+
+
+def _autolab(options: argparse.Namespace) -> int:
+    from grader.publish.autolab import autolab
+
+    for line in autolab(ROOT, options.name, options.output, options.require_level):
         print(line, flush=True)
     return GRADED
 

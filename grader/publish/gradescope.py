@@ -14,53 +14,12 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
-from grader import answers
 from grader.assignment import Home, UsageError
-from grader.publish.release import files as student_files
-from grader.publish.release import mistakes, pack, requirements, written
+from grader.publish.package import SETUP, modules, server_files, unix
+from grader.publish.release import pack, written
 from grader.publish.stub import make_stub
 
-STUDENTS_ONLY = ("README.md", "grade.py", "notebook.ipynb", "grader/desk/")
 SCRIPTS = ("setup.sh", "run_autograder")
-
-SETUP = """\
-#!/usr/bin/env bash
-# Gradescope runs this once, as root, when it builds the image. The platform's own python3 is used to make an environment by
-# explicit path, and otherwise left alone. Environment variables:
-#   GRADER_VENV             where the environment goes (default /opt/rl-grader)
-#   GRADER_PYTHON           the interpreter to make it with, 3.10 to 3.13 (default python3)
-#   GRADER_TORCH_INDEX_URL  an index with CPU builds of torch; empty for pip's default
-#   PIP_INDEX_URL           pip's own variable: a mirror for everything else
-# A folder wheels/ in the zip makes the build work without a network.
-set -euo pipefail
-umask 022
-source_folder="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-venv="${GRADER_VENV:-/opt/rl-grader}"
-python="${GRADER_PYTHON:-python3}"
-torch_index="${GRADER_TORCH_INDEX_URL-https://download.pytorch.org/whl/cpu}"
-
-if ! "$python" -c 'import ensurepip' 2>/dev/null; then
-    apt-get update && apt-get install -y --no-install-recommends python3-venv
-fi
-"$python" -m venv "$venv"
-if [ -d "$source_folder/wheels" ]; then
-    everything=(--no-index --find-links "$source_folder/wheels")
-    torch=("${everything[@]}")
-else
-    everything=()
-    torch=(${torch_index:+--index-url "$torch_index"})
-fi
-install=("$venv/bin/python" -m pip install --quiet --no-cache-dir --disable-pip-version-check)
-# torch first and in exactly one version: a range would take a build with gigabytes of CUDA.
-if ! "${install[@]}" --retries 1 --timeout 20 "${torch[@]}" torch==2.13.0; then
-    [ -d "$source_folder/wheels" ] && exit 1
-    echo "no torch 2.13.0 from ${torch_index:-the index}: trying pip's default" >&2
-    "${install[@]}" torch==2.13.0
-fi
-"${install[@]}" "${everything[@]}" --constraint "$source_folder/constraints.txt" -r "$source_folder/requirements.txt"
-chmod -R u+rwX,go+rX,go-w "$venv"
-chmod -R u+rwX,go-rwx "$source_folder"
-"""
 
 RUN = """\
 #!/usr/bin/env bash
@@ -105,20 +64,15 @@ def gradescope(root: Path, name: str, folder: Path, wheels: Path | None = None, 
 
 def files(home: Home, level: str = "basic") -> dict[str, bytes]:
     """Return the content of the zip by name: the student's folder and the hidden checks; no solution."""
-    name = home.assignment.name
-    content = {key: value for key, value in student_files(home).items() if not key.startswith(STUDENTS_ONLY)}
-    content |= {
-        "setup.sh": SETUP.encode(),
-        "run_autograder": RUN.encode(),
-        "autograde.py": AUTOGRADE.format(level=level).encode(),
-        "requirements.txt": requirements(home, desk=False).encode(),
-        "constraints.txt": (home.root / "constraints.txt").read_bytes(),
-        f"tests/hidden/test_{name}.py": home.checks["hidden"].read_bytes(),
-        "tests/hidden/solution.json": answers.only(home.answers["hidden"], name).encode(),
-        **mistakes(home, "visible"),
-        **mistakes(home, "hidden"),
-    }
-    return {key: value.replace(b"\r\n", b"\n") for key, value in sorted(content.items())}
+    content = server_files(home) | modules(home, "report/gradescope", "report/picture", "report/shared")
+    return unix(
+        content
+        | {
+            "setup.sh": SETUP.encode(),
+            "run_autograder": RUN.encode(),
+            "autograde.py": AUTOGRADE.format(level=level).encode(),
+        }
+    )
 
 
 def _notebook(source: str) -> str:

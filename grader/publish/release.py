@@ -17,7 +17,8 @@ from grader import answers
 from grader.assignment import Assignment, Home, UsageError, tomllib
 
 GRADER_PARTS = ("", "desk", "judge", "report", "sandbox")  # what a student's grader consists of; no publish
-INSTRUCTORS_ONLY = ("__main__.py", "doctor.py")
+INSTRUCTORS_ONLY = ("__main__.py", "doctor.py", "platforms.py")
+SHOWN_TO_STUDENTS = ("__init__.py", "model.py", "page.html", "page.py", "terminal.py", "text.py")  # of report; no platform's
 STAMP = (2020, 1, 1, 0, 0, 0)  # fixed, so that the same content makes the same zip
 
 README = """# {title}
@@ -104,7 +105,8 @@ def files(home: Home) -> dict[str, bytes]:
         content |= mistakes(home, "visible")
     for part in GRADER_PARTS:
         for path in sorted((root / "grader" / part).glob("*")):
-            if path.suffix in (".py", ".ini", ".html") and path.name not in INSTRUCTORS_ONLY:
+            kept = path.name in SHOWN_TO_STUDENTS if part == "report" else path.name not in INSTRUCTORS_ONLY
+            if path.suffix in (".py", ".ini", ".html") and kept:
                 content[path.relative_to(root).as_posix()] = path.read_bytes()
     return {key: value.replace(b"\r\n", b"\n") for key, value in sorted(content.items())}
 

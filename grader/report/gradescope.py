@@ -1,17 +1,20 @@
 """The report as Gradescope's results.json (autograder specification, "Output Format").
 
 A student sees what Gradescope shows: of hidden checks title, points and outcome, when their visibility allows it. All text
-is declared as plain text, so that nothing a submission prints is rendered.
+is declared as plain text, so that nothing a submission prints is rendered; beside a picture of curves it is escaped instead.
 """
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 from typing import Any
 
 from grader.assignment import Assignment
-from grader.report.model import CheckResult, Outcome, Report, outcome_of
+from grader.report import picture
+from grader.report.model import CheckResult, Outcome, Report
+from grader.report.shared import told, visible_part
 from grader.report.terminal import totals
 from grader.report.text import clean
 
@@ -46,7 +49,7 @@ def results(report: Report, assignment: Assignment, metadata: dict[str, str] | N
         tests.append(_test(check, assignment, f"{numbers[check.question]}.{counts[check.question]}"))
     return {
         "execution_time": shown.seconds,
-        "output": _capped("\n".join([*shown.remarks, *_summary(shown), *totals(_visible_part(shown))])),
+        "output": _capped("\n".join([*shown.remarks, *_summary(shown), *totals(visible_part(shown))])),
         "output_format": "text",
         "test_output_format": "text",
         "test_name_format": "text",
@@ -76,38 +79,26 @@ def without_tests(message: str) -> str:
 
 def _test(check: CheckResult, assignment: Assignment, number: str) -> dict[str, Any]:
     hidden = check.suite == "hidden"
-    parts = [check.message] if check.message else []
-    if check.hint:
-        parts.append(check.advice())
-    if check.printed:
-        parts.append(f"it printed:\n{check.printed}")
+    passed = check.outcome is Outcome.PASSED
+    output = _capped(f"{'' if passed else check.outcome.value}\n{told(check)}".strip())
     test = {
         "name": f"{check.question}: {check.title}",
         "number": number,
         "score": check.points,
         "max_score": check.max_points,
-        "status": "passed" if check.outcome is Outcome.PASSED else "failed",
-        "output": _capped("\n".join(["" if check.outcome is Outcome.PASSED else check.outcome.value, *parts]).strip()),
+        "status": "passed" if passed else "failed",
+        "output": output,
         "tags": [check.question, check.suite, check.outcome.value],
         "visibility": assignment.question(check.question).hidden_visibility if hidden else "visible",
     }
     if check.outcome is Outcome.NOT_RUN and not check.max_points:
         del test["status"]  # nothing was lost: neither of the two that there are is true
+    if uri := picture.data_uri(check.curves):
+        # The one output that is no plain text: escaped, and the picture only where it fits, because half of one shows nothing.
+        page = f'<pre>{html.escape(output)}</pre><img alt="learning curves" src="{uri}">'
+        if len(page) < MAX_OUTPUT:
+            test |= {"output": page, "output_format": "html"}
     return test
-
-
-def _visible_part(report: Report) -> Report:
-    """Return the report without hidden checks: their points must not show in text that every student sees."""
-    part = report.model_copy(deep=True)
-    part.checks = [check for check in report.checks if check.suite == "visible"]
-    part.suites = tuple(suite for suite in report.suites if suite == "visible")
-    part.points = sum(check.points for check in part.checks)
-    part.max_points = sum(check.max_points for check in part.checks)
-    part.points_elsewhere = 0.0
-    for question in part.questions:
-        own = [check for check in part.checks if check.question == question.id]
-        question.outcome = outcome_of(own) if own else Outcome.NOT_RUN
-    return part
 
 
 def _summary(report: Report) -> list[str]:

@@ -13,6 +13,8 @@ from pydantic import BaseModel, Field
 
 from grader.assignment import SUITES, Assignment, Hints
 
+HIDDEN_CHECKS = "hidden-checks"  # stands for a question where hidden checks are told together; no question's id has a dash
+
 
 class Outcome(str, Enum):
     """What became of a check or a question; a question can also be `partial` or `not started`."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.report import terminal
-from grader.report.model import Outcome, QuestionResult, Report
+from grader.report.model import HIDDEN_CHECKS, Outcome, QuestionResult, Report
 
 if TYPE_CHECKING:
     import jinja2
@@ -49,6 +49,7 @@ def _template() -> jinja2.Template:
 
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.globals |= {
+        "HIDDEN_CHECKS": HIDDEN_CHECKS,
         "ONE_REASON": terminal.ONE_REASON,
         "PRINTED_LINES": terminal.PRINTED_LINES,
         "breakable": lambda name: markupsafe.Markup("<wbr>").join(re.split(r"(?<=[_.])", name)),

@@ -7,7 +7,7 @@ import sys
 import textwrap
 from typing import TextIO
 
-from grader.report.model import CheckResult, Outcome, QuestionResult, Report
+from grader.report.model import HIDDEN_CHECKS, CheckResult, Outcome, QuestionResult, Report
 
 MARKS = {Outcome.PASSED: "✓", Outcome.NOT_STARTED: "·", Outcome.NOT_RUN: "-", Outcome.GRADER_ERROR: "!"}
 STYLES = {
@@ -133,7 +133,8 @@ def _heading(question: QuestionResult) -> str:
 
 def _headline(check: CheckResult) -> str:
     hidden = " [hidden]" if check.suite == "hidden" else ""
-    return f"{mark(check.outcome)} {check.title} ({check.outcome.value}, {worth(check)}; -k {keyword(check)}){hidden}"
+    run = "" if check.question == HIDDEN_CHECKS else f"; -k {keyword(check)}"
+    return f"{mark(check.outcome)} {check.title} ({check.outcome.value}, {worth(check)}{run}){hidden}"
 
 
 def mark(outcome: Outcome) -> str:
@@ -187,7 +188,11 @@ def next_step(report: Report) -> tuple[str, QuestionResult | None]:
     """Return a verb and the question to go on with, or None when there is nothing to do, or one reason explains it all."""
     open_outcomes = (Outcome.PASSED, Outcome.NOT_RUN, Outcome.GRADER_ERROR)
     wrong = {check.question for check in report.checks if check.outcome not in open_outcomes or check.unwritten}
-    left = [question for question in report.questions if question.id in wrong and question.outcome not in open_outcomes]
+    left = [
+        question
+        for question in report.questions
+        if question.id in wrong and question.outcome not in open_outcomes and question.id != HIDDEN_CHECKS
+    ]
     # What is begun comes first: a student who works on it must not be sent away. What brings no points comes last.
     left.sort(key=lambda question: (not question.max_points, question.outcome is Outcome.NOT_STARTED))
     first = next(iter(left), None)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 
 MAX_TEXT = 4_000
+LENGTHS = (10_000, 2_000, 500, 100, 20)  # to cut texts to, until all of them together fit
 KEPT = frozenset("\n\t")
 # Cc: control, Cf: format (bidirectional overrides, zero-width characters), Cs: lone surrogates, Co/Cn: private, unassigned.
 NEUTRALISED = frozenset(("Cc", "Cf", "Cs", "Co", "Cn"))
@@ -25,6 +27,14 @@ def clean(text: str, limit: int = MAX_TEXT) -> str:
         character if character in KEPT or unicodedata.category(character) not in NEUTRALISED else _spelt(character)
         for character in text
     )
+
+
+def fitted(render: Callable[[int], str], most: int) -> str:
+    """Return what `render` makes of texts cut to a length: the first of LENGTHS with which it has at most so many bytes."""
+    for longest in LENGTHS[:-1]:
+        if len((text := render(longest)).encode("utf-8")) <= most:
+            return text
+    return render(LENGTHS[-1])
 
 
 def _spelt(character: str) -> str:

@@ -1,0 +1,91 @@
+"""What runs on PrairieLearn, Autolab and GitHub Classroom: it grades what lies in their places and leaves what they read.
+
+Gradescope's is in command.py. The packages that `grader.publish` makes call these functions.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from grader.command import GRADED, ROOT, Keeping, memory_limit_mb, replace
+
+
+def prairielearn(require: str = "basic") -> int:
+    """Grade what lies in PrairieLearn's folders; results.json exists and is valid from the first moment on.
+
+    Until the last check is decided it says that the attempt cannot be graded, so that no attempt is used up when the platform
+    stops the grader. require: the isolation below which nothing is graded.
+    """
+    from grader.report import prairielearn as rendering
+
+    root = Path(os.environ.get("GRADE_ROOT", "/grade"))
+    output = root / "results" / "results.json"
+    replace(output, rendering.without_tests("The grader was stopped before it could begin: please submit again."))
+
+    from grader.assignment import SUITES, Home, UsageError
+    from grader.judge.run import grade
+
+    try:
+        home = Home(ROOT)
+        home.assignment = home.assignment.within(memory_limit_mb())
+        kept = Keeping(output, rendering.render, lambda _: None)
+        asked = _asked(root / "data" / "data.json")
+        grade(home, root / "student", SUITES, select=asked, changed=kept, require=require)
+        kept.check()
+    except UsageError as error:
+        replace(output, rendering.without_tests(f"Nothing was graded: {error}"))
+    return GRADED
+
+
+def _asked(path: Path) -> list[str]:
+    """Return the ids in `questions` of the params in data.json, which a question's server.py may set; none stand for all."""
+    try:
+        asked = json.loads(path.read_text(encoding="utf-8"))["params"]["questions"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    return [str(one) for one in asked] if isinstance(asked, list) else []
+
+
+def autolab(handin: Path, require: str = "basic") -> int:
+    """Grade the file that was handed in and print the result once, last, when nothing of a submission runs any more.
+
+    Autolab believes the last line of stdout, so until then nothing can reach it, and nothing comes after. What the grader
+    itself cannot do ends without that line: Autolab records no score then. require: the isolation below which nothing is
+    graded.
+    """
+    stdout = os.dup(1)  # not inherited by what is started from here on
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+
+    from grader.assignment import SUITES, Home, UsageError
+    from grader.judge.run import grade
+    from grader.report import autolab as rendering
+
+    home = Home(ROOT)
+    home.assignment = home.assignment.within(memory_limit_mb())
+    try:
+        text = rendering.render(grade(home, handin, SUITES, require=require))
+    except UsageError as error:
+        text = rendering.without_checks(f"Nothing was graded: {error}", home.assignment)
+    os.dup2(nowhere, 2)  # Autolab reads both as one
+    with open(stdout, "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+    return GRADED
+
+
+def classroom() -> int:
+    """Grade the student's folder with the visible checks and hand the result on as the step's output `result`."""
+    from grader.assignment import Home, UsageError
+    from grader.judge.run import grade
+    from grader.report import classroom as rendering
+
+    home = Home(ROOT)
+    try:
+        text = rendering.render(grade(home, home.stub))
+    except UsageError as error:
+        text = rendering.refused(f"Nothing was graded: {error}", home.assignment.total("visible"))
+    with open(os.environ["GITHUB_OUTPUT"], "a", encoding="utf-8", newline="\n") as file:
+        file.write(f"result={text}")
+    return GRADED

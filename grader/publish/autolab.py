@@ -1,0 +1,144 @@
+"""An autograder for Autolab, tried out with its own Makefile before it is written."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import tarfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from grader.assignment import Assignment, Home, UsageError
+from grader.publish.package import SETUP, lay_out, modules, output_of, server_files, try_out, unix, write_folder
+from grader.publish.release import pack
+from grader.report.autolab import problems
+
+ENTRY = "run"
+START = 60  # seconds for what is not the checks' budget
+
+MAKEFILE = """\
+# Autolab runs `make -f autograde-Makefile` beside autograde.tar and what was handed in. The last line that this prints is the
+# result, so nothing else may print: what a submission prints is kept by the grader and told in its report.
+all:
+\t@rm -rf rl-grader && mkdir rl-grader && tar xf autograde.tar -C rl-grader
+\t@rl-grader/run {handin}
+"""
+
+RUN = """\
+#!/usr/bin/env bash
+source="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+chmod -R go-rwx "$source"
+exec "${GRADER_VENV:-/opt/rl-grader}/bin/python" -s -B "$source/autograde.py" "$1"
+"""
+
+AUTOGRADE = '''\
+"""Grades the file that Autolab lays down; see grader/platforms.py."""
+
+import sys
+from pathlib import Path
+
+from grader.command import guarded
+from grader.platforms import autolab
+
+if __name__ == "__main__":
+    sys.exit(guarded(lambda: autolab(Path(sys.argv[1]), "{level}")))
+'''
+
+README = """\
+# {title} on Autolab
+
+1. The image of your Tango needs Python 3.10 to 3.13 and, once, as root: `tar xf autograde.tar && bash setup.sh`. That makes
+   /opt/rl-grader; without a network, lay a folder wheels/ beside setup.sh. GRADER_VENV names another place.
+2. Make the assessment with these facts (as in its .yml):
+
+```yaml
+general:
+  name: {name}
+  display_name: {display}
+  handin_filename: {handin}
+autograder:
+  autograde_timeout: {timeout}
+  autograde_image: YOUR_IMAGE
+problems:
+{problems}
+```
+
+3. Upload autograde-Makefile and autograde.tar in the autograder settings.
+4. Scoreboard column spec, if you want one: `[{{"hdr": "Points", "asc": false}}]`. What checks put on the leaderboard follows as
+   further columns, in the order of the report.
+
+Each problem is a question with its visible checks. The problem `hidden-checks` is all hidden ones together, of which students
+read nothing but these points. What the grader itself cannot do shows as a stage "The grader" that has not passed: such points
+do not count, let the submission be graded again. A line of scores that is missing altogether means the same.
+{attachments}"""
+
+
+def autolab(root: Path, name: str, folder: Path, level: str = "basic") -> Iterator[str]:
+    """Write `folder/NAME-autolab`: autograde-Makefile, autograde.tar and README.md; yield what was checked and written.
+
+    level: the isolation below which it grades nothing. Before it is written, its own Makefile grades the solution, the stub and
+    a hostile file, with the Python that runs this. Raises UsageError, and writes nothing, when one does not get what it must.
+    """
+    home = Home(root, name)
+    content = files(home, level)
+    suites = ("visible", "hidden")
+    yield from try_out(home, suites, lambda place, source: _points(place, content, home.assignment, source))
+    yield write_folder(folder / f"{name}-autolab", content)
+
+
+def files(home: Home, level: str = "basic") -> dict[str, bytes]:
+    """Return the content of the package by name."""
+    grader = server_files(home) | modules(home, "platforms", "report/autolab", "report/picture", "report/shared")
+    mine = {"setup.sh": SETUP.encode(), ENTRY: RUN.encode(), "autograde.py": AUTOGRADE.format(level=level).encode()}
+    return {
+        "README.md": _readme(home.assignment).encode(),
+        "autograde-Makefile": MAKEFILE.format(handin=handin(home.assignment)).encode(),
+        "autograde.tar": _tar(unix(grader | mine), executable=[ENTRY, "setup.sh"]),
+    }
+
+
+def handin(assignment: Assignment) -> str:
+    """Return the name of the one file that is handed in: a zip where something may be attached."""
+    return "handin.zip" if assignment.attachments else assignment.submission
+
+
+def _readme(assignment: Assignment) -> str:
+    lines = [f"- {{name: {name}, max_score: {worth:g}, optional: false}}" for name, worth in problems(assignment).items()]
+    extra = ", ".join(assignment.attachments)
+    attached = f"\nStudents hand in a zip with {assignment.submission} and, if they like, {extra}.\n" if extra else ""
+    return README.format(
+        title=assignment.title,
+        name=assignment.name.replace("_", ""),
+        display=json.dumps(assignment.title),
+        handin=handin(assignment),
+        timeout=int(assignment.limits.budget) + START,
+        problems="\n".join(lines),
+        attachments=attached,
+    )
+
+
+def _tar(content: dict[str, bytes], executable: Sequence[str]) -> bytes:
+    """Return a tar with these files, the same bytes for the same content."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, text in content.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(text), 0o755 if name in executable else 0o644
+            archive.addfile(entry, io.BytesIO(text))
+    return data.getvalue()
+
+
+def _points(place: Path, content: dict[str, bytes], assignment: Assignment, source: str) -> float:
+    """Return the points that Autolab would read off the last line for this source."""
+    lay_out(place, content)
+    submission = source.encode()
+    if assignment.attachments:
+        submission = pack({assignment.submission: submission})
+    lay_out(place, {handin(assignment): submission})
+    printed = output_of(["make", "-f", "autograde-Makefile"], place, GRADER_VENV=sys.prefix)
+    scores = json.loads(printed.splitlines()[-1])["scores"]
+    known = problems(assignment)
+    if unknown := scores.keys() - known.keys():
+        raise UsageError(f"nothing was written: there is no problem {', '.join(unknown)}")
+    return sum(scores.values())

@@ -1,0 +1,110 @@
+"""A template repository for GitHub Classroom, tried out with the workflow's own command before it is written.
+
+It holds what a student gets and no more: workflow and checks lie in the student's own repository, so there are no hidden
+checks, and a student can change what grades.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader.assignment import Assignment, Home, UsageError
+from grader.publish.package import lay_out, modules, output_of, try_out, unix, write_folder
+from grader.publish.release import files as student_files
+
+WORKFLOW = ".github/workflows/classroom.yml"
+ENTRY = ".github/grade.py"
+COMMAND = f"python -s -B {ENTRY}"
+
+GRADE = '''\
+"""Grades this repository for GitHub Classroom; see grader/platforms.py."""
+
+import sys
+from pathlib import Path
+
+sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from grader.command import guarded
+from grader.platforms import classroom
+
+if __name__ == "__main__":
+    sys.exit(guarded(classroom))
+'''
+
+STEPS = """\
+# Made by `python -m grader classroom`. It grades with the visible checks; what counts is graded after you hand in.
+name: Autograding Tests
+on: [push, workflow_dispatch, repository_dispatch]
+permissions:
+  checks: write
+  actions: read
+  contents: read
+jobs:
+  run-autograding-tests:
+    runs-on: ubuntu-latest
+    if: github.actor != 'github-classroom[bot]'
+    timeout-minutes: {minutes}
+    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/setup-python@v5
+        with:
+          python-version: "3.12"
+          cache: pip
+          cache-dependency-path: requirements.txt
+      - name: Install
+        run: |
+          python -m pip install --quiet torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu
+          python -m pip install --quiet -r requirements.txt
+      - name: Grade
+        id: grade
+        run: {command}
+      - name: Report
+        uses: classroom-resources/autograding-grading-reporter@v1
+        env:
+          GRADE_RESULTS: "${{{{steps.grade.outputs.result}}}}"
+        with:
+          runners: grade
+"""
+
+
+def classroom(root: Path, name: str, folder: Path) -> Iterator[str]:
+    """Write `folder/NAME-classroom`, a template repository; yield what was checked and written, line by line.
+
+    Before it is written, the command of its workflow grades the solution, the stub and a hostile file, with the Python that
+    runs this. Raises UsageError, and writes nothing, when one of them does not get what it must.
+    """
+    home = Home(root, name)
+    content = files(home)
+    yield from try_out(home, ("visible",), lambda place, source: _points(place, content, home.assignment, source))
+    yield write_folder(folder / f"{name}-classroom", content)
+    yield f"graded there: {home.assignment.total('visible'):g} points, by visible checks; students can change what grades them"
+
+
+def files(home: Home) -> dict[str, bytes]:
+    """Return the content of the repository by name: the student's folder, the workflow and what it runs."""
+    minutes = int(home.assignment.limits.budget // 60) + 11  # up to ten of them to install, without a cache
+    mine = {
+        WORKFLOW: STEPS.format(minutes=minutes, command=COMMAND).encode(),
+        ENTRY: GRADE.encode(),
+        ".gitignore": b"__pycache__/\n.venv/\nreport.*\n",
+        **modules(home, "platforms", "report/classroom", "report/picture", "report/shared"),
+    }
+    return unix(student_files(home) | mine)
+
+
+def _points(place: Path, content: dict[str, bytes], assignment: Assignment, source: str) -> float:
+    """Return the points that the reporter would add up for this source, after the workflow's command has run."""
+    lay_out(place / "repository", content | {assignment.submission: source.encode()})
+    output = place / "output"
+    output.touch()
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    output_of(["bash", "-e", "-c", COMMAND], place / "repository", GITHUB_OUTPUT=str(output), PATH=path)
+    name, _, encoded = output.read_text(encoding="utf-8").strip().partition("=")
+    if name != "result" or "\n" in encoded:
+        raise UsageError(f"nothing was written: the step's output is {name!r}, expected one line called 'result'")
+    return sum(test["score"] for test in json.loads(base64.b64decode(encoded))["tests"])

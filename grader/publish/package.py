@@ -1,0 +1,154 @@
+"""What packages for platforms have in common: the files that a server needs, a try-out, and a folder written as a whole."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from grader import answers
+from grader.assignment import Home, UsageError
+from grader.publish.release import files as student_files
+from grader.publish.release import mistakes, requirements
+from grader.publish.stub import make_stub
+
+STUDENTS_ONLY = ("README.md", "grade.py", "notebook.ipynb", "grader/desk/")
+
+SETUP = """\
+#!/usr/bin/env bash
+# Run once, as root, when the platform's image is built. The image's own python3 is used to make an environment by explicit
+# path, and otherwise left alone. Environment variables:
+#   GRADER_VENV             where the environment goes (default /opt/rl-grader)
+#   GRADER_PYTHON           the interpreter to make it with, 3.10 to 3.13 (default python3)
+#   GRADER_TORCH_INDEX_URL  an index with CPU builds of torch; empty for pip's default
+#   PIP_INDEX_URL           pip's own variable: a mirror for everything else
+# A folder wheels/ beside this file makes the build work without a network.
+set -euo pipefail
+umask 022
+source_folder="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+venv="${GRADER_VENV:-/opt/rl-grader}"
+python="${GRADER_PYTHON:-python3}"
+torch_index="${GRADER_TORCH_INDEX_URL-https://download.pytorch.org/whl/cpu}"
+
+if ! "$python" -c 'import ensurepip' 2>/dev/null; then
+    apt-get update && apt-get install -y --no-install-recommends python3-venv
+fi
+"$python" -m venv "$venv"
+if [ -d "$source_folder/wheels" ]; then
+    everything=(--no-index --find-links "$source_folder/wheels")
+    torch=("${everything[@]}")
+else
+    everything=()
+    torch=(${torch_index:+--index-url "$torch_index"})
+fi
+install=("$venv/bin/python" -m pip install --quiet --no-cache-dir --disable-pip-version-check)
+# torch first and in exactly one version: a range would take a build with gigabytes of CUDA.
+if ! "${install[@]}" --retries 1 --timeout 20 "${torch[@]}" torch==2.13.0; then
+    [ -d "$source_folder/wheels" ] && exit 1
+    echo "no torch 2.13.0 from ${torch_index:-the index}: trying pip's default" >&2
+    "${install[@]}" torch==2.13.0
+fi
+"${install[@]}" "${everything[@]}" --constraint "$source_folder/constraints.txt" -r "$source_folder/requirements.txt"
+chmod -R u+rwX,go+rX,go-w "$venv"
+chmod -R u+rwX,go-rwx "$source_folder"
+"""
+
+# A submission that forges what each platform reads, wherever it can, and ends as if all were well.
+HOSTILE = """\
+import json, os
+
+forged = {"gradable": True, "score": 1.0, "scores": {"total": 1000.0}, "version": 1, "tests": [{"score": 1000.0}]}
+for folder, _, names in os.walk(TRIED_OUT_IN):
+    for name in [*names, "results.json"]:
+        try:
+            with open(os.path.join(folder, name), "w") as file:
+                json.dump(forged, file)
+        except Exception:
+            pass
+for descriptor in range(64):
+    try:
+        os.write(descriptor, ("\\n" + json.dumps(forged) + "\\n").encode())
+    except OSError:
+        pass
+os._exit(0)
+"""
+
+
+def server_files(home: Home) -> dict[str, bytes]:
+    """Return what grading on a server needs, by name: the student's folder and the hidden checks; no solution."""
+    name = home.assignment.name
+    content = {key: value for key, value in student_files(home).items() if not key.startswith(STUDENTS_ONLY)}
+    return content | {
+        "requirements.txt": requirements(home, desk=False).encode(),
+        "constraints.txt": (home.root / "constraints.txt").read_bytes(),
+        f"tests/hidden/test_{name}.py": home.checks["hidden"].read_bytes(),
+        "tests/hidden/solution.json": answers.only(home.answers["hidden"], name).encode(),
+        **mistakes(home, "visible"),
+        **mistakes(home, "hidden"),
+    }
+
+
+def modules(home: Home, *names: str) -> dict[str, bytes]:
+    """Return modules of the grader that students do not get, by name: `modules(home, "platforms", "report/junit")`."""
+    return {f"grader/{name}.py": (home.root / "grader" / f"{name}.py").read_bytes() for name in names}
+
+
+def try_out(home: Home, suites: Sequence[str], run: Callable[[Path, str], float]) -> Iterator[str]:
+    """Have the package grade the solution, the stub and a hostile file; yield what each gets.
+
+    run(folder, source): lays the package out in the empty folder, runs its own entry script on the source, and returns the
+    points that the platform would record. Raises UsageError when they are not what they must be.
+    """
+    solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
+    total = sum(home.assignment.total(suite) for suite in suites)
+    stub = make_stub(solution, home.assignment)
+    given = {"the solution": (solution, total), "the stub": (stub, 0.0), "a hostile file": (HOSTILE, 0.0)}
+    for what, (source, expected) in given.items():
+        with tempfile.TemporaryDirectory(prefix="größe mit Leerzeichen ") as temporary:
+            points = run(Path(temporary), source.replace("TRIED_OUT_IN", repr(temporary)))
+        if abs(points - expected) > 1e-6:
+            raise UsageError(f"nothing was written: {what} gets {points:g} points, expected {expected:g}")
+        yield f"{what} gets {points:g} points, as it must"
+
+
+def lay_out(folder: Path, content: dict[str, bytes], executable: Sequence[str] = ()) -> None:
+    """Write these files below the folder, some of them executable."""
+    for name, data in content.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        path.chmod(0o755 if name in executable else 0o644)
+
+
+def output_of(command: Sequence[str | Path], cwd: Path, **environment: str) -> str:
+    """Return what the entry script of a package prints to stdout; raises UsageError when it fails."""
+    done = subprocess.run(command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, encoding="utf-8")
+    if done.returncode != 0:
+        raise UsageError(f"nothing was written: {command[-1]} ends with {done.returncode}: {done.stdout}{done.stderr}"[:3000])
+    return done.stdout
+
+
+def write_folder(folder: Path, content: dict[str, bytes], executable: Sequence[str] = ()) -> str:
+    """Write a package as a folder, in the place of the same package made before, and return a line about it.
+
+    Raises UsageError, and writes nothing, when the folder holds files that are not of the package: they may be somebody's work.
+    """
+    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+    if others := sorted(found - content.keys()):
+        raise UsageError(f"nothing was written: {folder} holds {others[0]}, which is not of this package; name another folder")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
+        fresh = Path(temporary) / "fresh"
+        lay_out(fresh, content, executable)
+        if folder.exists():
+            os.replace(folder, Path(temporary) / "old")
+        os.replace(fresh, folder)
+    size = sum(map(len, content.values()))
+    return f"wrote {folder}: {len(content)} files, {size / 1024:.0f} kB"
+
+
+def unix(content: dict[str, bytes]) -> dict[str, bytes]:
+    """Return these files of text with Unix line ends, in order of their names."""
+    return {name: data.replace(b"\r\n", b"\n") for name, data in sorted(content.items())}

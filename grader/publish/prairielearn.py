@@ -1,0 +1,144 @@
+"""A question for PrairieLearn with an external grader, tried out with its own entry script before it is written."""
+
+from __future__ import annotations
+
+import html
+import json
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader.assignment import Assignment, Home, UsageError
+from grader.publish.package import (
+    SETUP,
+    lay_out,
+    modules,
+    output_of,
+    server_files,
+    try_out,
+    unix,
+    write_folder,
+)
+from grader.publish.release import files as student_files
+from grader.publish.release import pack
+
+FAMILY = uuid.UUID("5b0a6a0e-0d3c-5f5e-9c57-0f8f2f6c7e11")  # of all questions that are made here
+ENTRY = "tests/run"
+LONGEST = 600  # seconds that PrairieLearn gives an external grader at most
+START = 60  # seconds for what is not the checks' budget: starting, writing, a slow machine
+
+RUN = """\
+#!/usr/bin/env bash
+# PrairieLearn runs this once per submission, as root. GRADE_ROOT is for trying it out elsewhere.
+root="${GRADE_ROOT:-/grade}"
+chmod -R go-rwx "$root/tests"
+exec "${GRADER_VENV:-/opt/rl-grader}/bin/python" -s -B "$root/tests/autograde.py"
+"""
+
+AUTOGRADE = '''\
+"""Grades the submission in PrairieLearn's folders; see grader/platforms.py."""
+
+import sys
+
+from grader.command import guarded
+from grader.platforms import prairielearn
+
+if __name__ == "__main__":
+    sys.exit(guarded(lambda: prairielearn("{level}")))
+'''
+
+QUESTION = """\
+<pl-question-panel>
+  <p>{title}: <pl-file-download file-name="{name}.zip" label="{name}.zip"></pl-file-download> holds the assignment. Its README
+  says how to grade yourself; hand in what you wrote.</p>
+  <pl-file-upload file-names="{submission}"{optional}></pl-file-upload>
+</pl-question-panel>
+<pl-submission-panel>
+  <pl-external-grader-results></pl-external-grader-results>
+  <pl-file-preview></pl-file-preview>
+</pl-submission-panel>
+"""
+
+DOCKERFILE = """\
+# The image that grades {name} on PrairieLearn: `docker build -t {image} .`, then push it to where PrairieLearn finds it.
+FROM python:3.12-slim
+COPY setup.sh requirements.txt constraints.txt /opt/rl-setup/
+RUN bash /opt/rl-setup/setup.sh
+"""
+
+
+def prairielearn(root: Path, name: str, folder: Path, image: str, level: str = "basic") -> Iterator[str]:
+    """Write `folder/NAME`, a question, and `folder/NAME-image`, for its image; yield what was checked and written.
+
+    image: what the image will be called. level: the isolation below which it grades nothing. Before anything is written, the
+    question's own entry script grades the solution, the stub and a hostile file, with the Python that runs this. Raises
+    UsageError, and writes nothing, when one of them does not get what it must.
+    """
+    home = Home(root, name)
+    content = files(home, image, level)
+    total = home.assignment.total("visible") + home.assignment.total("hidden")
+
+    def run(place: Path, source: str) -> float:
+        graded = _graded(place, content, home.assignment, source)
+        if not graded["gradable"]:
+            raise UsageError(f"nothing was written: a submission cannot be graded: {graded['format_errors']}")
+        return graded["score"] * total
+
+    yield from try_out(home, ("visible", "hidden"), run)
+    yield write_folder(folder / name, content, executable=[ENTRY])
+    context = {"Dockerfile": DOCKERFILE.format(name=name, image=image).encode(), "setup.sh": SETUP.encode()}
+    context |= {key: content[f"tests/{key}"] for key in ("requirements.txt", "constraints.txt")}
+    yield write_folder(folder / f"{name}-image", context)
+
+
+def files(home: Home, image: str, level: str = "basic") -> dict[str, bytes]:
+    """Return the content of the question's folder by name; only clientFilesQuestion/ is open to students."""
+    assignment = home.assignment
+    grader = server_files(home) | modules(home, "platforms", "report/prairielearn", "report/picture", "report/shared")
+    content = {
+        "info.json": (json.dumps(info(assignment, image), indent=2) + "\n").encode(),
+        "question.html": _question(assignment).encode(),
+        ENTRY: RUN.encode(),
+        "tests/autograde.py": AUTOGRADE.format(level=level).encode(),
+        **{f"tests/{name}": data for name, data in grader.items()},
+    }
+    return unix(content) | {f"clientFilesQuestion/{assignment.name}.zip": pack(student_files(home))}
+
+
+def info(assignment: Assignment, image: str) -> dict:
+    """Return the content of info.json. The uuid is always the same for a name: PrairieLearn knows a question by it."""
+    return {
+        "uuid": str(uuid.uuid5(FAMILY, assignment.name)),
+        "title": assignment.title,
+        "topic": "Reinforcement learning",
+        "type": "v3",
+        "gradingMethod": "External",
+        "externalGradingOptions": {
+            "enabled": True,
+            "image": image,
+            "entrypoint": f"/grade/{ENTRY}",
+            "timeout": min(int(assignment.limits.budget) + START, LONGEST),
+            "enableNetworking": False,
+        },
+    }
+
+
+def _question(assignment: Assignment) -> str:
+    extra = ",".join(assignment.attachments)
+    return QUESTION.format(
+        title=html.escape(assignment.title),
+        name=assignment.name,
+        submission=html.escape(assignment.submission),
+        optional=f' optional-file-names="{html.escape(extra)}"' if extra else "",
+    )
+
+
+def _graded(place: Path, content: dict[str, bytes], assignment: Assignment, source: str) -> dict:
+    """Return the results.json that the question's entry script leaves for this source, in folders as PrairieLearn's."""
+    tests = {name: data for name, data in content.items() if name.startswith("tests/")}
+    lay_out(place, tests, executable=[ENTRY])
+    data = {"data/data.json": b'{"params": {}, "submitted_answers": {}}'}
+    lay_out(place, {f"student/{assignment.submission}": source.encode(), **data})
+    output_of([place / ENTRY], place, GRADE_ROOT=str(place), GRADER_VENV=sys.prefix)
+    return json.loads((place / "results" / "results.json").read_text(encoding="utf-8"))

@@ -1,0 +1,68 @@
+"""The report as an Autolab autograder prints it: for reading, then formatted feedback, then the scores as the last line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from grader.assignment import Assignment
+from grader.report import terminal
+from grader.report.model import HIDDEN_CHECKS, Outcome, Report
+from grader.report.shared import folded, not_final, told
+from grader.report.text import LENGTHS, clean, fitted
+
+MAX_BYTES = 500_000  # Tango cuts what is longer than a megabyte, and the scores stand at the end
+GRADER = "The grader"  # no question is called that: ids have no spaces
+
+
+def render(report: Report) -> str:
+    """Return all of stdout. Autolab itself reads nothing but the last two lines, which are made here."""
+
+    def text(longest: int) -> str:
+        lines = [json.dumps(line, allow_nan=False) for line in (feedback(report, longest), scores(report))]
+        return "\n".join([clean(terminal.plain(folded(report)), 20 * longest).rstrip(), *lines]) + "\n"
+
+    return fitted(text, MAX_BYTES)
+
+
+def scores(report: Report) -> dict[str, Any]:
+    """Return the last line: the points of each question's visible checks, of all hidden ones, and the scoreboard's row."""
+    shown = folded(report)
+    entries = [entry.value for entry in shown.leaderboard()]
+    # A question without points is no problem in Autolab; see `problems`.
+    points = {question.id: question.points for question in shown.questions if question.max_points}
+    return {"scores": points, "scoreboard": [shown.points, *entries]}
+
+
+def feedback(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
+    """Return the line before it, "semantic" feedback: a stage for each question, in it a test for each check."""
+    shown = folded(report)
+    stages: dict[str, dict[str, Any]] = {}
+    if problem := not_final(shown):
+        stages[GRADER] = {"finished": {"passed": False, "hint": clean(problem, longest)}}
+    for question in shown.questions:
+        tests: dict[str, Any] = {}
+        for check in (check for check in shown.checks if check.question == question.id):
+            name = clean(check.title, 200)
+            # Two checks may have one title, a JSON object has a name once.
+            name = name if name not in tests else f"{name} ({len(tests) + 1})"
+            tests[name] = {"passed": check.outcome is Outcome.PASSED}
+            if text := clean(told(check), longest):
+                tests[name]["hint"] = text
+        stages[f"{question.id}: {clean(question.title, 200)}"] = tests
+    return {"_presentation": "semantic", "stages": list(stages), **stages}
+
+
+def problems(assignment: Assignment) -> dict[str, float]:
+    """Return the problems that an instructor makes in Autolab, by name, with their points."""
+    worth = {question.id: question.points.visible for question in assignment.questions if question.points.visible}
+    hidden = assignment.total("hidden")
+    return worth | ({HIDDEN_CHECKS: hidden} if hidden else {})
+
+
+def without_checks(message: str, assignment: Assignment) -> str:
+    """Return stdout when nothing was graded."""
+    content = {"scores": dict.fromkeys(problems(assignment), 0.0), "scoreboard": [0.0]}
+    stage = {"graded": {"passed": False, "hint": clean(message)}}
+    lines = [{"_presentation": "semantic", "stages": [GRADER], GRADER: stage}, content]
+    return "\n".join([clean(message), *map(json.dumps, lines)]) + "\n"

@@ -1,0 +1,64 @@
+"""The report as the result of one step of GitHub Classroom's autograding, for its autograding-grading-reporter."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from typing import Any
+
+from grader.report.model import CheckResult, Outcome, Report
+from grader.report.shared import folded, not_final, told
+from grader.report.text import LENGTHS, clean, fitted
+
+# The reporter gets the result in an environment variable, and Linux starts nothing with one of 128 kB or more.
+MAX_BYTES = 96_000
+ERRORS = (Outcome.TIMEOUT, Outcome.MEMORY, Outcome.CRASHED, Outcome.GRADER_ERROR)
+
+
+def render(report: Report) -> str:
+    """Return the step output `result`: one line, base64 of the JSON of `result`."""
+
+    def text(longest: int) -> str:
+        # ASCII alone, so that it does not matter how the reporter decodes it.
+        return base64.b64encode(json.dumps(result(report, longest), allow_nan=False).encode("ascii")).decode("ascii") + "\n"
+
+    return fitted(text, MAX_BYTES)
+
+
+def result(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
+    """Return the result: one test a visible check, one for all hidden ones; a report that is not final is an error."""
+    shown = folded(report)
+    tests = [_test(check, longest) for check in shown.checks]
+    if problem := not_final(shown):
+        tests.insert(0, _entry("the grader", "error", 0.0, _inert(problem, longest)))
+    passed = all(check.outcome is Outcome.PASSED for check in shown.checks)
+    return {
+        "version": 1,
+        "status": "error" if problem else "pass" if passed else "fail",
+        "max_score": shown.max_points,
+        "tests": tests,
+    }
+
+
+def refused(message: str, worth: float) -> str:
+    """Return the step output when there was nothing to grade, with the points that there could have been."""
+    test = _entry("the submission", "error", 0.0, _inert(message, 4_000))
+    content = {"version": 1, "status": "error", "max_score": worth, "tests": [test]}
+    return base64.b64encode(json.dumps(content).encode("ascii")).decode("ascii") + "\n"
+
+
+def _test(check: CheckResult, longest: int) -> dict[str, Any]:
+    status = "pass" if check.outcome is Outcome.PASSED else "error" if check.outcome in ERRORS else "fail"
+    text = told(check) if check.outcome is Outcome.PASSED else f"{check.outcome.value}\n{told(check)}"
+    return _entry(_inert(f"{check.question}: {check.title}", 200), status, check.points, _inert(text.strip(), longest))
+
+
+def _entry(name: str, status: str, score: float, message: str) -> dict[str, Any]:
+    place = {"test_code": "", "filename": "", "line_no": 0, "duration": 0}  # hidden or not, nothing of a check's code
+    return {"name": name, "status": status, "score": score, "message": message, **place}
+
+
+def _inert(text: str, longest: int) -> str:
+    """Return the text so that no line of it is a command to the runner, which reads what the reporter prints."""
+    return re.sub(r"(?m)^(\s*):(?=:)", r"\1: ", clean(text, longest)).replace("##[", "# #[")

@@ -1,0 +1,60 @@
+"""The report as PrairieLearn's results.json for an external grader.
+
+PrairieLearn shows all tests or none, so hidden checks are folded into one. A report that is not final is not gradable: the
+attempt is not used up, and no score is recorded.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from grader.report import picture
+from grader.report.model import CheckResult, Outcome, Report
+from grader.report.shared import folded, not_final, told
+from grader.report.terminal import totals
+from grader.report.text import LENGTHS, clean, fitted
+
+MAX_BYTES = 1_000_000  # of the whole file; what is larger is refused
+
+
+def render(report: Report) -> str:
+    """Return the text of results.json; see `results`. Where it would be too large, pictures go first, then text is cut."""
+
+    def text(longest: int) -> str:
+        return json.dumps(results(report, longest), ensure_ascii=False, allow_nan=False) + "\n"
+
+    return fitted(text, MAX_BYTES)
+
+
+def results(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
+    """Return the content of results.json: one test a visible check, one for all hidden ones, texts at most `longest`."""
+    shown = folded(report)
+    score = shown.points / shown.max_points if shown.max_points > 0 else 0.0
+    result = {
+        "gradable": shown.final,
+        "score": min(max(score, 0.0), 1.0),
+        "message": clean(f"{shown.points:g}/{shown.max_points:g} points", longest),
+        "output": clean("\n".join([*shown.remarks, *totals(shown)]), longest),
+        "tests": [_test(check, longest) for check in shown.checks],
+    }
+    return result if shown.final else result | {"format_errors": [clean(not_final(shown), longest)]}
+
+
+def without_tests(message: str) -> str:
+    """Return the text of a results.json that only tells why nothing was graded; the attempt is not used up."""
+    content = {"gradable": False, "score": 0.0, "format_errors": [clean(message)], "tests": []}
+    return json.dumps(content, ensure_ascii=False) + "\n"
+
+
+def _test(check: CheckResult, longest: int) -> dict[str, Any]:
+    test = {
+        "name": clean(f"{check.question}: {check.title}", longest),
+        "description": "",
+        "points": check.points,
+        "max_points": check.max_points,
+        "message": "" if check.outcome is Outcome.PASSED else check.outcome.value,
+        "output": clean(told(check), longest),
+    }
+    uri = picture.data_uri(check.curves) if longest == LENGTHS[0] else ""
+    return test | {"images": [{"label": "learning curves", "url": uri}]} if uri else test

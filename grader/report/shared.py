@@ -1,0 +1,95 @@
+"""What of a report is shared with students, where a platform cannot show one check to some and not to others."""
+
+from __future__ import annotations
+
+from grader.report import picture
+from grader.report.model import HIDDEN_CHECKS, CheckResult, Outcome, QuestionResult, Report, outcome_of
+from grader.report.terminal import one_reason
+
+
+def visible_part(report: Report) -> Report:
+    """Return a copy without hidden checks and without their points."""
+    part = report.model_copy(deep=True)
+    part.checks = [check for check in part.checks if check.suite == "visible"]
+    part.suites = tuple(suite for suite in report.suites if suite == "visible")
+    part.points = sum(check.points for check in part.checks)
+    part.max_points = sum(check.max_points for check in part.checks)
+    part.points_elsewhere = 0.0
+    part.questions = [question for one in part.questions if (question := _of(one, part.checks))]
+    return part
+
+
+def folded(report: Report) -> Report:
+    """Return what a student may see: `report.for_student()` with all hidden checks folded into one, which tells their points.
+
+    The total is the report's, so that every format made of it adds up to the same. Of single hidden checks nothing is left, nor
+    of their questions: a title can tell what is asked, and the points of one question whether its only hidden check passed.
+    """
+    shown = report.for_student()
+    hidden = [check for check in shown.checks if check.suite == "hidden"]
+    if not hidden:
+        return shown
+    part = visible_part(shown)
+    fold = _fold(hidden, one_reason(part))
+    together = QuestionResult(
+        id=HIDDEN_CHECKS,
+        title=fold.title,
+        task="",
+        outcome=fold.outcome,
+        points=fold.points,
+        max_points=fold.max_points,
+        seconds=0.0,
+    )
+    return shown.model_copy(
+        update={"checks": [*part.checks, fold], "questions": [*part.questions, together], "isolation_open": ()},
+    )
+
+
+def told(check: CheckResult) -> str:
+    """Return all that there is to say of a check, as text: what went wrong, the hint, what its curves show, what it printed."""
+    parts = [check.message] if check.message else []
+    if check.hint:
+        parts.append(check.advice())
+    parts += picture.told(check.curves)
+    if check.printed:
+        parts.append(f"it printed:\n{check.printed}")
+    return "\n".join(parts)
+
+
+def not_final(report: Report) -> str:
+    """Return what to say on top of a report that is not final, or nothing when it is."""
+    if report.final:
+        return ""
+    again = "The grader did not finish, which is no student's fault: these points do not count, please have it graded again."
+    return f"{again} {report.note}".strip()
+
+
+def _of(question: QuestionResult, checks: list[CheckResult]) -> QuestionResult | None:
+    """Return the question as these checks alone show it, or None when none of them is its."""
+    own = [check for check in checks if check.question == question.id]
+    if not own:
+        return None
+    points, worth = sum(check.points for check in own), sum(check.max_points for check in own)
+    return question.model_copy(update={"outcome": outcome_of(own), "points": points, "max_points": worth})
+
+
+def _fold(hidden: list[CheckResult], reason: CheckResult | None) -> CheckResult:
+    points, worth = sum(check.points for check in hidden), sum(check.max_points for check in hidden)
+    title = f"{len(hidden)} hidden {'check' if len(hidden) == 1 else 'checks'}"
+    fold = CheckResult(
+        id="hidden/checks",
+        question=HIDDEN_CHECKS,
+        suite="hidden",
+        title=title,
+        points=points,
+        max_points=worth,
+        outcome=Outcome.PASSED if points == worth else Outcome.PARTIAL if points else Outcome.FAILED,
+        message=f"{title}: {points:g}/{worth:g} points",
+        entries=tuple(entry for check in hidden for entry in check.entries),
+    )
+    if any(check.outcome is Outcome.GRADER_ERROR for check in hidden):
+        fold.outcome = Outcome.GRADER_ERROR
+    elif reason and not points:
+        # Nothing could be graded, which visible checks tell already: said once, not as one failure more.
+        fold.outcome, fold.message = reason.outcome, reason.message
+    return fold

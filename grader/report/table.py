@@ -1,0 +1,55 @@
+"""The report as CSV, for a spreadsheet or a script: one row a check, whose points add up to the report's."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from grader.report.model import CheckResult, Report
+from grader.report.shared import not_final, told
+from grader.report.text import LENGTHS, clean
+
+COLUMNS = (
+    "submission",
+    "assignment",
+    "version",
+    "final",
+    "question",
+    "suite",
+    "check",
+    "title",
+    "outcome",
+    "points",
+    "max_points",
+    "mistakes",
+    "message",
+)
+FORMULA = ("=", "+", "-", "@", "\t")
+
+
+def render(report: Report) -> str:
+    """Return the table. It shows what the report holds: for a student, give it what `shared.folded` returns.
+
+    A report that is not final has "no" in the column `final` and, on top, a row without points that says why.
+    """
+    about = [report.submission, report.assignment, report.suite_version, "yes" if report.final else "no"]
+    rows = [_row(check) for check in report.checks]
+    if problem := not_final(report):
+        rows.insert(0, ["", "", "", "the grader", "grader error", "0.0", "0.0", "", problem])
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows([_cell(text) for text in [*about, *row]] for row in rows)
+    return file.getvalue()
+
+
+def _row(check: CheckResult) -> list[str]:
+    numbers = [repr(float(check.points)), repr(float(check.max_points))]
+    where = [check.question, check.suite, check.id, check.title]
+    return [*where, check.outcome.value, *numbers, " ".join(check.mistakes), told(check)]
+
+
+def _cell(text: str) -> str:
+    """Return the text as a cell that no spreadsheet takes for a formula."""
+    text = clean(text, LENGTHS[0])
+    return f"'{text}" if text.startswith(FORMULA) else text

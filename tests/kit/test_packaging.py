@@ -1,0 +1,296 @@
+"""Packages for PrairieLearn, GitHub Classroom and Autolab: complete, tried out, and without what a student must not have."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.assignment import Home, UsageError
+from grader.publish import autolab, classroom, package, prairielearn
+
+ROOT = Path(__file__).resolve().parents[2]
+SLOW = "import time\n\n\ndef total(values):\n    time.sleep(0.3)\n    return sum(values)\n"
+
+
+@pytest.fixture(scope="module")
+def root(built_toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy assignment in a repository of its own, with this grader."""
+    root = Path(shutil.copytree(built_toy, tmp_path_factory.mktemp("packaging") / "root"))
+    for name in ("grader", "grade.py", "pyproject.toml", "constraints.txt"):
+        (root / name).symlink_to(ROOT / name)
+    return root
+
+
+@pytest.fixture(scope="module")
+def toy(root: Path) -> Home:
+    return Home(root, "toy")
+
+
+MAKE: dict[str, Callable[[Path, Path], Iterator[str]]] = {
+    "prairielearn": lambda root, folder: prairielearn.prairielearn(root, "toy", folder, "rl-grader-toy"),
+    "classroom": lambda root, folder: classroom.classroom(root, "toy", folder),
+    "autolab": lambda root, folder: autolab.autolab(root, "toy", folder),
+}
+
+
+@pytest.mark.parametrize("name", sorted(MAKE))
+def test_each_is_tried_out_before_it_is_written(root: Path, tmp_path: Path, name: str) -> None:
+    """A package that fails a solution, or believes a forged result, must not reach a platform; nor may a half-written one."""
+    lines = list(MAKE[name](root, tmp_path / "out"))
+    worth = 4 if name == "classroom" else 6
+    assert lines[:3] == [
+        f"the solution gets {worth} points, as it must",
+        "the stub gets 0 points, as it must",
+        "a hostile file gets 0 points, as it must",
+    ]
+    made = {"prairielearn": {"toy", "toy-image"}, "classroom": {"toy-classroom"}, "autolab": {"toy-autolab"}}[name]
+    assert {path.name for path in (tmp_path / "out").iterdir()} == made
+    assert not list((tmp_path / "out").rglob("*.pyc"))
+
+
+@pytest.mark.parametrize("name", sorted(MAKE))
+def test_nothing_is_written_when_the_try_out_fails(root: Path, tmp_path: Path, monkeypatch, name: str) -> None:
+    """A file that was forgotten in the list is seen by its maker, not by a class."""
+    whole = package.modules
+    for module in (prairielearn, classroom, autolab):
+        monkeypatch.setattr(module, "modules", lambda home, *names: whole(home, *(one for one in names if "shared" not in one)))
+    with pytest.raises(UsageError, match="nothing was written"):
+        list(MAKE[name](root, tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_forged_result_is_not_taken_for_one(toy: Home) -> None:
+    """The try-out itself must be able to fail: a platform that believed a hostile file would give it points."""
+    gained = iter([6.0, 0.0, 1.0])
+    with pytest.raises(UsageError, match="a hostile file gets 1 points, expected 0"):
+        list(package.try_out(toy, ("visible", "hidden"), lambda *_: next(gained)))
+
+
+def test_other_files_in_the_folder_are_kept(tmp_path: Path) -> None:
+    """Made again, a package takes its own place; where somebody's work lies, it is not written."""
+    folder = tmp_path / "toy"
+    for content in ({"a/b": b"1", "c": b"2"}, {"a/b": b"3", "c": b"2"}):
+        package.write_folder(folder, content)
+        assert {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == {
+            name.rpartition("/")[2]: data for name, data in content.items()
+        }
+    (folder / "mine").touch()
+    with pytest.raises(UsageError, match="holds mine"):
+        package.write_folder(folder, {"a/b": b"4", "c": b"2"})
+    assert (folder / "a" / "b").read_bytes() == b"3"
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def in_tar(data: bytes) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        return {entry.name: archive.extractfile(entry).read() for entry in archive.getmembers()}
+
+
+def in_zip(data: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_packages_hold_what_they_need_and_no_solution(home: Home) -> None:
+    """An allow-list: no solution anywhere, hidden checks only on servers, no line end that a shell trips over."""
+    question = prairielearn.files(home, "image")
+    autograder = autolab.files(home)
+    given = in_zip(question["clientFilesQuestion/policy_gradient.zip"])
+    repository = classroom.files(home)
+    on_servers = {**question, **in_tar(autograder["autograde.tar"])}
+    stub = home.stub.read_text()
+    secret = [
+        line.strip()
+        for line in (home.solution / "submitted.py").read_text().splitlines()
+        if len(line.strip()) > 25 and line not in stub
+    ]
+    for content in (question, autograder, in_tar(autograder["autograde.tar"]), repository, given):
+        everything = "\n".join(data.decode("utf-8", "replace") for data in content.values())
+        assert not [line for line in secret if line in everything]
+        assert not any(name.startswith("solutions") or "publish" in name for name in content)
+    assert {"tests/tests/hidden/test_policy_gradient.py", "tests/hidden/test_policy_gradient.py"} <= set(on_servers)
+    for content in (repository, given):
+        assert not [name for name in content if "hidden" in name]
+    for name in question:
+        if "hidden" in name:
+            assert name.startswith("tests/"), "PrairieLearn shows students what lies elsewhere"
+    for script in (question["tests/run"], in_tar(autograder["autograde.tar"])["run"], autograder["autograde-Makefile"]):
+        assert b"\r" not in script
+    # A student's folder, and a package for one platform, holds no other platform's rendering.
+    renderings = {"autolab", "classroom", "gradescope", "junit", "prairielearn", "table"}
+    for content, own in ((given, set()), (repository, {"classroom"}), (in_tar(autograder["autograde.tar"]), {"autolab"})):
+        assert {Path(name).stem for name in content if "report/" in name} & renderings == own
+
+
+# PrairieLearn
+
+
+def test_info_is_what_prairielearn_asks_for(home: Home) -> None:
+    """A question without these fields is not synced; one whose uuid changes loses what students handed in."""
+    first, again = (prairielearn.info(home.assignment, "image") for _ in range(2))
+    assert first == again
+    assert first["uuid"] != prairielearn.info(home.assignment.model_copy(update={"name": "other"}), "image")["uuid"]
+    assert {"uuid", "title", "topic", "type", "gradingMethod", "externalGradingOptions"} == set(first)
+    assert (first["type"], first["gradingMethod"]) == ("v3", "External")
+    options = first["externalGradingOptions"]
+    assert options["enabled"] is True
+    assert options["enableNetworking"] is False
+    assert home.assignment.limits.budget < options["timeout"] <= 600
+    page = prairielearn.files(home, "image")["question.html"].decode()
+    for element in ("pl-file-upload", "pl-external-grader-results", 'file-names="submitted.py"'):
+        assert element in page
+    assert options["entrypoint"] == "/grade/tests/run"
+
+
+@pytest.fixture
+def grade_root(toy: Home, tmp_path: Path) -> Callable[..., subprocess.Popen]:
+    """Lay the question out as PrairieLearn does, in a prefix, and start its entry script."""
+
+    def start(data: str = "{}", **handed_in: str) -> subprocess.Popen:
+        tests = {key: value for key, value in prairielearn.files(toy, "image").items() if key.startswith("tests/")}
+        package.lay_out(tmp_path, tests, executable=["tests/run"])
+        student = {f"student/{key.replace('__', '.')}": text.encode() for key, text in handed_in.items()}
+        package.lay_out(tmp_path, {"data/data.json": data.encode(), **student})
+        (tmp_path / "student").mkdir(exist_ok=True)
+        environment = {**os.environ, "GRADE_ROOT": str(tmp_path), "GRADER_VENV": sys.prefix}
+        return subprocess.Popen([tmp_path / "tests" / "run"], env=environment)
+
+    return start
+
+
+def test_results_are_valid_at_every_moment(grade_root, tmp_path: Path) -> None:
+    """PrairieLearn stops a grader at its limit: what lies there then must not use up the attempt, and must be JSON."""
+    path = tmp_path / "results" / "results.json"
+    process = grade_root(submitted__py=SLOW)
+    seen = []
+    until = time.monotonic() + 120
+    while process.poll() is None and time.monotonic() < until:
+        if path.exists():
+            seen.append(json.loads(path.read_text(encoding="utf-8")))
+        time.sleep(0.005)
+    assert process.returncode == 0
+    last = json.loads(path.read_text(encoding="utf-8"))
+    assert len(seen) > 10
+    assert "stopped before it could begin" in seen[0]["format_errors"][0]
+    assert last["gradable"] is True
+    assert last["score"] == pytest.approx(3 / 6)
+    for state in seen:
+        assert state["gradable"] is False or state == last
+
+
+def test_a_missing_file_uses_no_attempt_up(grade_root, tmp_path: Path) -> None:
+    """A slip in the name of a file is told, and costs nothing."""
+    assert grade_root(other__txt="?").wait(60) == 0
+    content = json.loads((tmp_path / "results" / "results.json").read_text(encoding="utf-8"))
+    assert content["gradable"] is False
+    assert "expected submitted.py" in content["format_errors"][0]
+
+
+def test_one_package_can_serve_a_question_for_each_function(grade_root, tmp_path: Path) -> None:
+    """PrairieLearn's questions are small: its params may ask for some of ours."""
+    data = json.dumps({"params": {"questions": ["total"]}, "submitted_answers": {}})
+    assert grade_root(data, submitted__py=SLOW).wait(60) == 0
+    content = json.loads((tmp_path / "results" / "results.json").read_text(encoding="utf-8"))
+    assert content["score"] == 1
+    assert [test["name"].partition(":")[0] for test in content["tests"]] == ["total", "total", "hidden-checks"]
+
+
+# GitHub Classroom
+
+
+def test_the_workflow_hands_its_result_to_the_reporter(toy: Home) -> None:
+    """The reporter looks for each runner's result under the runner's name in capitals."""
+    text = classroom.files(toy)[classroom.WORKFLOW].decode()
+    lines = [line.strip() for line in text.splitlines()]
+    assert "runners: grade" in lines
+    assert "id: grade" in lines
+    assert 'GRADE_RESULTS: "${{steps.grade.outputs.result}}"' in lines
+    assert "- uses: actions/checkout@v4" in lines
+    assert f"run: {classroom.COMMAND}" in lines
+    assert "uses: classroom-resources/autograding-grading-reporter@v1" in lines
+    assert "\t" not in text
+    assert "visible checks" in lines[0]
+
+
+def test_a_missing_file_is_a_result_for_the_reporter(toy: Home, tmp_path: Path) -> None:
+    """Without a result the reporter fails, and a student reads of a faulty workflow instead of their slip."""
+    content = classroom.files(toy)
+    del content["submitted.py"]
+    package.lay_out(tmp_path, content)
+    command = [sys.executable, "-s", "-B", classroom.ENTRY]
+    environment = {**os.environ, "GITHUB_OUTPUT": str(tmp_path / "output")}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True)
+    name, _, encoded = (tmp_path / "output").read_text().strip().partition("=")
+    assert name == "result"
+    result = json.loads(base64.b64decode(encoded))
+    assert (result["status"], result["max_score"]) == ("error", 4)
+    assert "submitted.py" in result["tests"][0]["message"]
+
+
+# Autolab
+
+
+def made(toy: Home, folder: Path, **handed_in: str) -> subprocess.CompletedProcess[str]:
+    """Lay the package out beside what was handed in, and run make as Tango does."""
+    package.lay_out(folder, autolab.files(toy))
+    package.lay_out(folder, {name.replace("__", "."): text.encode() for name, text in handed_in.items()})
+    command = ["make", "-f", "autograde-Makefile"]
+    environment = {**os.environ, "GRADER_VENV": sys.prefix}
+    return subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+FORGER = """
+import atexit, os, sys
+FORGED = '{"scores": {"total": 100}}'
+
+
+def shout():
+    for descriptor in range(3):
+        os.write(descriptor, f"\\n{FORGED}\\n".encode())
+
+
+def total(values):
+    print(FORGED)
+    print(FORGED, file=sys.stderr)
+    atexit.register(shout)
+    shout()
+    return sum(values) + 1
+"""
+
+
+def test_autolab_believes_the_grader_alone(toy: Home, tmp_path: Path) -> None:
+    """What a submission prints must never be a line of its own, least of all the last one."""
+    done = made(toy, tmp_path, submitted__py=FORGER)
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert not [line for line in lines if line.startswith('{"scores": {"total": 100}')]
+    assert '      | {"scores": {"total": 100}}' in lines  # told, as what it printed
+    assert json.loads(lines[-1])["scores"] == {"total": 0, "spread": 0, "both": 0, "hidden-checks": 0}
+    assert json.loads(lines[-2])["_presentation"] == "semantic"
+
+
+def test_autolab_is_told_of_a_missing_file(toy: Home, tmp_path: Path) -> None:
+    """Zero points for every problem, and why."""
+    done = made(toy, tmp_path, other__txt="?")
+    lines = done.stdout.splitlines()
+    assert "there is no submitted.py" in lines[0]
+    assert set(json.loads(lines[-1])["scores"].values()) == {0}
+
+
+def test_autolab_tells_the_instructor_every_problem(toy: Home) -> None:
+    """Points of a problem that was not made are lost."""
+    text = autolab.files(toy)["README.md"].decode()
+    for line in ("{name: total, max_score: 2,", "{name: hidden-checks, max_score: 2,", "handin_filename: submitted.py"):
+        assert line in text
