@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.similarity import LEVEL, MOST, Pair, compare
+from grader.course.similarity import LEVEL, MOST, MOST_TOKENS, Pair, compare
 
 ROOT = Path(__file__).resolve().parents[2]
 STUB = (ROOT / "assignments" / "policy_gradient" / "submitted.py").read_text(encoding="utf-8")
@@ -179,9 +179,9 @@ def reordered(text: str) -> str:
 
 
 def reformatted(text: str) -> str:
-    """Return it with tabs, line breaks after commas, other quotes and numbers, docstrings and carriage returns."""
+    """Return it with tabs, line breaks after commas, other quotes and numbers, docstrings and the line ends of an old Mac."""
     text = text.replace("    ", "\t").replace(", ", ",\n\t\t\t\t").replace('"', "'").replace("0.0", "0.00")
-    return re.sub(r"(def .*(?:\n\t\t\t\t.*)*:)\n", r'\1\n\t"""Do it.\n\n\tWell."""\n\n', text).replace("\n", "\r\n")
+    return re.sub(r"(def .*(?:\n\t\t\t\t.*)*:)\n", r'\1\n\t"""Do it.\n\n\tWell."""\n\n', text).replace("\n", "\r")
 
 
 def padded(text: str) -> str:
@@ -215,6 +215,11 @@ def test_a_function_that_was_copied_is_found() -> None:
     by_pair = {(pair.first, pair.second): pair.score for pair in pairs}
     assert set(by_pair) == {("ann", "zoe"), ("eve", "zoe")}
     assert all(LEVEL <= score < 0.9 for score in by_pair.values())
+
+
+def test_names_of_libraries_tell_people_apart() -> None:
+    other = re.sub(r"(?<=\.)\w+", lambda found: f"{found[0]}_too", CLASS["ann"])
+    assert compare(CLASS | {"zoe": other}, GIVEN) == []
 
 
 def test_passages_are_lines_of_both() -> None:
@@ -321,6 +326,11 @@ def test_nothing_of_a_source_is_run(tmp_path: Path) -> None:
     (pair,) = compare({"ann": trap, "bob": CLASS["bob"], "zoe": trap})
     assert isinstance(pair, Pair)
     assert not (tmp_path / "ran").exists()
+
+
+def test_only_the_beginning_of_an_endless_text_is_compared() -> None:
+    endless = "pass\n" * MOST_TOKENS + CLASS["ann"]
+    assert compare(CLASS | {"zoe": endless}, GIVEN) == []
 
 
 def test_no_class_and_one_submission() -> None:
