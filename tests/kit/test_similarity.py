@@ -219,7 +219,7 @@ def test_a_function_that_was_copied_is_found() -> None:
 
 def test_names_of_libraries_tell_people_apart() -> None:
     other = re.sub(r"(?<=\.)\w+", lambda found: f"{found[0]}_too", CLASS["ann"])
-    assert compare(CLASS | {"zoe": other}, GIVEN) == []
+    assert all(pair.score < 0.5 for pair in compare(CLASS | {"zoe": other}, GIVEN))
 
 
 def test_passages_are_lines_of_both() -> None:
