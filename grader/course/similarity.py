@@ -1,0 +1,169 @@
+"""Which submissions of a class resemble each other more than the task explains: a reason to look, never a verdict.
+
+Winnowing (Schleimer, Wilkerson and Aiken, "Winnowing: local algorithms for document fingerprinting", SIGMOD 2003) of tokens.
+Sources are only read as text, by one regular expression that takes whatever it is given: nothing is parsed, imported or run.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from typing import NamedTuple
+
+GRAM = 8  # tokens in a fingerprint
+WINDOW = 4  # of that many neighbouring ones one is kept, so no shared run of GRAM + WINDOW - 1 tokens is missed
+COMMON = 1 / 5  # what more of a class than this has, and at least a handful, is how one writes it
+HANDFUL = 5
+LEAST = 30  # fingerprints to judge by, about ten lines: whoever has fewer is measured as if there were that many
+LEVEL = 0.3  # pairs below are not returned
+MOST = 200  # pairs that are returned
+GAP = 30  # tokens that may lie between two fingerprints of one passage: a statement or two that were put in
+MOST_TOKENS = 50_000  # of a submission; real ones have about a thousand
+
+# A text that nobody closes ends with its line, or with the source: whatever the source, the time it takes is linear.
+TOKEN = re.compile(
+    r"""(?P<skipped>\#.*|\\\n)
+    |(?P<text>[rbufRBUF]{0,2}(?:
+        \"\"\"(?s:.*?)(?:(?<!\\)(?:\\\\)*\"\"\"|\Z) | '''(?s:.*?)(?:(?<!\\)(?:\\\\)*'''|\Z)
+        |".*?(?:(?<!\\)(?:\\\\)*"|$) | '.*?(?:(?<!\\)(?:\\\\)*'|$)))
+    |(?P<number>\.?\d[\w.]*(?:(?<=[eE])[+-]\d+)?)
+    |(?P<attribute>(?<=\.)[^\W\d]\w*)
+    |(?P<name>(?:self\.)?[^\W\d]\w*)
+    |(?P<line>\n\s*)
+    |(?P<sign>\*\*=?|//=?|<<=?|>>=?|->|:=|[-+*/%@&|^<>=!]=|\S)""",
+    re.MULTILINE | re.VERBOSE,
+)
+STANDS_ALONE = re.compile(r"[ \t]*(?:\#|$)", re.MULTILINE)
+
+Lines = tuple[int, int]
+Token = tuple[int, int, int]  # as a number, how many were before it, its line
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two submissions that resemble each other. first, second: their ids, in order.
+
+    score: of the fingerprints that the shorter one does not share with what was given or with much of the class, how many the
+    other one has as well: 0 to 1. passages: where, as (first line, last line) in the one and in the other.
+    """
+
+    first: str
+    second: str
+    score: float
+    passages: list[tuple[Lines, Lines]]
+
+
+def compare(sources: Mapping[str, str], given: Sequence[str] = ()) -> list[Pair]:
+    """Return the pairs of submissions that share most of what is their own, at most MOST with a score of at least LEVEL.
+
+    sources: by id of a submission, the text that is graded; of a notebook, its code cells joined. given: texts that everybody
+    has (the stub, support files); what is in them does not count, nor what is beyond MOST_TOKENS of a submission.
+
+    Names of variables, numbers, texts, comments, layout and the order of functions make no difference; names after a dot do,
+    because those of libraries cannot be changed. A high score has innocent reasons too: a task with one obvious solution, a
+    common tutor or book, work in pairs that was allowed. So it is a reason to read both, never a verdict.
+    """
+    known = {gram for text in given for piece in _pieces(text) for gram, _ in _grams(piece)}
+    names = sorted(sources)
+    prints = [_winnowed(sources[name], known) for name in names]
+    spread = Counter(gram for own in prints for gram in own)
+    common = max(HANDFUL, int(len(names) * COMMON))
+    rare = [{gram for gram in own if spread[gram] <= common} for own in prints]
+    found = sorted((-score, first, second) for first, second, score in _scored(rare))[:MOST]
+    return [
+        Pair(names[first], names[second], -score, _passages(rare[first] & rare[second], prints[first], prints[second]))
+        for score, first, second in found
+    ]
+
+
+def _scored(rare: list[set[int]]) -> Iterator[tuple[int, int, float]]:
+    """Yield (first, second, score) of all pairs from LEVEL on; only pairs that share something cost time."""
+    owners: dict[int, list[int]] = defaultdict(list)
+    for second, own in enumerate(rare):
+        shared: Counter[int] = Counter()
+        for gram in own:
+            shared.update(owners[gram])
+            owners[gram].append(second)
+        for first, count in shared.items():
+            score = count / max(LEAST, min(len(own), len(rare[first])))
+            if score >= LEVEL:
+                yield first, second, score
+
+
+class _Place(NamedTuple):
+    """Where a fingerprint is: the number of its first token, and its first and last line."""
+
+    token: int
+    line: int
+    end: int
+
+
+def _winnowed(source: str, known: set[int]) -> dict[int, _Place]:
+    """Return the fingerprints of what is not known in a text, and where each is first: the least of every WINDOW neighbours."""
+    found: dict[int, _Place] = {}
+    for piece in _pieces(source):
+        for run in _unknown(piece, known):
+            grams = list(_grams(run))
+            for start in range(max(len(grams) - WINDOW + 1, bool(grams))):
+                gram, place = min(grams[start : start + WINDOW])
+                found.setdefault(gram, place)
+    return found
+
+
+def _unknown(piece: list[Token], known: set[int]) -> Iterator[list[Token]]:
+    """Yield the runs of tokens between what is known: an own word in given text is no evidence."""
+    covered = {start + more for start, (gram, _) in enumerate(_grams(piece)) if gram in known for more in range(GRAM)}
+    for is_known, run in groupby(enumerate(piece), lambda entry: entry[0] in covered):
+        if not is_known:
+            yield [token for _, token in run]
+
+
+def _grams(piece: list[Token]) -> Iterator[tuple[int, _Place]]:
+    """Yield the hash of every GRAM tokens in a row, and where they are."""
+    for start in range(len(piece) - GRAM + 1):
+        tokens = piece[start : start + GRAM]
+        yield hash(tuple(token for token, _, _ in tokens)), _Place(tokens[0][1], tokens[0][2], tokens[-1][2])
+
+
+def _pieces(source: str) -> Iterator[list[Token]]:
+    """Yield the tokens of every function, each by itself, so that their order does not matter."""
+    piece: list[Token] = []
+    for number, (token, line) in enumerate(islice(_tokens(source), MOST_TOKENS)):
+        if token in ("def", "class"):
+            yield piece
+            piece = []
+        # hash(token) would be another one in every process.
+        piece.append((zlib.crc32(token.encode("utf-8", "surrogatepass")), number, line))
+    yield piece
+
+
+def _tokens(source: str) -> Iterator[tuple[str, int]]:
+    """Yield (token, line) without comments and docstrings; names of variables, numbers and texts each are one and the same."""
+    line, begins = 1, True
+    source = source.replace("\r\n", "\n").replace("\r", "\n")
+    for found in TOKEN.finditer(source):
+        kind, text = found.lastgroup, found[0]
+        if kind == "line":
+            begins = True
+        elif kind != "skipped" and not (kind == "text" and begins and STANDS_ALONE.match(source, found.end())):
+            yield text if kind in ("attribute", "sign") or keyword.iskeyword(text) else f"a {kind}", line
+            begins = False
+        line += text.count("\n")
+
+
+def _passages(shared: set[int], first: dict[int, _Place], second: dict[int, _Place]) -> list[tuple[Lines, Lines]]:
+    """Return the lines in both of what they share, where at least two fingerprints follow each other."""
+    passages: list[list[tuple[_Place, _Place]]] = []
+    for one, other in sorted((first[gram], second[gram]) for gram in shared):
+        last = passages[-1][-1] if passages else None
+        if last and one.token - last[0].token <= GAP and 0 < other.token - last[1].token <= GAP:
+            passages[-1].append((one, other))
+        else:
+            passages.append([(one, other)])
+    runs = [(run[0], run[-1]) for run in passages if len(run) > 1]
+    return [((start[0].line, end[0].end), (start[1].line, end[1].end)) for start, end in runs]
