@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
-from grader.command import GRADED, GRADER_ERROR, ROOT, USAGE, Keeping, NotWritten, Progress, guarded, require_file
+from grader.command import (
+    GRADED,
+    GRADER_ERROR,
+    ROOT,
+    USAGE,
+    ClassProgress,
+    Keeping,
+    NotWritten,
+    Progress,
+    guarded,
+    require_file,
+)
 from grader.report.formats import ENDINGS
 from grader.sandbox.reply import LEVELS
 
@@ -82,12 +94,37 @@ def main() -> int:
     _add_level(made)
     made.set_defaults(run=_autolab)
 
+    course = commands.add_parser("course", help="grade a class: resumable, in parallel, on many machines")
+    course.add_argument("name", metavar="NAME", help="the assignment")
+    course.add_argument(
+        "export", type=Path, metavar="EXPORT_DIR", help="what Gradescope or Canvas exported, or a folder of files"
+    )
+    course.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="write results and pages here")
+    course.add_argument("--suite", default="visible,hidden", help="visible, hidden or both (default: visible,hidden)")
+    course.add_argument("--layout", choices=("gradescope", "canvas", "folder"), help="of the export (default: found out)")
+    course.add_argument("--shard", default="1/1", metavar="I/N", help="only this part of N; all parts share DIR")
+    course.add_argument("--policy", type=Path, metavar="FILE", help="late days, weights, caps: see docs/policy.md")
+    _add_workers(course)
+    _add_level(course)
+    course.set_defaults(run=_course)
+
+    regrade = commands.add_parser("regrade", help="score a class anew by a policy, or run what was corrected in the checks")
+    regrade.add_argument("folder", type=Path, metavar="DIR", help="what `course` wrote")
+    regrade.add_argument("--policy", type=Path, metavar="FILE", help="only score anew, by this policy; nothing is run")
+    _add_workers(regrade)
+    _add_level(regrade)
+    regrade.set_defaults(run=_regrade)
+
     doctor = commands.add_parser("doctor", help="attack the sandbox of this machine, and tell what held")
     _add_level(doctor)
     doctor.set_defaults(run=_doctor)
 
     options = parser.parse_args()
     return guarded(lambda: options.run(options))
+
+
+def _add_workers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--workers", type=int, metavar="N", help="submissions graded at the same time (default: one a core)")
 
 
 def _add_level(parser: argparse.ArgumentParser) -> None:
@@ -133,15 +170,13 @@ def _verify(options: argparse.Namespace) -> int:
 
 def _grade(options: argparse.Namespace) -> int:
     from grader import submission
-    from grader.assignment import SUITES, Home, UsageError
+    from grader.assignment import Home, UsageError
     from grader.judge.run import grade
     from grader.report import shared, terminal
     from grader.report.formats import renderer
     from grader.report.text import clean
 
-    suites = list(dict.fromkeys(options.suite.split(",")))
-    if unknown := [suite for suite in suites if suite not in SUITES]:
-        raise UsageError(f"there is no suite {unknown[0]!r}; there are: {', '.join(SUITES)}")
+    suites = _suites(options.suite)
     home = Home(ROOT, options.name)
     paths = [one for path in options.paths for one in submission.expanded(path, home.assignment.submission)]
     several = len(paths) > 1
@@ -240,6 +275,77 @@ def _autolab(options: argparse.Namespace) -> int:
     for line in autolab(ROOT, options.name, options.output, options.require_level):
         print(line, flush=True)
     return GRADED
+
+
+def _course(options: argparse.Namespace) -> int:
+    from grader.assignment import Home, UsageError
+    from grader.course import run
+    from grader.course.results import Folder
+    from grader.course.summary import summarise
+
+    home = Home(ROOT, options.name)
+    numbers = options.shard.split("/")
+    if len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
+        raise UsageError(f"--shard {options.shard}: expected two numbers, as in 1/4")
+    with ClassProgress() as progress:
+        job = run.prepare(home, options.export, options.output, _suites(options.suite), options.layout, options.require_level)
+        own = run.shard(job.course.entries, *map(int, numbers))
+        entries = run.to_do(job, own)
+        print(f"{len(own)} submissions ({job.course.layout}), {len(own) - len(entries)} graded before", flush=True)
+        standing = run.grade(job, entries, _workers(options), progress.show)
+    for line in summarise(home, Folder(options.output), options.policy):
+        print(line, flush=True)
+    return _ended(standing.failed)
+
+
+def _regrade(options: argparse.Namespace) -> int:
+    from grader.assignment import Home
+    from grader.course import rescore
+    from grader.course.regrade import regrade
+    from grader.course.results import Folder
+
+    folder = Folder(options.folder)
+    home = Home(ROOT, folder.course().assignment.name)
+    if options.policy:
+        lines = rescore.lines(folder, options.policy)
+        for line in lines:
+            print(line, flush=True)
+        return GRADED
+    failed: list[str] = []
+    with ClassProgress() as progress:
+
+        def show(standing: Standing) -> None:
+            failed[:] = standing.failed
+            progress.show(standing)
+
+        for line in regrade(home, folder, _workers(options), show, options.require_level):
+            print(line, flush=True)
+    return _ended(failed)
+
+
+def _workers(options: argparse.Namespace) -> int:
+    from grader.assignment import UsageError
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    workers = cores if options.workers is None else options.workers
+    if workers < 1:
+        raise UsageError(f"--workers {workers}: expected at least 1")
+    return workers
+
+
+def _suites(text: str) -> tuple[str, ...]:
+    from grader.assignment import SUITES, UsageError
+
+    suites = tuple(dict.fromkeys(text.split(",")))
+    if unknown := [suite for suite in suites if suite not in SUITES]:
+        raise UsageError(f"there is no suite {unknown[0]!r}; there are: {', '.join(SUITES)}")
+    return suites
+
+
+def _ended(failed: list[str]) -> int:
+    if failed:
+        print(f"the grader failed for {', '.join(failed)}: run the same command again", file=sys.stderr)
+    return GRADER_ERROR if failed else GRADED
 
 
 def _doctor(options: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ checks that it fails saw of it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import zlib
@@ -165,6 +166,12 @@ def _plain(value: Any, digits: int | None = None) -> Any:
     if isinstance(value, float) and digits is not None:
         return float(f"{value:.{digits}g}") if math.isfinite(value) else {"float": str(value)}
     return value
+
+
+def signature(data: Any, digits: int | None = 4) -> str:
+    """Return a short hash of plain data, the same where numbers differ beyond so many digits only; None: exactly the same."""
+    text = json.dumps(_plain(data, digits), sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def _numbers(array: np.ndarray, digits: int | None) -> Any:

@@ -11,6 +11,7 @@ import os
 import shlex
 import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from grader.assignment import Home
+    from grader.course.run import Standing
     from grader.report.model import Report
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -301,13 +303,38 @@ class Progress:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._line("")
+        self.say("")
 
     def show(self, report: Report) -> None:
         """Show the number of checks that have an outcome."""
         done, count, following = report.progress()
-        self._line(f"{done} of {count} checks  {following}")
+        self.say(f"{done} of {count} checks  {following}")
 
-    def _line(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Replace the line."""
         if self.visible:
             print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+class ClassProgress:
+    """How far the grading of a class is: one line on a terminal; elsewhere, as in the log of a cluster, a line now and then."""
+
+    EVERY = 30.0  # seconds
+
+    def __init__(self) -> None:
+        self.line = Progress()
+        self.told = time.monotonic()
+
+    def __enter__(self) -> ClassProgress:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.line.__exit__()
+
+    def show(self, standing: Standing) -> None:
+        """Show how many submissions are graded, at which rate, and how long it still takes."""
+        if self.line.visible:
+            self.line.say(standing.line())
+        elif time.monotonic() - self.told > self.EVERY or standing.done == standing.count:
+            self.told = time.monotonic()
+            print(standing.line(), flush=True)

@@ -7,13 +7,15 @@ import hashlib
 import itertools
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from grader.assignment import Assignment, UsageError
 from grader.course.worklist import Entry
 from grader.report.model import Report, write
+
+Model = TypeVar("Model", bound=BaseModel)
 
 
 class Key(BaseModel, frozen=True):
@@ -38,8 +40,8 @@ class Result(BaseModel):
 
     status: "graded" · "refused": nothing in it could be graded, and every check fails for the reason that its message says ·
     "failed": the grader failed, and the next run tries it again. checks: of each check, a hash of all that decides about it
-    but the submission. retried: checks that the grader had to run twice, because it failed at first. seconds: wall-clock time of it all, cpu_seconds: of
-    judge and sandbox. attempts: how often it was begun, if a worker died over it.
+    but the submission. retried: checks that the grader had to run twice, because it failed at first. seconds: wall-clock time
+    of it all, cpu_seconds: of judge and sandbox. attempts: how often it was begun, if a worker died over it.
     """
 
     schema_version: int = 1

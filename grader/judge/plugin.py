@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from grader.answers import signature
 from grader.assignment import SUITES, Assignment, Question
 from grader.judge.compare import show
 from grader.judge.diagnosis import fitting, hint_of
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from grader.sandbox import Sandbox
 
 
+OF_A_RUN = tuple(CheckResult.model_fields.keys() - {"id", "question", "suite", "title", "max_points"})
+"""What of a check's result comes from running it, and not from the suite."""
+
+
 class SuiteError(Exception):
     """The checks and assignment.toml do not fit together."""
 
@@ -35,7 +40,8 @@ class Judge:
     was refused. material: what the checks need. unwritten: functions that are still the stub's. broken: how the submission
     failed to load, if it did; every check then ends like that. select: question ids to run, None for all. changed: called with
     the report before the first check and after each. seed: of all that chance decides. thorough: False stops at the first check
-    that is not passed.
+    that is not passed. before: by id, earlier results of checks, which are not run again unless they are named in `again`, or a
+    check that their question needs had passed and does not now, or the other way round.
     """
 
     def __init__(
@@ -53,6 +59,8 @@ class Judge:
         changed: Callable[[Report], None],
         seed: int,
         thorough: bool,
+        before: Mapping[str, CheckResult],
+        again: Set[str],
     ) -> None:
         self.assignment = assignment
         self.report = report
@@ -67,7 +75,10 @@ class Judge:
         self.changed = changed
         self.seed = seed
         self.thorough = thorough
+        self.before = before
+        self.again = again
         self.stopped = False
+        self.retried: list[str] = []  # checks that were run twice, because the grader failed at first
         self.clock = Clock(assignment)
         self.patience = Patience()
         self.results: dict[str, CheckResult] = {}
@@ -142,11 +153,20 @@ class Judge:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool:
         result = self.results[item.nodeid]
+        kept = None if result.id in self.again else self.before.get(result.id)
+        if kept is not None and not self._needs_moved(result):
+            for field in OF_A_RUN:
+                setattr(result, field, getattr(kept, field))
+            if result.outcome is Outcome.PASSED:
+                result.points = result.max_points
+            self._publish()
+            return True
         began = time.monotonic()
         for attempt in (1, 2):
             self._run(item, result)
             if result.outcome is not Outcome.GRADER_ERROR or attempt == 2:
                 break
+            self.retried.append(result.id)
             with contextlib.suppress(SandboxFault):
                 self.sandbox.restart()
         self._diagnose(result)
@@ -189,6 +209,15 @@ class Judge:
             for check in checks:
                 if check.suite == suite:
                     check.mistakes, check.hint = tuple(mistake.id for mistake in fits), hint_of(fits)
+
+    def _needs_moved(self, result: CheckResult) -> bool:
+        """Return whether a check that its question needs has passed and does no more, or the other way round."""
+        needs = self.assignment.question(result.question).needs
+        return any(
+            (check.outcome is Outcome.PASSED) is not (self.before[check.id].outcome is Outcome.PASSED)
+            for check in self.report.checks
+            if check.question in needs and check.id in self.before
+        )
 
     def _missing_needs(self, question: Question) -> list[str]:
         """Return the needed questions of which a visible check in this run has not passed."""
@@ -256,6 +285,7 @@ class Judge:
     def _failed(result: CheckResult, error: CheckFailed) -> None:
         result.outcome, result.unwritten, result.detail = error.outcome, error.unwritten, ""
         result.message, result.printed = clean(error.message), clean(error.printed)
+        result.signature = "" if error.unwritten else signature(error.shown)
 
     def _publish(self) -> None:
         self.report.summarise(self.assignment)

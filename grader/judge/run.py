@@ -8,7 +8,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -18,7 +18,7 @@ from grader import submission as intake
 from grader.answers import Case, Mistake
 from grader.assignment import Home, UsageError
 from grader.judge.origin import Origin
-from grader.report.model import Outcome, Report
+from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import clean
 from grader.sandbox import open_sandbox
 from grader.sandbox.places import share, temporary_folder
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from grader.judge.plugin import Judge
     from grader.judge.student import CheckFailed, Tried
     from grader.sandbox import Sandbox
+    from grader.sandbox.reply import Isolation
     from grader.submission import Handed
 
 
@@ -107,10 +108,18 @@ class Grader:
     """The checks of one assignment and one warm sandbox, for one submission after another.
 
     require: the isolation below which nothing is graded. seen: how each check of the last submission failed, or None if it
-    passed, by the check's id in the report. tried: likewise, its last call of the submission.
+    passed, by the check's id in the report. tried: likewise, its last call of the submission. retried: ids of checks of it that
+    were run twice, because the grader failed at first. template: a Grader of the same that is warm, and a number; see
+    `ForkedSandbox`.
     """
 
-    def __init__(self, home: Home, suites: Sequence[str] = ("visible",), require: str = "basic") -> None:
+    def __init__(
+        self,
+        home: Home,
+        suites: Sequence[str] = ("visible",),
+        require: str = "basic",
+        template: tuple[Grader, int] | None = None,
+    ) -> None:
         for suite in suites:
             if not home.checks[suite].is_file() or not home.answers[suite].is_file():
                 raise UsageError(f"the {suite} checks of {home.assignment.name} are not here ({home.checks[suite]})")
@@ -124,8 +133,9 @@ class Grader:
         self.require = require
         self.seen: dict[str, CheckFailed | None] = {}
         self.tried: dict[str, Tried] = {}
-        self._material: Material | None = None
-        self._folder = temporary_folder()
+        self.retried: list[str] = []
+        self._material: Material | None = template[0]._material if template else None
+        self._folder = temporary_folder(template[0]._folder if template else None)
         try:
             support, student = self._folder / "support", self._folder / "student"
             support.mkdir()
@@ -135,7 +145,9 @@ class Grader:
             drivers = shutil.copyfile(home.drivers, self._folder / "drivers.py")
             share(self._folder)
             folders = [student, support]
-            self._sandbox: Sandbox = open_sandbox(drivers, folders, home.assignment.limits.memory_mb, home.secrets())
+            copied = (template[0]._sandbox, template[1]) if template else None
+            limits = home.assignment.limits
+            self._sandbox: Sandbox = open_sandbox(drivers, folders, limits.memory_mb, home.secrets(), copied)
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
@@ -147,9 +159,9 @@ class Grader:
         self._sandbox.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def warm_up(self) -> None:
+    def warm_up(self, wait: bool = False) -> None:
         """Let the sandbox import what calls need, and return while it does; an untouched stub would not ask for it."""
-        self._sandbox.warm_up(wait=False)
+        self._sandbox.warm_up(wait=wait)
 
     def take(self, submission: Path) -> Staged:
         """Bring a submission where the sandbox can read it, and look at it without running it.
@@ -174,6 +186,23 @@ class Grader:
                 return replace(instead, remarks=(remark, *instead.remarks))
             staged = self._file(first)
         return staged
+
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU seconds of the sandbox's calls so far, where they can be told."""
+        return self._sandbox.cpu_seconds
+
+    @property
+    def isolation(self) -> Isolation:
+        """What protects a call here."""
+        return self._sandbox.isolation
+
+    def refused(self, path: Path, why: str) -> Staged:
+        """Return a stand-in for what cannot be read as a submission: every check of it fails, for this reason."""
+        self._sandbox.start()
+        self._material = self._material or self._read()
+        empty = intake.stage(b"", self._folder / "student" / self.home.assignment.submission)
+        return Staged(intake.Handed(str(path), b"", False, None), empty, Reply("unreadable", details={"message": why}))
 
     def _file(self, handed: Handed) -> Staged:
         path = intake.stage(handed.content, self._folder / "student" / self.home.assignment.submission)
@@ -223,11 +252,13 @@ class Grader:
         changed: Callable[[Report], None] = lambda _: None,
         seed: int = 0,
         thorough: bool = True,
+        before: Mapping[str, CheckResult] | None = None,
+        again: Set[str] = frozenset(),
     ) -> Report:
         """Return the report of one submission; see the function `grade`.
 
         select: ids of questions, run whether or not those they need are among them; None for all. seed: of all that chance
-        decides. thorough: False stops at the first check that does not pass.
+        decides. thorough: False stops at the first check that does not pass. before, again: see `Judge`.
         """
         assignment = self.home.assignment
         began = time.monotonic()
@@ -240,7 +271,7 @@ class Grader:
             isolation="none",
             isolation_layers=(),
         )
-        self.seen, self.tried = {}, {}
+        self.seen, self.tried, self.retried = {}, {}, []
         try:
             staged = submission if isinstance(submission, Staged) else self.take(submission)
             report.submission, report.cells = staged.name, staged.cells
@@ -248,7 +279,7 @@ class Grader:
             isolation = self._sandbox.isolation
             report.isolation, report.isolation_layers = isolation.level, isolation.layers
             report.isolation_open = isolation.open
-            judge = self._judge(report, staged, select, changed, seed, thorough)
+            judge = self._judge(report, staged, select, changed, seed, thorough, before or {}, again)
         except UsageError:
             raise
         except SandboxFault as error:
@@ -258,7 +289,7 @@ class Grader:
         else:
             self._run_checks(judge, keyword)
             self.seen = {check: failure for seen in judge.seen.values() for check, failure in seen.items()}
-            self.tried = judge.tried
+            self.tried, self.retried = judge.tried, judge.retried
         report.seconds = round(time.monotonic() - began, 3)
         report.final = all(check.outcome is not Outcome.GRADER_ERROR for check in report.checks) and not report.note
         changed(report)
@@ -284,6 +315,8 @@ class Grader:
         changed: Callable[[Report], None],
         seed: int,
         thorough: bool,
+        before: Mapping[str, CheckResult],
+        again: Set[str],
     ) -> Judge:
         """Return the judge of this submission; raises SandboxFault."""
         assignment, looked = self.home.assignment, staged.looked
@@ -317,6 +350,8 @@ class Grader:
             changed=changed,
             seed=seed,
             thorough=thorough,
+            before=before,
+            again=again,
         )
 
     def _unwritten(self, staged: Staged) -> set[str]:

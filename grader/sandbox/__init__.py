@@ -18,14 +18,20 @@ if TYPE_CHECKING:
     Sandbox = ForkedSandbox | SpawnedSandbox
 
 
-def open_sandbox(drivers: Path, folders: Sequence[Path], memory_mb: int = 1024, secrets: Sequence[Path] = ()) -> Sandbox:
+def open_sandbox(
+    drivers: Path,
+    folders: Sequence[Path],
+    memory_mb: int = 1024,
+    secrets: Sequence[Path] = (),
+    template: tuple[Sandbox, int] | None = None,
+) -> Sandbox:
     """Return the best sandbox that this system allows; GRADER_LEVEL=basic asks for the one that every system allows,
     GRADER_LEVEL=process for no more than an ordinary user gets, GRADER_WITHOUT=landlock,seccomp for no such layers.
 
     drivers: the file of public drivers. folders: where student code and drivers find support files such as utils.py.
     memory_mb: what a call may map beyond what torch has mapped already, where that can be limited. secrets: files that student
-    code must not read, where that can be prevented. Raises ModuleNotFoundError when torch is not installed, which is better
-    known here than in a process of its own.
+    code must not read, where that can be prevented. template: see `ForkedSandbox`. Raises ModuleNotFoundError when torch is not
+    installed, which is better known here than in a process of its own.
     """
     if importlib.util.find_spec("torch") is None:
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
@@ -38,7 +44,7 @@ def open_sandbox(drivers: Path, folders: Sequence[Path], memory_mb: int = 1024, 
     if sys.platform == "linux" and level != "basic":
         from grader.sandbox.forked import ForkedSandbox
 
-        return ForkedSandbox(drivers, folders, memory_mb, secrets)
+        return ForkedSandbox(drivers, folders, memory_mb, secrets, template=template)
     from grader.sandbox.spawned import SpawnedSandbox
 
     return SpawnedSandbox(drivers, folders, memory_mb, secrets)

@@ -25,6 +25,7 @@ from grader.sandbox.scratch import remove
 # Users of containers, of systemd's and of podman's own making lie below (systemd.io/UIDS-GIDS); nobody's files are here.
 USERS = range(0x70000000, 0x7FFE0000)
 USERS_OF_SMALL_SYSTEMS = range(20_000, 60_000)  # where only the first 65,536 exist, in a container without root
+MOST_CLONES = 1024  # of one server at the same time
 POWERS = {"CAP_CHOWN": 0, "CAP_DAC_OVERRIDE": 1, "CAP_FOWNER": 3, "CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7}
 """What root needs for changing users and clearing up after them; <linux/capability.h>. Docker leaves root all of these."""
 
@@ -98,9 +99,22 @@ class Confinement:
         if size < choice.stop:
             raise OSError(f"there are only {size} users in this container")
         # Workers of two servers that are alive at the same time share no user: those of the second have odd places.
-        start = int.from_bytes(os.urandom(8), "little") & ~1 | self._second
-        self._users = (choice[(start + index) % len(choice)] for index in range(0, 1 << 62, 2))
+        start = int.from_bytes(os.urandom(8), "little") & ~1
+        self._every = lambda step, first: (choice[(start + index) % len(choice)] for index in range(first, 1 << 62, step))
+        self._users = self._every(2, int(self._second))
         return True
+
+    def separate(self, number: int, folders: list[str], home: str, second: bool) -> None:
+        """Let a copy of the server work beside the others that were made of it: in folders, and as users, of its own.
+
+        number: of the judge that it serves, less than MOST_CLONES. home: a folder in that of the server that was copied.
+        """
+        self._server, self._home = os.getpid(), home
+        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)  # neither is passed on to a copy
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+        self._readable += [(opened, READ) for path in folders if (opened := _opened(path)) is not None]
+        if self._own_user:
+            self._users = self._every(2 * MOST_CLONES, 2 * number + second)
 
     def _private_mounts(self) -> bool:
         """Make everything but the scratch folders read-only for this process and its workers."""

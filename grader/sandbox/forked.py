@@ -10,6 +10,7 @@ import json
 import math
 import os
 import selectors
+import signal
 import socket
 import subprocess
 import sys
@@ -59,7 +60,8 @@ class ForkedSandbox(SandboxCalls):
 
     drivers: the file of public drivers. folders: where student code and drivers find support files such as utils.py.
     memory_mb: what a worker may map beyond what the server has mapped already. secrets: files that no worker may read; whether
-    it can is tried out. second: whether it works beside another one.
+    it can is tried out. second: whether it works beside another one. template: a sandbox with the same drivers and support
+    files, and a number, less than MOST_CLONES, that no other one has at the same time; the server is then a copy of that one's.
     """
 
     def __init__(
@@ -69,12 +71,15 @@ class ForkedSandbox(SandboxCalls):
         memory_mb: int = 1024,
         secrets: Sequence[Path] = (KIT,),
         second: bool = False,
+        template: tuple[ForkedSandbox, int] | None = None,
     ) -> None:
         self.drivers = drivers
         self.folders = folders
         self.memory_mb = memory_mb
         self.secrets = [str(path) for path in secrets]
         self.second = second
+        self.cpu_seconds = 0.0  # of all workers so far
+        self.template = template
         self._without = {layer for layer in os.environ.get("GRADER_WITHOUT", "").split(",") if layer}
         self._why: dict[str, str] = {}  # why a layer is left out, where the server cannot know
         if os.environ.get("GRADER_LEVEL") == "process":
@@ -84,11 +89,12 @@ class ForkedSandbox(SandboxCalls):
         self._examined = False
         self._libraries: Libraries | None = None
         self._server: subprocess.Popen | None = None
+        self._clone = 0  # the process that is a copy of the template's server
         self._control: socket.socket | None = None
         self._warm: bool | None = False  # None: asked for, not yet answered
         self.interrupted = threading.Event()
         not_dumpable()
-        self._home = temporary_folder()
+        self._home = temporary_folder(template[0]._home if template else None)
 
     @property
     def isolation(self) -> Isolation:
@@ -98,9 +104,12 @@ class ForkedSandbox(SandboxCalls):
 
     def start(self) -> None:
         """Start the server process, unless it runs; returns while it imports what it needs first."""
-        if self._server is not None:
+        if self._control is not None:
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        if self.template is not None:
+            self._copy(ours, theirs)
+            return
         self._libraries = Libraries(other_user=os.geteuid() == 0 and "own user" not in self._without)
         folders = [str(folder) for folder in self.folders]
         settings = {
@@ -128,6 +137,18 @@ class ForkedSandbox(SandboxCalls):
         self._control = ours
         self._warm = False
         self._examined = False
+        self._tell({"op": "confine"})
+
+    def _copy(self, ours: socket.socket, theirs: socket.socket) -> None:
+        """Start a copy of the template's server, which has everything imported."""
+        template, number = self.template
+        folders = [str(folder) for folder in self.folders]
+        order = {"op": "clone", "number": number, "folders": folders, "home": str(self._home), "second": self.second}
+        with theirs:
+            # Several processes may hold the template's socket, so nothing is answered there.
+            socket.send_fds(template._control, [json.dumps(order).encode()], [theirs.fileno()])
+        self._control, self._warm, self._examined = ours, True, False
+        self._clone = self._hear(START_SECONDS)["pid"]
         self._tell({"op": "confine"})
 
     def warm_up(self, wait: bool = True) -> None:
@@ -163,7 +184,8 @@ class ForkedSandbox(SandboxCalls):
         self._isolation = found
 
     def _another(self) -> ForkedSandbox:
-        other = ForkedSandbox(self.drivers, self.folders, self.memory_mb, [Path(path) for path in self.secrets], second=True)
+        secrets = [Path(path) for path in self.secrets]
+        other = ForkedSandbox(self.drivers, self.folders, self.memory_mb, secrets, second=True, template=self.template)
         other.interrupted, other._isolation = self.interrupted, self._isolation  # and with any other it would not start
         return other
 
@@ -178,7 +200,10 @@ class ForkedSandbox(SandboxCalls):
         return Reply("crashed", details={"message": "the process brought the sandbox down"})
 
     def _stop(self) -> None:
+        if self._control is None:
+            return
         if self._server is None:
+            self._stop_copy()
             return
         self._control.close()  # the server sees the end of its control socket, kills what is left, and exits
         try:
@@ -188,6 +213,18 @@ class ForkedSandbox(SandboxCalls):
             self._server.wait()
         self._libraries.close()
         self._server = self._control = None
+
+    def _stop_copy(self) -> None:
+        with self._control as control, contextlib.suppress(OSError):
+            control.shutdown(socket.SHUT_WR)
+            control.settimeout(0.5)
+            try:
+                while control.recv(1 << 16):
+                    pass
+            except TimeoutError:
+                if self._clone:
+                    os.kill(self._clone, signal.SIGKILL)
+        self._control, self._clone = None, 0
 
     @contextlib.contextmanager
     def _exchange(self, request: dict[str, Any], seconds: float) -> Iterator[_Exchange]:
@@ -214,7 +251,9 @@ class ForkedSandbox(SandboxCalls):
                 exchange = _Exchange(ours, frame, seconds, scratch, interrupted)
                 yield exchange
                 self._tell({"op": "end"})
-                exchange.end(self._hear(END_SECONDS)["status"], shortened(printed))
+                ended = self._hear(END_SECONDS)
+                self.cpu_seconds += ended["cpu_seconds"]
+                exchange.end(ended["status"], shortened(printed))
             except BaseException:
                 self._stop()  # with the worker, which nobody would end
                 raise

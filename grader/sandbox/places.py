@@ -37,12 +37,12 @@ def places() -> list[str]:
     ]
 
 
-def temporary_folder() -> Path:
+def temporary_folder(within: Path | None = None) -> Path:
     """Return a new folder in which a worker of another user finds what it is told the name of, and can list nothing.
 
     Folders of runs that were killed, a week ago or earlier, are removed on this occasion.
     """
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=workplace()))
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=within or workplace()))
     folder.chmod(0o711)
     for entry in os.scandir(folder.parent):
         with contextlib.suppress(OSError):

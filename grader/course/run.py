@@ -1,0 +1,338 @@
+"""Grading a class: workers that are copies of one warm judge, a file for each result, and whatever is done is skipped."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import multiprocessing
+import multiprocessing.connection
+import os
+import platform
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.assignment import Home, UsageError
+from grader.course import fingerprints
+from grader.course.results import Course, Folder, Key, Result
+from grader.course.worklist import Entry, read
+from grader.judge.run import Grader
+from grader.report.model import Report
+from grader.report.text import clean
+
+ATTEMPTS = 3  # to grade a submission over which workers die
+SPARE_SECONDS = 120.0  # beyond the budget of a run, before a worker counts as hung
+FORKS = sys.platform == "linux"  # elsewhere a judge that has threads cannot be copied
+
+
+@dataclass(frozen=True)
+class Job:
+    """What workers need to know to grade any submission of a class. export: the folder that the entries' paths begin in."""
+
+    root: Path
+    course: Course
+    export: Path
+    folder: Path
+    checks: dict[str, str]
+    require: str = "basic"
+
+    @property
+    def home(self) -> Home:
+        """Where the assignment lies."""
+        return Home(self.root, self.course.assignment.name)
+
+    def key(self, entry: Entry) -> Key:
+        """Return the key of an entry's result."""
+        course = self.course
+        return Key(submission=course.submissions[entry.id], suite=course.suite, environment=course.environment)
+
+    def grade(self, grader: Grader, entry: Entry, before: Result | None = None, again: frozenset[str] = frozenset()) -> Result:
+        """Return the result of one submission. before, again: an earlier one, and what of it is run again; None for all."""
+        began, used = time.monotonic(), time.process_time() + grader.cpu_seconds
+        earlier = {check.id: check for check in before.report.checks} if before else {}
+        status = "graded"
+        with self.handed_in(entry) as path:
+            try:
+                report = grader.grade(path, before=earlier, again=again)
+            except UsageError as error:
+                status = "refused"
+                report = grader.grade(grader.refused(path, str(error)), before=earlier, again=again)
+        report.submission = clean(entry.path)
+        return Result(
+            entry=entry.id,
+            key=self.key(entry),
+            status=status if report.final else "failed",
+            report=report,
+            checks={check.id: self.checks.get(check.id.partition("[")[0], "") for check in report.checks},
+            retried=tuple(grader.retried),
+            host=platform.node(),
+            seconds=round(time.monotonic() - began, 3),
+            cpu_seconds=round(time.process_time() + grader.cpu_seconds - used, 3),
+        )
+
+    @contextlib.contextmanager
+    def handed_in(self, entry: Entry) -> Iterator[Path]:
+        """Yield the path of a submission; files that a platform has renamed get back the names that students gave them."""
+        if len(entry.parts) < 2:
+            yield self.export / entry.path
+            return
+        with tempfile.TemporaryDirectory(prefix="grader-handed-in-") as folder:
+            for name, path in entry.parts.items():
+                shutil.copyfile(self.export / path, Path(folder) / name, follow_symlinks=False)
+            yield Path(folder)
+
+    def gave_up(self, entry: Entry, why: str, attempts: int) -> Result:
+        """Return the result of a submission over which workers have died."""
+        assignment, suites = self.course.assignment, self.course.suites
+        report = Report(
+            assignment=assignment.name,
+            title=assignment.title,
+            suite_version=assignment.version,
+            suites=suites,
+            submission=clean(entry.path),
+            isolation="none",
+            isolation_layers=(),
+            max_points=sum(assignment.total(suite) for suite in suites),
+            note=f"The grader failed, not the submission: {why}",
+        )
+        return Result(entry=entry.id, key=self.key(entry), status="failed", report=report, attempts=attempts)
+
+
+def prepare(
+    home: Home,
+    export: Path,
+    folder: Path,
+    suites: tuple[str, ...],
+    layout: str | None = None,
+    require: str = "basic",
+) -> Job:
+    """Read the export, write course.json, and return what is to be graded. Raises UsageError."""
+    found, entries = read(export, layout)
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file; name a folder for the results")
+    if (folder / "course.json").is_file() and (other := Folder(folder).course().assignment.name) != home.assignment.name:
+        raise UsageError(f"{folder} holds the results of {other}; name another folder for those of {home.assignment.name}")
+    submissions = {}
+    for entry in entries:
+        parts = {name: export / path for name, path in entry.parts.items()} if len(entry.parts) > 1 else {}
+        submissions[entry.id] = fingerprints.of_submission(export / entry.path, parts, home)
+    course = Course(
+        assignment=home.assignment,
+        suites=suites,
+        export=str(export.resolve()),
+        layout=found,
+        suite=fingerprints.of_suite(home, suites),
+        environment=fingerprints.of_environment(home),
+        submissions=submissions,
+        entries=entries,
+    )
+    Folder(folder).write_course(course)
+    return Job(home.root, course, export.resolve(), folder.resolve(), fingerprints.of_checks(home, suites), require)
+
+
+def shard(entries: Sequence[Entry], number: int, count: int) -> list[Entry]:
+    """Return every `count`-th entry, from the `number`-th on, which begin with 1: all shards together are all entries."""
+    if not 1 <= number <= count:
+        raise UsageError(f"there is no shard {number}/{count}; the first of {count} is 1/{count}, the last {count}/{count}")
+    return list(entries[number - 1 :: count])
+
+
+def to_do(job: Job, entries: Sequence[Entry]) -> list[Entry]:
+    """Return the entries that have no result yet, or one that the grader itself has spoilt."""
+    folder = Folder(job.folder)
+    done = {entry.id: folder.read(entry.id, job.key(entry)) for entry in entries}
+    return [entry for entry in entries if (result := done[entry.id]) is None or result.status == "failed"]
+
+
+@dataclass
+class Worker:
+    """A process that grades one submission after another. task: the number of the one in flight, since when."""
+
+    number: int
+    process: multiprocessing.Process
+    connection: multiprocessing.connection.Connection
+    task: int | None = None
+    since: float = 0.0
+
+
+@dataclass
+class Standing:
+    """How far a run is. failed: entries of which the grader itself has failed. rate: submissions a second."""
+
+    count: int
+    done: int = 0
+    failed: list[str] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def rate(self) -> float:
+        """Return submissions a second so far."""
+        return self.done / max(time.monotonic() - self.began, 1e-3)
+
+    def line(self) -> str:
+        """Return where it stands, in words."""
+        if not self.done:
+            return f"0 of {self.count} graded"
+        left = (self.count - self.done) / self.rate
+        lasts = f"{left / 3600:.1f} h" if left >= 5400 else f"{left / 60:.0f} min" if left >= 90 else f"{left:.0f} s"
+        return f"{self.done} of {self.count} graded, {self.rate:.2f} a second, {lasts} left"
+
+
+Again = Mapping[str, tuple[Result, frozenset[str]]]
+"""By entry: an earlier result, and the checks of it that are run again."""
+
+
+def grade(
+    job: Job,
+    entries: Sequence[Entry],
+    workers: int,
+    tell: Callable[[Standing], None] = lambda _: None,
+    again: Again | None = None,
+) -> Standing:
+    """Grade these entries, each into a file of its own, and return how it went. tell: called after each one.
+
+    Every worker is a copy of this process, which has a judge and a sandbox ready; a worker that dies or hangs is replaced, and
+    its submission tried again. Raises UsageError when the suite cannot be run, or the isolation is less than required.
+    """
+    standing = Standing(len(entries))
+    if not entries:
+        return standing
+    tasks = [(entry, *(again or {}).get(entry.id, (None, frozenset()))) for entry in entries]
+    with Grader(job.home, job.course.suites, job.require) as template:
+        template.warm_up(wait=True)
+        # One run of nothing: it shows that the suite can be run, and leaves in memory what all copies share.
+        trial = template.grade(template.refused(Path("nothing"), "nothing was handed in"))
+        if not trial.final:
+            raise UsageError(f"nothing was graded: {trial.note or 'the checks cannot be run here'}")
+        _Crew(job, tasks, template, min(workers, len(tasks)), standing, tell).run()
+    return standing
+
+
+class _Crew:
+    """The workers of a run, and who does what."""
+
+    def __init__(
+        self,
+        job: Job,
+        tasks: list[tuple[Entry, Result | None, frozenset[str]]],
+        template: Grader,
+        size: int,
+        standing: Standing,
+        tell: Callable[[Standing], None],
+    ) -> None:
+        self.job = job
+        self.tasks = tasks
+        self.template = template
+        self.standing = standing
+        self.tell = tell
+        self.folder = Folder(job.folder)
+        self.waiting = list(reversed(range(len(tasks))))
+        self.attempts = [0] * len(tasks)
+        self.limit = job.course.assignment.limits.budget + SPARE_SECONDS
+        self.context = multiprocessing.get_context("fork" if FORKS else "spawn")
+        gc.collect()
+        gc.freeze()  # so that collecting does not copy in every worker what all share
+        self.crew = [self._start(number) for number in range(size)]
+
+    def run(self) -> None:
+        try:
+            while self.crew:
+                self._hand_out()
+                ready = multiprocessing.connection.wait([worker.connection for worker in self.crew], 1.0)
+                for worker in [worker for worker in self.crew if worker.connection in ready]:
+                    self._hear(worker)
+                for worker in [worker for worker in self.crew if self._hangs(worker)]:
+                    self._replace(worker, "it took too long")
+        finally:
+            for worker in self.crew:
+                worker.process.terminate()
+            for worker in self.crew:
+                worker.process.join(5)
+                worker.process.kill()
+            gc.unfreeze()
+
+    def _start(self, number: int) -> Worker:
+        ours, theirs = self.context.Pipe()
+        template = (self.template, number) if FORKS else None
+        process = self.context.Process(target=_work, args=(self.job, self.tasks, theirs, template, os.getpid()), daemon=True)
+        process.start()
+        theirs.close()
+        return Worker(number, process, ours)
+
+    def _hand_out(self) -> None:
+        for worker in list(self.crew):
+            if worker.task is None and self.waiting:
+                worker.task, worker.since = self.waiting.pop(), time.monotonic()
+                self.attempts[worker.task] += 1
+                with contextlib.suppress(OSError):  # it is gone, which is heard next
+                    worker.connection.send((worker.task, self.attempts[worker.task]))
+            elif worker.task is None:
+                with contextlib.suppress(OSError):
+                    worker.connection.send(None)
+                worker.process.join(10)
+                worker.connection.close()
+                self.crew.remove(worker)
+
+    def _hear(self, worker: Worker) -> None:
+        try:
+            final = worker.connection.recv()
+        except (EOFError, OSError):
+            worker.process.join(5)
+            self._replace(worker, f"its worker ended with {worker.process.exitcode}")
+            return
+        entry = self.tasks[worker.task][0]
+        worker.task = None
+        self._count(entry, final)
+
+    def _hangs(self, worker: Worker) -> bool:
+        return worker.task is not None and time.monotonic() - worker.since > self.limit
+
+    def _replace(self, worker: Worker, why: str) -> None:
+        worker.process.kill()
+        worker.process.join()
+        worker.connection.close()
+        self.crew[self.crew.index(worker)] = self._start(worker.number)
+        if worker.task is None:
+            return
+        if self.attempts[worker.task] < ATTEMPTS:
+            self.waiting.insert(0, worker.task)  # last, so that others are not held up
+            return
+        entry = self.tasks[worker.task][0]
+        self.folder.write(self.job.gave_up(entry, f"{why}, {ATTEMPTS} times", ATTEMPTS))
+        self._count(entry, False)
+
+    def _count(self, entry: Entry, final: bool) -> None:
+        self.standing.done += 1
+        if not final:
+            self.standing.failed.append(entry.id)
+        self.tell(self.standing)
+
+
+def _work(
+    job: Job,
+    tasks: Sequence[tuple[Entry, Result | None, frozenset[str]]],
+    connection: multiprocessing.connection.Connection,
+    template: tuple[Grader, int] | None,
+    parent: int,
+) -> None:
+    """Be a worker: grade what is asked for until nothing is."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal, which the parent hears as well, and ends this one
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if sys.platform == "linux":
+        from grader.sandbox import kernel
+
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            return
+    folder = Folder(job.folder)
+    with contextlib.suppress(KeyboardInterrupt), Grader(job.home, job.course.suites, job.require, template) as grader:
+        while (asked := connection.recv()) is not None:
+            number, attempt = asked
+            result = job.grade(grader, *tasks[number])
+            folder.write(result.model_copy(update={"attempts": attempt}))
+            connection.send(result.status != "failed")

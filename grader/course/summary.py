@@ -1,0 +1,59 @@
+"""What is told of a class once it is graded: its page, a page for each student, scores and gradebooks, similar submissions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from grader import submission
+from grader.assignment import Home, UsageError
+from grader.course import classpage, rescore
+from grader.course.results import Course, Folder
+from grader.course.similarity import Pair, compare
+from grader.report.model import write
+
+SIMILAR = "similarity.json"
+
+
+def summarise(home: Home, folder: Folder, policy: Path | None = None) -> Iterator[str]:
+    """Write everything that is made of the results of a class; yield what to print. policy: see `rescore`."""
+    course = folder.course()
+    results = folder.of(course)
+    yield from rescore.lines(folder, policy)
+    pairs = similar(home, course)
+    write(folder.path / SIMILAR, json.dumps([asdict(pair) for pair in pairs], indent=1) + "\n")
+    told: dict[str, list[str]] = {}
+    for score in rescore.stored(folder).scores:
+        told.setdefault(score.entry, score.explanation())
+    classpage.write(folder, course, results, pairs, told)
+    pages = sum(result is not None for result in results.values())
+    yield f"wrote {classpage.NAME}, {pages} pages in {classpage.STUDENTS}/ and {SIMILAR} ({len(pairs)} pairs) to {folder.path}"
+
+
+def similar(home: Home, course: Course) -> list[Pair]:
+    """Return the pairs of similar submissions, of those that can still be read."""
+    sources: dict[str, str] = {}
+    for entry in course.entries:
+        path = Path(course.export) / entry.parts.get(home.assignment.submission, entry.path)
+        try:
+            handed = submission.read(path, home.assignment.submission)
+        except UsageError:
+            continue
+        sources[entry.id] = "\n".join(_code(file.content) if file.notebook else _text(file.content) for file in handed)
+    return compare(sources, [home.stub.read_text(encoding="utf-8")])
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
+
+
+def _code(notebook: bytes) -> str:
+    """Return the code cells of a notebook, one after the other; of what is none, its text."""
+    try:
+        cells = json.loads(notebook)["cells"]
+        code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+        return "\n".join(source if isinstance(source, str) else "".join(source) for source in code)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return _text(notebook)
