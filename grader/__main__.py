@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader.command import (
     GRADED,
@@ -21,6 +22,9 @@ from grader.command import (
 )
 from grader.report.formats import ENDINGS
 from grader.sandbox.reply import LEVELS
+
+if TYPE_CHECKING:
+    from grader.course.run import Standing
 
 
 def main() -> int:
