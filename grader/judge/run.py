@@ -249,7 +249,7 @@ class Grader:
         submission: Path | Staged,
         select: set[str] | None = None,
         keyword: str = "",
-        changed: Callable[[Report], None] = lambda _: None,
+        changed: Callable[[Report], None] | None = None,
         seed: int = 0,
         thorough: bool = True,
         before: Mapping[str, CheckResult] | None = None,
@@ -288,11 +288,13 @@ class Grader:
             report.note = clean(f"The grader failed, not the submission: {type(error).__name__}: {error}")
         else:
             self._run_checks(judge, keyword)
+            report.summarise(assignment)
             self.seen = {check: failure for seen in judge.seen.values() for check, failure in seen.items()}
             self.tried, self.retried = judge.tried, judge.retried
         report.seconds = round(time.monotonic() - began, 3)
         report.final = all(check.outcome is not Outcome.GRADER_ERROR for check in report.checks) and not report.note
-        changed(report)
+        if changed is not None:
+            changed(report)
         return report
 
     def _read(self) -> Material:
@@ -312,7 +314,7 @@ class Grader:
         report: Report,
         staged: Staged,
         select: set[str] | None,
-        changed: Callable[[Report], None],
+        changed: Callable[[Report], None] | None,
         seed: int,
         thorough: bool,
         before: Mapping[str, CheckResult],
@@ -368,13 +370,9 @@ class Grader:
         arguments = ["--assert=plain", "--import-mode=importlib", "--capture=no"]
         # Of pytest's plugins these cost time and bring nothing here.
         for plugin in (
-            "cacheprovider",
-            "terminal",
-            "unraisableexception",
-            "threadexception",
-            "faulthandler",
-            "logging",
-            "warnings",
+            *("cacheprovider", "terminal", "unraisableexception", "threadexception", "faulthandler", "logging", "warnings"),
+            *("doctest", "junitxml", "pastebin", "setuponly", "setupplan", "stepwise", "recwarn", "unittest", "legacypath"),
+            *("debugging", "subtests"),
         ):
             arguments += ["-p", f"no:{plugin}"]
         arguments += ["-c", str(Path(__file__).with_name("checks.ini")), "--rootdir", str(self.home.root), "--noconftest"]
