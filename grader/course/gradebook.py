@@ -46,7 +46,7 @@ def gradescope(course: Course, scores: Iterable[Score]) -> str:
 
     Who is not graded has status Ungraded, and no score.
     """
-    # Known from exports that courses have published, not from a specification: First Name, Last Name, SID, Email, Sections,
+    # As remembered from exports of grades, not checked against one: First Name, Last Name, SID, Email, Sections,
     # Total Score, Max Points, Status (Graded, Ungraded, Missing), Submission ID, Submission Time, Lateness (H:M:S), View
     # Count, Submission Count, then the questions. Older ones have one column Name. What the kit does not know is left out.
     # Gradescope is not known to read scores of a programming assignment from a file: this is to be joined with its export.
@@ -71,7 +71,7 @@ def canvas(course: Course, scores: Iterable[Score], column: str = "") -> str:
     column: the header of the assignment's column in Canvas' own export, "Homework 3 (12345)", by which Canvas finds it; with
     another one Canvas asks whether it is to make a new assignment.
     """
-    # Known from Canvas' guide to its gradebook's CSV: the columns Student, ID, SIS User ID, SIS Login ID and Section come
+    # As remembered of its import, not checked against it: the columns Student, ID, SIS User ID, SIS Login ID and Section come
     # first, students are found by ID (or SIS ID), and the second row holds the points possible. What an empty cell does to a
     # score that is already there we have not verified: so who has none yet has no row, which changes nothing.
     scores = list(scores)

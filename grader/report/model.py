@@ -151,7 +151,9 @@ class Report(BaseModel):
 
     def for_student(self) -> Report:
         """Return a copy in which hidden checks tell title, points, outcome and, where it is allowed, the hint; nothing else."""
-        copy = self.model_copy(deep=True)
+        # Fields are replaced below, never changed in place: so what they hold need not be copied.
+        checks, questions = ([one.model_copy() for one in part] for part in (self.checks, self.questions))
+        copy = self.model_copy(update={"checks": checks, "questions": questions})
         # How long a hidden check took could tell what it asks for: a submission can take its time by it.
         hidden = sum(check.seconds for check in self.checks if check.suite == "hidden")
         copy.seconds = max(round(self.seconds - hidden, 1), 0.0)
