@@ -21,7 +21,7 @@ def regrade(home: Home, folder: Folder, workers: int, tell: Callable[[run.Standi
     What needs a question of which a check now ends differently is run as well. Earlier results stay where they are.
     """
     before = folder.course()
-    earlier = folder.of(before)
+    earlier = folder.newest(before)  # an earlier regrade may have been ended half-way
     job = run.prepare(home, _export(before), folder.path, before.suites, before.layout, require)
     again = {
         entry.id: (result, changed(result, job.checks))

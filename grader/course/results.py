@@ -15,6 +15,7 @@ from grader.assignment import Assignment, UsageError
 from grader.course.worklist import Entry
 from grader.report.model import Report, write
 
+SHORT = 12  # characters of a hash in the name of a file
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -32,7 +33,7 @@ class Key(BaseModel, frozen=True):
     @property
     def name(self) -> str:
         """Return all three, shortened, for the name of a file."""
-        return "-".join(part[:12] for part in (self.submission, self.suite, self.environment))
+        return "-".join(part[:SHORT] for part in (self.submission, self.suite, self.environment))
 
 
 class Result(BaseModel):
@@ -117,12 +118,19 @@ class Folder:
         for entry in course.entries:
             key = Key(submission=course.submissions[entry.id], suite=course.suite, environment=course.environment)
             stem = f"{entry.id}.{key.name}"
-            near = names[bisect.bisect_left(names, stem[:-12]) :]
-            fitting = list(itertools.takewhile(lambda name, stem=stem: name.startswith(stem[:-12]), near))
+            near = names[bisect.bisect_left(names, stem[:-SHORT]) :]
+            fitting = list(itertools.takewhile(lambda name, stem=stem: name.startswith(stem[:-SHORT]), near))
             own = f"{stem}.json"
             chosen = own if own in fitting else fitting[0] if fitting else None
             found[entry.id] = _read(self.results / chosen, Result) if chosen else None
         return found
+
+    def newest(self, course: Course) -> dict[str, Result | None]:
+        """Return by entry the result of what was handed in that was written last, with whatever suite."""
+        paths = sorted(self.results.glob("*.json"), key=lambda path: (path.stat().st_mtime_ns, path.name))
+        newest = {path.name.rsplit("-", 2)[0]: path for path in paths}
+        stems = {entry.id: f"{entry.id}.{course.submissions[entry.id][:SHORT]}" for entry in course.entries}
+        return {entry: _read(newest[stem], Result) if stem in newest else None for entry, stem in stems.items()}
 
 
 def digest(parts: Iterable[bytes | str]) -> str:

@@ -240,6 +240,7 @@ class _Crew:
         self.crew = [self._start(number) for number in range(size)]
 
     def run(self) -> None:
+        self.standing.began = time.monotonic()
         try:
             while self.crew:
                 self._hand_out()
