@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SHARDS = (15, 4, 1)  # submissions in a task: in the first round, and for those of which a round has left no result
 RETRIES = 2  # of a task whose grading process ended
-CONNECT_SECONDS = 8.0
+CONNECT_SECONDS = 6.0
 LOOK_SECONDS = 0.25
 SEEN_SECONDS = 60.0  # until what another machine has written is seen here: an attribute cache of NFS lasts so long
 
