@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -107,6 +106,7 @@ def main() -> int:
     course.add_argument("--suite", default="visible,hidden", help="visible, hidden or both (default: visible,hidden)")
     course.add_argument("--layout", choices=("gradescope", "canvas", "folder"), help="of the export (default: found out)")
     course.add_argument("--shard", default="1/1", metavar="I/N", help="only this part of N; all parts share DIR")
+    course.add_argument("--scheduler", metavar="ADDRESS", help="grade on the workers of this Dask cluster: see docs/cluster.md")
     course.add_argument("--policy", type=Path, metavar="FILE", help="late days, weights, caps: see docs/policy.md")
     _add_workers(course)
     _add_level(course)
@@ -296,10 +296,16 @@ def _course(options: argparse.Namespace) -> int:
         own = run.shard(job.course.entries, *map(int, numbers))
         entries = run.to_do(job, own)
         print(f"{len(own)} submissions ({job.course.layout}), {len(own) - len(entries)} graded before", flush=True)
-        standing = run.grade(job, entries, _workers(options), progress.show)
+        if options.scheduler:
+            from grader.course import cluster
+
+            workers = None if options.workers is None else _workers(options)
+            standing = cluster.grade(job, entries, options.scheduler, workers, progress.show)
+        else:
+            standing = run.grade(job, entries, _workers(options), progress.show)
     for line in summarise(home, Folder(options.output), options.policy):
         print(line, flush=True)
-    return _ended(standing.failed)
+    return _ended(standing.failed, standing.lost)
 
 
 def _regrade(options: argparse.Namespace) -> int:
@@ -329,9 +335,9 @@ def _regrade(options: argparse.Namespace) -> int:
 
 def _workers(options: argparse.Namespace) -> int:
     from grader.assignment import UsageError
+    from grader.course.run import cores
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    workers = cores if options.workers is None else options.workers
+    workers = cores() if options.workers is None else options.workers
     if workers < 1:
         raise UsageError(f"--workers {workers}: expected at least 1")
     return workers
@@ -346,10 +352,12 @@ def _suites(text: str) -> tuple[str, ...]:
     return suites
 
 
-def _ended(failed: list[str]) -> int:
+def _ended(failed: list[str], lost: list[str] | None = None) -> int:
     if failed:
         print(f"the grader failed for {', '.join(failed)}: run the same command again", file=sys.stderr)
-    return GRADER_ERROR if failed else GRADED
+    if lost:
+        print(f"not graded: {', '.join(lost)}: run the same command again", file=sys.stderr)
+    return GRADER_ERROR if failed or lost else GRADED
 
 
 def _doctor(options: argparse.Namespace) -> int:

@@ -117,10 +117,6 @@ def prepare(
         raise UsageError(f"{folder} is a file; name a folder for the results")
     if (folder / "course.json").is_file() and (other := Folder(folder).course().assignment.name) != home.assignment.name:
         raise UsageError(f"{folder} holds the results of {other}; name another folder for those of {home.assignment.name}")
-    submissions = {}
-    for entry in entries:
-        parts = {name: export / path for name, path in entry.parts.items()} if len(entry.parts) > 1 else {}
-        submissions[entry.id] = fingerprints.of_submission(export / entry.path, parts, home)
     course = Course(
         assignment=home.assignment,
         suites=suites,
@@ -128,11 +124,17 @@ def prepare(
         layout=found,
         suite=fingerprints.of_suite(home, suites),
         environment=fingerprints.of_environment(home),
-        submissions=submissions,
+        submissions={entry.id: hashed(home, export, entry) for entry in entries},
         entries=entries,
     )
     Folder(folder).write_course(course)
     return Job(home.root, course, export.resolve(), folder.resolve(), fingerprints.of_checks(home, suites), require)
+
+
+def hashed(home: Home, export: Path, entry: Entry) -> str:
+    """Return the hash of a submission, as it lies in the export."""
+    parts = {name: export / path for name, path in entry.parts.items()} if len(entry.parts) > 1 else {}
+    return fingerprints.of_submission(export / entry.path, parts, home)
 
 
 def shard(entries: Sequence[Entry], number: int, count: int) -> list[Entry]:
@@ -149,6 +151,11 @@ def to_do(job: Job, entries: Sequence[Entry]) -> list[Entry]:
     return [entry for entry in entries if (result := done[entry.id]) is None or result.status == "failed"]
 
 
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @dataclass
 class Worker:
     """A process that grades one submission after another. task: the number of the one in flight, since when."""
@@ -162,11 +169,16 @@ class Worker:
 
 @dataclass
 class Standing:
-    """How far a run is. failed: entries of which the grader itself has failed. rate: submissions a second."""
+    """How far a run is.
+
+    failed: entries of which the grader itself has failed. lost: those that were left without a result. rate: submissions a
+    second.
+    """
 
     count: int
     done: int = 0
     failed: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
 
     @property
@@ -187,29 +199,40 @@ Again = Mapping[str, tuple[Result, frozenset[str]]]
 """By entry: an earlier result, and the checks of it that are run again."""
 
 
-def grade(
-    job: Job,
-    entries: Sequence[Entry],
-    workers: int,
-    tell: Callable[[Standing], None] = lambda _: None,
-    again: Again | None = None,
-) -> Standing:
-    """Grade these entries, each into a file of its own, and return how it went. tell: called after each one.
+@contextlib.contextmanager
+def warm(job: Job) -> Iterator[Grader]:
+    """Yield a judge and a sandbox that are ready, for workers to be copies of them.
 
-    Every worker is a copy of this process, which has a judge and a sandbox ready; a worker that dies or hangs is replaced, and
-    its submission tried again. Raises UsageError when the suite cannot be run, or the isolation is less than required.
+    Raises UsageError when the suite cannot be run, or the isolation is less than required.
     """
-    standing = Standing(len(entries))
-    if not entries:
-        return standing
-    tasks = [(entry, *(again or {}).get(entry.id, (None, frozenset()))) for entry in entries]
     with Grader(job.home, job.course.suites, job.require) as template:
         template.warm_up(wait=True)
         # One run of nothing: it shows that the suite can be run, and leaves in memory what all copies share.
         trial = template.grade(template.refused(Path("nothing"), "nothing was handed in"))
         if not trial.final:
             raise UsageError(f"nothing was graded: {trial.note or 'the checks cannot be run here'}")
-        _Crew(job, tasks, template, min(workers, len(tasks)), standing, tell).run()
+        yield template
+
+
+def grade(
+    job: Job,
+    entries: Sequence[Entry],
+    workers: int,
+    tell: Callable[[Standing], None] = lambda _: None,
+    again: Again | None = None,
+    template: Grader | None = None,
+) -> Standing:
+    """Grade these entries, each into a file of its own, and return how it went. tell: called after each one.
+
+    Every worker is a copy of this process, which has a judge and a sandbox ready; a worker that dies or hangs is replaced, and
+    its submission tried again. template: what `warm` yields, where it is kept for several calls. Raises UsageError as `warm`.
+    """
+    standing = Standing(len(entries))
+    if not entries:
+        return standing
+    tasks = [(entry, *(again or {}).get(entry.id, (None, frozenset()))) for entry in entries]
+    with warm(job) if template is None else contextlib.nullcontext(template) as ready:
+        _Crew(job, tasks, ready, min(workers, len(tasks)), standing, tell).run()
     return standing
 
 

@@ -1,0 +1,141 @@
+"""Grading a class on a Dask cluster: a task is a shard, handed to a warm grading process beside the Dask worker, see `hosting`.
+
+Results are files, written by rename: what counts is what lies in the folder, so that a shard may run twice, or half.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from grader.assignment import UsageError
+from grader.course.hosting import ROOT, end, task
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+    from grader.course.run import Job, Standing
+    from grader.course.worklist import Entry
+
+SHARDS = (15, 4, 1)  # submissions in a task: in the first round, and for those of which a round has left no result
+RETRIES = 2  # of a task whose grading process ended
+CONNECT_SECONDS = 6.0
+LOOK_SECONDS = 0.25
+SEEN_SECONDS = 60.0  # until what another machine has written is seen here: an attribute cache of NFS lasts so long
+
+
+def grade(
+    job: Job, entries: Sequence[Entry], address: str, workers: int | None, tell: Callable[[Standing], None] = lambda _: None
+) -> Standing:
+    """Grade these entries on a cluster, and return how it went.
+
+    workers: submissions that one Dask worker's grading process grades at the same time; None for as many as it has cores. tell:
+    called as results appear. Raises UsageError when there is no such cluster, or a machine of it refuses the job.
+    """
+    from grader.course.run import Standing
+
+    standing = Standing(len(entries))
+    if not entries:
+        return standing
+    client = _connected(address)
+    about = {"root": None if job.root.resolve() == ROOT else str(job.root.resolve()), "folder": str(job.folder)}
+    about |= {"suite": job.course.suite, "environment": job.course.environment, "require": job.require, "workers": workers}
+    text = json.dumps(about)
+    try:
+        _Run(client, job, text, list(entries), standing, tell).run()
+    finally:
+        if client.status == "running":
+            client.run(end, text, on_error="ignore")
+        client.close()
+    return standing
+
+
+def _connected(address: str) -> Client:
+    try:
+        import distributed
+    except ModuleNotFoundError as error:
+        raise UsageError(f"--scheduler needs {error.name}, of the extra `cluster`: pip install '.[cluster]'") from error
+    for name in ("distributed", "distributed.client"):  # Dask has set both; what matters of it is told in one line
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, TypeError, asyncio.TimeoutError) as error:
+        raise UsageError(f"there is no Dask scheduler at {address} ({error}); start one, or name its address") from error
+    if not client.scheduler_info()["workers"]:
+        print(f"no Dask worker is connected to {address} yet; waiting for one", file=sys.stderr, flush=True)
+    return client
+
+
+class _Run:
+    """What a client does: hand out shards, and look which results are there."""
+
+    def __init__(
+        self, client: Client, job: Job, about: str, entries: list[Entry], standing: Standing, tell: Callable[[Standing], None]
+    ) -> None:
+        from grader.course.results import Folder
+
+        self.client, self.job, self.about, self.missing, self.standing, self.tell = client, job, about, entries, standing, tell
+        self.folder = Folder(job.folder)
+        self.answered: set[str] = set()
+        self.error = ""
+
+    def run(self) -> None:
+        for size in SHARDS:
+            self._round(size)
+            if not self.missing or self.client.status != "running":
+                break
+        if self.missing:
+            self.standing.lost = [entry.id for entry in self.missing]
+            print(f"{len(self.missing)} of them were left without a result: {self.error}", file=sys.stderr, flush=True)
+
+    def _round(self, size: int) -> None:
+        from grader.course.run import shard
+
+        count = math.ceil(len(self.missing) / size)
+        shards = [[entry.id for entry in shard(self.missing, number, count)] for number in range(1, count + 1)]
+        waiting = [(self.client.submit(task, self.about, ids, pure=False, retries=RETRIES), ids) for ids in shards]
+        answered = time.monotonic()
+        try:
+            while waiting or (self._unseen() and time.monotonic() - answered < SEEN_SECONDS):
+                time.sleep(LOOK_SECONDS)
+                for future, ids in [one for one in waiting if one[0].done()]:
+                    waiting.remove((future, ids))
+                    self._hear(future, ids)
+                    answered = time.monotonic()
+                self._look()
+        finally:
+            self.client.cancel([future for future, _ in waiting])
+
+    def _hear(self, future: Future, ids: list[str]) -> None:
+        if future.status != "finished":
+            error = future.exception() if future.status == "error" else "the scheduler has gone, or given the task up"
+            self.error = f"{type(error).__name__}: {error}" if isinstance(error, BaseException) else error
+            return
+        answer: dict[str, Any] = future.result()
+        if "refused" in answer:
+            raise UsageError(f"a machine of the cluster refuses the job: {answer['refused']}")
+        self.answered |= set(ids)
+        self.standing.failed += [name for name in answer["failed"] if name not in self.standing.failed]
+
+    def _unseen(self) -> bool:
+        return any(entry.id in self.answered for entry in self.missing)
+
+    def _look(self) -> None:
+        """Count the results that have come since the last look."""
+        from grader.course.run import to_do
+
+        names = set(os.listdir(self.folder.results)) if self.folder.results.is_dir() else set()
+        there = [entry for entry in self.missing if self.folder.place(entry.id, self.job.key(entry)).name in names]
+        open_ = {entry.id for entry in to_do(self.job, there)} - set(self.standing.failed)
+        closed = {entry.id for entry in there} - open_
+        if closed:
+            self.missing = [entry for entry in self.missing if entry.id not in closed]
+            self.standing.done += len(closed)
+            self.tell(self.standing)

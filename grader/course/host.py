@@ -1,0 +1,96 @@
+"""A machine's own warm judge for a cluster: `python -m grader.course.host PARENT`, which grades one shard after another.
+
+Each line of standard input asks for a shard, {"job": {...}, "entries": [ids]}; each line of standard output answers one:
+{"failed": [ids]}, entries of which the grader itself has failed, or {"refused": "why"}. The results are files. It ends with its
+input, or with the process PARENT that started it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import signal
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+from grader.assignment import Home, UsageError
+from grader.course import fingerprints, run
+from grader.course.results import Folder
+from grader.judge.run import Grader
+
+
+def main(parent: int) -> None:
+    """Answer shards, which are all of one job, until no more come."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that folders and processes are cleared up
+    if sys.platform == "linux":
+        from grader.sandbox import kernel
+
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:
+            return
+    with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as kept, _pipes() as (asked, answers):
+        job: run.Job | None = None
+        template: Grader | None = None
+        for line in asked:
+            shard = json.loads(line)
+            try:
+                if job is None:
+                    found = opened(shard["job"])
+                    template = kept.enter_context(run.warm(found))
+                    job = found
+                answer = {"failed": grade(job, shard["entries"], shard["job"]["workers"], template)}
+            except UsageError as error:
+                answer = {"refused": f"{platform.node()}: {error}"}
+            print(json.dumps(answer), file=answers, flush=True)
+
+
+def opened(about: dict[str, Any]) -> run.Job:
+    """Return the job that a client has prepared, if it is the same one here. Raises UsageError.
+
+    about: root, the folder of the assignments, if they are not in the kit's own; folder, of the results; suite and environment,
+    the client's hashes; require.
+    """
+    course = Folder(Path(about["folder"])).course()
+    if not Path(course.export).is_dir():
+        raise UsageError(f"there is no {course.export} here; the export has to be on the shared file system as well")
+    home = Home(Path(about["root"] or Path(__file__).resolve().parents[2]), course.assignment.name)
+    same = "expected the hash {}, found {}; use the same kit, Python and libraries on all machines, then run the command again"
+    for what, wanted, own in (
+        ("suite", about["suite"], fingerprints.of_suite(home, course.suites)),
+        ("environment", about["environment"], fingerprints.of_environment(home)),
+        ("suite in course.json", about["suite"], course.suite),
+    ):
+        if wanted != own:
+            raise UsageError(f"the {what} is not the client's: {same.format(wanted[:12], own[:12])}")
+    checks = fingerprints.of_checks(home, course.suites)
+    return run.Job(home.root, course, Path(course.export), Path(about["folder"]), checks, about["require"])
+
+
+def grade(job: run.Job, names: list[str], workers: int | None, template: Grader) -> list[str]:
+    """Grade those of these entries that are not graded yet, and return of which the grader has failed. Raises UsageError."""
+    course, wanted = job.course, set(names)
+    entries = run.to_do(job, [entry for entry in course.entries if entry.id in wanted])
+    for entry in entries:
+        # A file that is not there would be graded, as an empty submission.
+        if run.hashed(job.home, job.export, entry) != course.submissions[entry.id]:
+            raise UsageError(f"{entry.path} is not what the client read; {job.export} has to be shared, and at rest")
+    return run.grade(job, entries, workers or run.cores(), template=template).failed
+
+
+@contextlib.contextmanager
+def _pipes() -> Any:
+    """Yield what to read and where to answer, and keep both from whatever else reads or prints here."""
+    asked, answers = os.dup(0), os.dup(1)
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    with open(asked, encoding="utf-8") as lines, open(answers, "w", encoding="utf-8") as out:
+        pair: tuple[IO[str], IO[str]] = lines, out
+        yield pair
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

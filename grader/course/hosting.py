@@ -1,0 +1,47 @@
+"""The part of grading on a cluster that runs in a Dask worker: it hands shards to a grading process, see `host`.
+
+No code of students, and no judge, is ever in a Dask worker's own process: this module imports nothing of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+_host: tuple[str, subprocess.Popen] | None = None  # the grading process, and the job that it is for
+_lock = threading.Lock()
+
+
+def task(about: str, ids: list[str]) -> dict[str, Any]:
+    """Return what this Dask worker's grading process answers for a shard; it is started for the first one of a job."""
+    global _host
+    with _lock:
+        if _host is None or _host[0] != about or _host[1].poll() is not None:
+            end()
+            command = [sys.executable, "-m", "grader.course.host", str(os.getpid())]
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+            _host = about, subprocess.Popen(command, cwd=ROOT, start_new_session=True, **pipes)
+        process = _host[1]
+        try:
+            print(json.dumps({"job": json.loads(about), "entries": ids}), file=process.stdin, flush=True)
+            answer = process.stdout.readline()
+        except OSError:
+            answer = ""
+        if not answer:
+            raise RuntimeError(f"a grading process ended with {process.wait(60)}, see the log of its Dask worker")
+        return json.loads(answer)
+
+
+def end(about: str | None = None) -> None:
+    """End this Dask worker's grading process, if it is for this job, or for any."""
+    global _host
+    if _host is not None and about in (None, _host[0]):
+        _host[1].terminate()
+        _host = None
