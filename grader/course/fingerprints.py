@@ -25,17 +25,23 @@ def of_submission(place: Path, parts: dict[str, Path], home: Home) -> str:
     assignment = home.assignment
     allowed = submission.Allowed(assignment.attachments, assignment.limits.attachment_mb << 20)
     if parts:
-        contents = [(name, path.is_symlink() or path.read_bytes()) for name, path in sorted(parts.items())]
-        return digest(part for name, content in contents for part in (name, content if type(content) is bytes else "link"))
+        return digest(part for name, path in sorted(parts.items()) for part in (name, _content(path)))
     try:
         handed = submission.read(place, assignment.submission, allowed)
     except UsageError as error:
-        return digest(["refused", str(error)])
+        return digest(["refused", str(error).replace(str(place), "")])
     texts: list[bytes | str] = []
     for file in handed:
         texts += ["notebook" if file.notebook else "file", file.content]
         texts += [part for name, content in sorted(file.attachments.items()) for part in (name, content)]
     return digest(texts)
+
+
+def _content(path: Path) -> bytes | str:
+    try:
+        return "link" if path.is_symlink() else path.read_bytes()
+    except OSError as error:
+        return f"unreadable: {error.strerror}"
 
 
 def of_suite(home: Home, suites: tuple[str, ...]) -> str:

@@ -129,7 +129,7 @@ def digest(parts: Iterable[bytes | str]) -> str:
     """Return a hash of these parts, in their order."""
     whole = hashlib.sha256()
     for part in parts:
-        data = part.encode() if isinstance(part, str) else part
+        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
         whole.update(len(data).to_bytes(8, "little"))
         whole.update(data)
     return whole.hexdigest()
