@@ -1,0 +1,449 @@
+"""Grading a class: every export is read, every submission counts once, whatever ends a run, and only what must is run again."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from grader.assignment import Home, UsageError
+from grader.course import worklist
+from grader.course.results import Course, Folder, Result
+from grader.course.worklist import Entry
+from grader.judge.run import grade
+
+ROOT = Path(__file__).resolve().parents[2]
+KIT = "import sys, pathlib, grader.__main__ as kit; kit.ROOT = pathlib.Path(sys.argv.pop(1)); sys.exit(kit.main())"
+
+# What Gradescope writes; names and numbers are invented.
+METADATA = """---
+submission_101:
+  :submitters:
+  - :name: Ada Lovelace
+    :sid: '0017'
+    :email: ada@example.edu
+  - :name: "Zo\\xEB Müller"
+    :sid: 42
+    :email: zoe@example.edu
+  :created_at: 2023-09-12 21:54:28.712316000 Z
+  :score: !ruby/object:BigDecimal 18:0.7e1
+  :status: processed
+  :results: !ruby/hash:ActiveSupport::HashWithIndifferentAccess
+    tests: []
+  :history:
+  - :created_at: 2023-09-11 10:00:00.000000000 Z
+    :score: 3.0
+  - &1
+    :created_at: 2023-09-10 09:30:00.5 Z
+    :score: 1.0
+  - *1
+submission_9:
+  :submitters:
+  - :name: Grace Hopper
+    :sid:
+    :email: grace@example.edu
+  :created_at: 2023-09-12 21:54:28.712316000 +02:00
+  :history: []
+"""
+
+
+def names(entries: list[Entry]) -> list[str]:
+    return [entry.id for entry in entries]
+
+
+def put(folder: Path, *files: str) -> Path:
+    for name in files:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("def total(values):\n    return sum(values)\n", encoding="utf-8")
+    return folder
+
+
+# What platforms export
+
+
+def test_gradescope_as_it_writes_its_metadata(tmp_path: Path) -> None:
+    """Ruby's colons, objects and times; a group; one that the metadata lacks, and one that is an empty folder."""
+    put(tmp_path, "submission_101/submitted.py", "submission_9/submitted.py", "submission_77/submitted.py")
+    (tmp_path / "submission_100").mkdir()
+    (tmp_path / "submission_metadata.yml").write_text(METADATA, encoding="utf-8")
+    layout, entries = worklist.read(tmp_path)
+    assert layout == "gradescope"
+    assert names(entries) == ["submission_9", "submission_77", "submission_100", "submission_101"], "9 comes before 77"
+    found = {entry.id: entry for entry in entries}
+    group = found["submission_101"]
+    assert [(one.name, one.sid, one.email) for one in group.students] == [
+        ("Ada Lovelace", "0017", "ada@example.edu"),
+        ("Zoë Müller", "42", "zoe@example.edu"),
+    ]
+    assert group.created_at == datetime(2023, 9, 12, 21, 54, 28, 712316, timezone.utc)
+    assert len(group.earlier) == 3
+    assert group.earlier[-1] == datetime(2023, 9, 11, 10, tzinfo=timezone.utc)
+    assert found["submission_9"].created_at == datetime(2023, 9, 12, 19, 54, 28, 712316, timezone.utc)
+    assert found["submission_9"].students[0].sid == "", "nothing is not the text None"
+    assert found["submission_77"].students == found["submission_100"].students == ()
+    assert found["submission_77"].created_at is None
+
+
+def test_gradescope_without_metadata(tmp_path: Path) -> None:
+    """The folders alone are enough."""
+    assert names(worklist.read(put(tmp_path, "submission_2/a.py", "submission_10/a.py"))[1]) == [
+        "submission_2",
+        "submission_10",
+    ]
+
+
+@pytest.mark.parametrize(
+    "about", ["just text", "[1, 2]", "{':submitters': [nobody, 3], ':created_at': soon, ':history': 7}", "~"]
+)
+def test_metadata_of_one_that_means_nothing_costs_the_others_nothing(tmp_path: Path, about: str) -> None:
+    """An entry of another shape is an entry that nothing is known of."""
+    put(tmp_path, "submission_1/a.py", "submission_9/a.py")
+    (tmp_path / "submission_metadata.yml").write_text(f"{METADATA}submission_1: {about}\n", encoding="utf-8")
+    first, other = worklist.read(tmp_path)[1]
+    assert (first.students, first.created_at, first.earlier) == ((), None, ())
+    assert other.who == "Grace Hopper"
+
+
+def test_metadata_constructs_nothing(tmp_path: Path) -> None:
+    """YAML that names Python objects is refused, not obeyed."""
+    put(tmp_path, "submission_1/a.py")
+    bait = tmp_path / "bait"
+    tag = f"!!python/object/apply:os.mkdir ['{bait}']"
+    (tmp_path / "submission_metadata.yml").write_text(f"submission_1:\n  :created_at: {tag}\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="cannot be read"):
+        worklist.read(tmp_path)
+    assert not bait.exists()
+
+
+LEVELS = "abcdefghijklmnopqrstuvwxyz"
+ALIASES = "a: &a [lol, lol]\n" + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in pairwise(LEVELS))
+MERGES = "a: &a {k: v}\n" + "".join(f"{b}: &{b} {{<<: [{', '.join([f'*{a}'] * 9)}]}}\n" for a, b in pairwise(LEVELS))
+BOMBS = {
+    "aliases": ALIASES + "submission_1: {':submitters': [{':name': *z, ':email': ada@example.edu}]}\n",
+    "keys": ALIASES + "submission_1: {':submitters': [{? *z : 1, ':email': ada@example.edu}]}\n",
+    "merges": MERGES,
+    "itself": "submission_1: &a {':submitters': [*a], ':history': [*a]}\n",
+    "deep": "submission_1: " + "[" * 200_000,
+    "deep mappings": "submission_1: " + "{a: " * 200_000,
+}
+
+
+@pytest.mark.parametrize("bomb", sorted(BOMBS))
+def test_metadata_that_would_grow_without_end(tmp_path: Path, bomb: str) -> None:
+    """A billion laughs, in a name, by merging, or a structure that holds itself: read or refused, in little time and memory."""
+    put(tmp_path, "submission_1/a.py")
+    (tmp_path / "submission_metadata.yml").write_text(BOMBS[bomb], encoding="utf-8")
+    script = (
+        "import sys, resource, pathlib\n"
+        "from grader.assignment import UsageError\n"
+        "from grader.course import worklist\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\n"
+        "try:\n    print(len(worklist.read(pathlib.Path(sys.argv[1]))[1]))\n"
+        "except UsageError as error:\n    print('refused')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=20)
+    assert done.stdout in ("1\n", "refused\n"), (done.returncode, done.stderr[-500:])
+
+
+def test_canvas(tmp_path: Path) -> None:
+    """Late ones, versions that Canvas numbers, several files of one student, and names as people have them."""
+    files = [
+        "doejane_1234_5001_submitted.py",
+        "doejane_1234_5002_policy.safetensors",
+        "müllerzoë_LATE_77_5003_submitted-2.py",
+        "roejohn_9_5004_meine Lösung (final).ipynb",
+        "vondutch_9_5010_submitted.py",
+        "vondutch_9_5020_submitted-1.py",
+    ]
+    layout, entries = worklist.read(put(tmp_path, *files, ".hidden_1_2_submitted.py"))
+    assert layout == "canvas"
+    found = {entry.id: entry for entry in entries}
+    assert sorted(found) == ["doejane_1234", "müllerzoë_77", "roejohn_9", "vondutch_9"]
+    assert found["doejane_1234"].parts == {"submitted.py": files[0], "policy.safetensors": files[1]}
+    assert found["doejane_1234"].late is False
+    assert found["müllerzoë_77"].late is True
+    assert found["müllerzoë_77"].parts == {"submitted.py": files[2]}
+    assert found["müllerzoë_77"].students[0].sid == "77"
+    assert found["roejohn_9"].path == files[3]
+    assert found["vondutch_9"].parts == {"submitted.py": files[5]}, "the newer version counts"
+
+
+def test_canvas_anonymous(tmp_path: Path) -> None:
+    """Where graders must not know names, Canvas writes letters in place of name and number."""
+    layout, entries = worklist.read(put(tmp_path, "anon_1aB2c_5001_submitted.py", "anon_LATE_zZ9x8_5002_submitted-1.py"))
+    assert layout == "canvas"
+    assert {entry.id: entry.late for entry in entries} == {"anon_1aB2c": False, "anon_zZ9x8": True}
+    assert [list(entry.parts) for entry in entries] == [["submitted.py"]] * 2
+
+
+def test_folder_of_anything(tmp_path: Path) -> None:
+    """Files, notebooks, zips and folders; one stem twice makes two; links are entries, what is hidden or a remark is none."""
+    put(tmp_path, "ada.py", "bob.ipynb", "cy/submitted.py", "dee.zip", "ada.ipynb", ".secret.py", "__MACOSX/x.py", "README.md")
+    (tmp_path / "eve.py").symlink_to("/etc/passwd")
+    layout, entries = worklist.read(tmp_path)
+    assert layout == "folder"
+    assert names(entries) == ["ada.ipynb", "ada.py", "bob", "cy", "dee", "eve"]
+
+
+def test_two_names_that_become_one_id(tmp_path: Path) -> None:
+    """Students whose names differ by signs only are two students, and are the same two in the next run."""
+    put(tmp_path, "a b.py", "a_b.py", "a!b.py", "c.py")
+    entries = worklist.read(tmp_path)[1]
+    assert len({entry.id for entry in entries}) == 4
+    assert {entry.path for entry in entries} == {"a b.py", "a_b.py", "a!b.py", "c.py"}
+    (tmp_path / "c.py").unlink()
+    left = {entry.path: entry.id for entry in worklist.read(tmp_path)[1]}
+    assert left == {entry.path: entry.id for entry in entries if entry.path != "c.py"}
+
+
+LONG = ["é" * 110, "é" * 110 + "b", "学" * 80 + "1", "学" * 80 + "2"]
+ODD = ["hw²", "½", "Mu\u0308ller", "a...", "-rf", "a\nb", "a;b|c", "٣", "\u202eoof", "~", "CON", "a" * 200]
+
+
+@pytest.mark.parametrize("layout", ["folder", "gradescope"])
+def test_ids_are_fit_for_names_of_files(tmp_path: Path, layout: str) -> None:
+    """Whatever a student calls a file, its result can be written, and none takes the place of another."""
+    export = tmp_path / "export"
+    put(export, *(f"{name}.py" if layout == "folder" else f"submission_{name}/a.py" for name in [*LONG, *ODD]))
+    entries = worklist.read(export, layout)[1]
+    ids = names(entries)
+    assert len({name.casefold() for name in ids}) == len(LONG + ODD)
+    assert names(worklist.read(export, layout)[1]) == ids
+    for name in ids:
+        assert re.fullmatch(r"[\w.@+-]+", name), name
+        place = tmp_path / f".{name}.{'0' * 38}.json.abcdefgh"
+        place.touch()  # as it is written before it is renamed
+
+
+def test_name_that_is_no_text(tmp_path: Path) -> None:
+    """A zip from another system unpacks to names in another encoding; course.json can be written, and the file is found."""
+    put(tmp_path, "ada.py")
+    (tmp_path / os.fsdecode(b"M\xfcller.py")).write_text("x = 1\n")
+    entries = worklist.read(tmp_path)[1]
+    kept = [Entry.model_validate_json(entry.model_dump_json()) for entry in entries]
+    assert kept == entries
+    assert all((tmp_path / entry.path).is_file() for entry in kept)
+
+
+def test_export_with_nothing_in_it_is_told(tmp_path: Path) -> None:
+    """An empty class is a wrong path, which the message must show."""
+    with pytest.raises(UsageError, match="there is no folder"):
+        worklist.read(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="holds no submission"):
+        worklist.read(tmp_path)
+
+
+# Grading them
+
+SOLUTION = (ROOT / "tests/kit/toy/solutions/toy/submitted.py").read_text(encoding="utf-8")
+WRONG = SOLUTION.replace("result = 0.0", "result = 1.0")
+OTHER = "def total(values):\n    return 1.0 + sum(values)\n\n\n" + SOLUTION[SOLUTION.index("def spread") :]
+SIMPLE = "def total(values):\n    return 7.5\n\n\n" + SOLUTION[SOLUTION.index("def spread") :]
+WHO = "import os\nprint('user', os.getuid(), 'at', os.getcwd())\n\n" + SIMPLE
+SUBMISSIONS = {
+    "right": SOLUTION,
+    "wrong": WRONG,
+    "other": OTHER,
+    "simple": SIMPLE,
+    "broken": "def total(:\n",
+    **{f"who{number}": f"{WHO}\n# {number}\n" for number in range(4)},
+}
+
+
+def export_to(folder: Path) -> Path:
+    """Write a class: one for each of SUBMISSIONS, and three in which there is nothing to grade."""
+    folder.mkdir()
+    for name, text in SUBMISSIONS.items():
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    (folder / "link.py").symlink_to("/etc/passwd")
+    (folder / "none").mkdir()
+    (folder / "torn.zip").write_bytes(b"PK\x03\x04torn")
+    return folder
+
+
+BAD = ("link", "none", "torn")
+
+
+class Class(NamedTuple):
+    """root: of a copy of the kit. export: what was handed in. folder: of results."""
+
+    root: Path
+    export: Path
+    folder: Path
+    printed: str = ""
+
+    def start(self, *options: str, script: str = KIT, **environment: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", script, str(self.root), *options]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, cwd=ROOT, env=os.environ | environment, stdout=pipe, stderr=pipe, text=True)
+
+    def run(self, *options: str, code: int = 0, script: str = KIT, **environment: str) -> str:
+        process = self.start(*options, script=script, **environment)
+        try:
+            output, errors = process.communicate(timeout=90)
+        finally:
+            process.kill()
+        assert process.returncode == code, output + errors
+        assert "Traceback" not in errors, errors
+        return output + errors
+
+    def course(self, *options: str, code: int = 0, script: str = KIT, **environment: str) -> str:
+        return self.run(*self.words(*options), code=code, script=script, **environment)
+
+    def words(self, *options: str) -> list[str]:
+        return ["course", "toy", str(self.export), "-o", str(self.folder), "--workers", "2", *options]
+
+    def results(self) -> dict[str, Result]:
+        folder = Folder(self.folder)
+        return {name: result for name, result in folder.of(folder.course()).items() if result}
+
+    def files(self) -> dict[str, int]:
+        return {path.name: path.stat().st_mtime_ns for path in (self.folder / "results").iterdir()}
+
+    def copy(self, where: Path, results: bool = True) -> Class:
+        """Return a class of its own, with this one's export, so that its results are known there as well."""
+        shutil.copytree(self.root, where / "root")
+        if results:
+            shutil.copytree(self.folder, where / "out")
+        return Class(where / "root", self.export, where / "out")
+
+
+def outcomes(result: Result) -> list[tuple[str, str, float, str, str]]:
+    """Return what a result says that does not depend on when and where it came about."""
+    checks = result.report.checks
+    return [(check.id, check.outcome.value, check.points, check.message, check.signature) for check in checks]
+
+
+@pytest.fixture(scope="module")
+def graded_class(built_toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Class:
+    """A class that is graded in one piece by two workers; to be copied, not changed."""
+    folder = tmp_path_factory.mktemp("class")
+    whole = Class(built_toy, export_to(folder / "export"), folder / "out")
+    return whole._replace(printed=whole.course())
+
+
+def test_everybody_is_graded_or_refused(graded_class: Class) -> None:
+    """One that cannot be read counts 0, says why, and costs nobody else anything; nothing of it is left to do."""
+    results = graded_class.results()
+    assert sorted(results) == sorted([*SUBMISSIONS, *BAD])
+    assert {name for name, result in results.items() if result.status == "refused"} == set(BAD)
+    assert not any(result.status == "failed" for result in results.values())
+    for name, why in (("link", "it is a link"), ("none", "expected submitted.py"), ("torn", "cannot be read as a zip")):
+        report = results[name].report
+        assert report.final
+        assert (report.points, report.max_points) == (0, 6)
+        assert all(why in check.message for check in report.checks), name
+    assert {name: results[name].report.points for name in ("right", "wrong", "broken")} == {"right": 6, "wrong": 2, "broken": 0}
+    assert f"{len(results)} submissions (folder), 0 graded before" in graded_class.printed
+
+
+def test_same_as_graded_alone(graded_class: Class) -> None:
+    """Copies of a warm judge and its server give what `grade` gives, at the same isolation."""
+    results = graded_class.results()
+    home = Home(graded_class.root, "toy")
+    for name in ("right", "wrong", "broken"):
+        alone = grade(home, graded_class.export / f"{name}.py", ("visible", "hidden"))
+        together = results[name].report
+        assert (alone.points, alone.isolation, alone.isolation_layers) == (
+            together.points,
+            together.isolation,
+            together.isolation_layers,
+        )
+        assert alone.isolation_open == together.isolation_open
+        assert outcomes(results[name].model_copy(update={"report": alone})) == outcomes(results[name])
+
+
+def test_same_wrong_output_has_the_same_signature(graded_class: Class) -> None:
+    """Two who wrote different code with one result are found together; another result is another one."""
+
+    def signatures(name: str) -> list[str]:
+        return [check.signature for check in graded_class.results()[name].report.checks]
+
+    assert signatures("wrong") == signatures("other")
+    assert signatures("wrong")[0]
+    assert signatures("wrong")[0] != signatures("simple")[0]
+    assert not any(signatures("right"))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux") or os.geteuid() != 0, reason="only root can change users")
+def test_no_two_calls_share_a_user_or_a_folder(graded_class: Class) -> None:
+    """A process that outlived its call, in one worker, could meet a classmate's in another one."""
+    printed = [
+        check.printed for name in ("who0", "who1", "who2", "who3") for check in graded_class.results()[name].report.checks
+    ]
+    seen = [found for text in printed for found in re.findall(r"user (\d+) at (\S+)", text)]
+    assert len(seen) >= 8
+    if any(int(user) for user, _ in seen):
+        assert len({user for user, _ in seen}) == len({folder for _, folder in seen})
+        users = {user: folder for user, folder in seen}
+        assert all(users[user] == folder for user, folder in seen), "one user, two calls"
+
+
+def test_summary_of_the_class(graded_class: Class) -> None:
+    """All are in the tables and have a page, copies are found, and no page tells a student what is hidden."""
+    folder, everybody = graded_class.folder, sorted([*SUBMISSIONS, *BAD])
+    for table, rows in (("gradebook.csv", 1), ("gradescope.csv", 1), ("canvas.csv", 2)):
+        with open(folder / table, encoding="utf-8", newline="") as file:
+            assert len(list(csv.reader(file))) == len(everybody) + rows, table
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in (folder / "students").glob("*.html")}
+    assert sorted(pages) == everybody
+    for name, page in pages.items():
+        assert "test_nothing_to_add" not in page, name
+        assert "test_default_scale" not in page, name
+        assert "no_values" not in page, name
+    assert "begins_with_one" in (folder / "class.html").read_text(encoding="utf-8")
+    pairs = json.loads((folder / "similarity.json").read_text(encoding="utf-8"))
+    assert all({pair["first"], pair["second"]} <= set(everybody) for pair in pairs)
+
+
+# Again
+
+
+def test_rerun_grades_nothing(graded_class: Class, tmp_path: Path) -> None:
+    """What is done is not touched; what has changed is graded alone; and one that is gone is in no table."""
+    again = graded_class.copy(tmp_path)
+    export = shutil.copytree(graded_class.export, tmp_path / "export", symlinks=True)
+    again = again._replace(export=export)
+    before = again.files()
+    assert f"{len(SUBMISSIONS) + 3} graded before" in again.course()
+    assert again.files() == before
+    (export / "wrong.py").write_text(SOLUTION + "# corrected\n")
+    (export / "simple.py").unlink()
+    printed = again.course()
+    assert f"{len(SUBMISSIONS) + 1} graded before" in printed
+    new = again.files().keys() - before.keys()
+    assert [name.partition(".")[0] for name in new] == ["wrong"]
+    assert before.items() <= again.files().items()
+    assert again.results()["wrong"].report.points == 6
+    assert "simple" not in (again.folder / "gradebook.csv").read_text()
+
+
+def test_shards_are_the_whole(graded_class: Class, tmp_path: Path) -> None:
+    """Every submission is in exactly one shard, and numbers that mean none are told."""
+    part = graded_class.copy(tmp_path, results=False)
+    part.course("--shard", "2/2")
+    second = part.files()
+    assert len(second) == (len(SUBMISSIONS) + 3) // 2
+    part.course("--shard", "1/2")
+    assert second.items() <= part.files().items(), "nothing twice"
+    assert {name: outcomes(one) for name, one in part.results().items()} == {
+        name: outcomes(one) for name, one in graded_class.results().items()
+    }
+    for wrong in ("0/2", "3/2", "1", "1/0", "a/b", "-1/2", "1/2/3", "\u0661/2x"):
+        assert "shard" in part.course(f"--shard={wrong}", code=2), wrong
