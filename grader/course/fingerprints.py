@@ -71,7 +71,8 @@ def of_checks(home: Home, suites: tuple[str, ...]) -> dict[str, str]:
     """Return of each check, by its id without parameters, the hash of all that decides about it but the submission.
 
     That is the function with all that it uses of its file, of views and of drivers; the cases that it names, with their
-    answers; and support files. A check whose cases cannot be told from its text depends on all cases of the suite.
+    answers; support files; and of assignment.toml the limits, and what its question needs and is about. A check whose cases
+    cannot be told from its text depends on all cases of the suite.
     """
     drivers = Module(home.drivers)
     views = Module(Path(answers.__file__).parent / "judge" / "views.py")
@@ -82,8 +83,20 @@ def of_checks(home: Home, suites: tuple[str, ...]) -> dict[str, str]:
         checks = Module(home.checks[suite])
         for name in checks.statements:
             if name.startswith("test_"):
-                found[f"{suite}/{name}"] = digest([support, *_depends(name, checks, views, drivers, cases)])
+                depends = _depends(name, checks, views, drivers, cases)
+                found[f"{suite}/{name}"] = digest([support, *_settings(home, checks, name), *depends])
     return found
+
+
+def _settings(home: Home, checks: Module, name: str) -> list[str]:
+    """Return what assignment.toml says of a check's question, where it can change an outcome; of all that it could be about."""
+    words = {word for text in checks.statements[name] for word in _words(text)}
+    limits = home.assignment.limits
+    settings = [f"{limits.seconds} {limits.memory_mb} {limits.attachment_mb}"]
+    for question in home.assignment.questions:
+        if question.id in words:
+            settings.append(f"{question.id} {question.function} {question.task} {question.needs} {question.seconds}")
+    return settings
 
 
 def _depends(name: str, checks: Module, views: Module, drivers: Module, cases: dict[str, Case]) -> list[str]:
