@@ -116,8 +116,9 @@ def prepare(
     suites: tuple[str, ...],
     layout: str | None = None,
     require: str = "basic",
+    keep: bool = False,
 ) -> Job:
-    """Read the export, write course.json, and return what is to be graded. Raises UsageError."""
+    """Read the export, write course.json unless it is to be kept, and return what is to be graded. Raises UsageError."""
     found, entries = read(export, layout)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; name a folder for the results")
@@ -137,7 +138,8 @@ def prepare(
         submissions=submissions,
         entries=entries,
     )
-    Folder(folder).write_course(course)
+    if not keep:
+        Folder(folder).write_course(course)
     return Job(home.root, course, export.resolve(), folder.resolve(), fingerprints.of_checks(home, suites), require)
 
 
