@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
 import sys
 import time
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from itertools import pairwise
 from pathlib import Path
@@ -23,9 +22,10 @@ import pytest
 
 from grader.assignment import Home, UsageError
 from grader.course import worklist
-from grader.course.results import Course, Folder, Result
+from grader.course.results import Folder, Result
 from grader.course.worklist import Entry
 from grader.judge.run import grade
+from grader.sandbox.places import temporary_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 KIT = "import sys, pathlib, grader.__main__ as kit; kit.ROOT = pathlib.Path(sys.argv.pop(1)); sys.exit(kit.main())"
@@ -391,7 +391,7 @@ def test_no_two_calls_share_a_user_or_a_folder(graded_class: Class) -> None:
     assert len(seen) >= 8
     if any(int(user) for user, _ in seen):
         assert len({user for user, _ in seen}) == len({folder for _, folder in seen})
-        users = {user: folder for user, folder in seen}
+        users = dict(seen)
         assert all(users[user] == folder for user, folder in seen), "one user, two calls"
 
 
@@ -407,7 +407,7 @@ def test_summary_of_the_class(graded_class: Class) -> None:
         assert "test_nothing_to_add" not in page, name
         assert "test_default_scale" not in page, name
         assert "no_values" not in page, name
-    assert "begins_with_one" in (folder / "class.html").read_text(encoding="utf-8")
+    assert "What is the sum before the first value was added?" in (folder / "class.html").read_text(encoding="utf-8")
     pairs = json.loads((folder / "similarity.json").read_text(encoding="utf-8"))
     assert all({pair["first"], pair["second"]} <= set(everybody) for pair in pairs)
 
@@ -445,5 +445,240 @@ def test_shards_are_the_whole(graded_class: Class, tmp_path: Path) -> None:
     assert {name: outcomes(one) for name, one in part.results().items()} == {
         name: outcomes(one) for name, one in graded_class.results().items()
     }
-    for wrong in ("0/2", "3/2", "1", "1/0", "a/b", "-1/2", "1/2/3", "\u0661/2x"):
+    for wrong in ("0/2", "1/0", "\u0661/2x"):
         assert "shard" in part.course(f"--shard={wrong}", code=2), wrong
+
+
+# Whatever ends a run
+
+HOOK = """
+import os, pathlib, signal
+from grader.course import run
+
+marks = pathlib.Path(os.environ["MARKS"])
+
+
+def first(name):
+    try:
+        (marks / name).touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+"""
+DIES_AFTER_THREE = """
+count = run._Crew._count
+
+
+def counting(self, entry, final):
+    count(self, entry, final)
+    if self.standing.done == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+run._Crew._count = counting
+"""
+WORKERS_FAIL = """
+graded = run.Job.grade
+
+
+def grade(self, grader, entry, before=None, again=frozenset()):
+    with open(marks / "begun", "a") as file:
+        file.write(f"{entry.id}\\n")
+    if entry.id == "wrong" or entry.id == "right" and first("died"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    if entry.id == "other" and first("hung"):
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return graded(self, grader, entry, before, again)
+
+
+run.Job.grade = grade
+run.SPARE_SECONDS = -230.0  # 10 seconds for each submission
+"""
+
+
+def alive(*marks: Path) -> list[str]:
+    """Return the command lines of processes, other than zombies, in which one of these paths stands."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                found += [words[:300]] if any(str(mark) in words for mark in marks) else []
+    return found
+
+
+def gone(*marks: Path, seconds: float = 10.0) -> bool:
+    """Return whether, within some seconds, no process is left that knows these paths."""
+    until = time.monotonic() + seconds
+    while alive(*marks) and time.monotonic() < until:
+        time.sleep(0.05)
+    return not alive(*marks)
+
+
+@pytest.fixture
+def temporary() -> Iterator[Path]:
+    """A folder that other users can pass through, for all temporary folders of a run."""
+    folder = temporary_folder()
+    yield folder
+    shutil.rmtree(folder)
+
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at /proc")
+
+
+@linux
+def test_killed_and_resumed(graded_class: Class, tmp_path: Path, temporary: Path) -> None:
+    """After SIGKILL no process goes on, every result is whole, the next run does the rest, and totals are those of one run."""
+    part = graded_class.copy(tmp_path, results=False)
+    process = part.start(*part.words(), script=HOOK + DIES_AFTER_THREE + KIT, MARKS=str(tmp_path), TMPDIR=str(temporary))
+    process.communicate(timeout=90)
+    assert process.returncode == -signal.SIGKILL
+    assert gone(temporary, part.root)
+    done = {name: time for name, time in part.files().items() if not name.startswith(".")}
+    assert 3 <= len(done) < len(SUBMISSIONS) + 3
+    for name in done:
+        Result.model_validate_json((part.folder / "results" / name).read_bytes())
+    assert f"{len(done)} graded before" in part.course()
+    assert done.items() <= part.files().items(), "nothing twice"
+    assert {name: outcomes(one) for name, one in part.results().items()} == {
+        name: outcomes(one) for name, one in graded_class.results().items()
+    }
+    assert (part.folder / "gradebook.csv").read_bytes() == (graded_class.folder / "gradebook.csv").read_bytes()
+
+
+@linux
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopped(graded_class: Class, tmp_path: Path, temporary: Path, number: int) -> None:
+    """Ctrl-C and a scheduler's SIGTERM end with 130, and leave no process and no folder."""
+    part = graded_class.copy(tmp_path, results=False)
+    process = part.start(*part.words(), TMPDIR=str(temporary))
+    until = time.monotonic() + 60
+    while not list(part.folder.glob("results/*.json")) and time.monotonic() < until:
+        time.sleep(0.02)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert gone(temporary, part.root)
+    assert list(temporary.iterdir()) == []
+    assert not list(part.folder.glob("results/.*"))
+
+
+@linux
+def test_workers_that_die_or_hang(graded_class: Class, tmp_path: Path, temporary: Path) -> None:
+    """What a worker was at is tried again, three times at most; all others are graded, each once, and 3 tells of the one."""
+    part = graded_class.copy(tmp_path, results=False)
+    printed = part.course(code=3, script=HOOK + WORKERS_FAIL + KIT, MARKS=str(tmp_path), TMPDIR=str(temporary))
+    assert "the grader failed for wrong" in printed
+    results = part.results()
+    assert sorted(results) == sorted([*SUBMISSIONS, *BAD])
+    assert {name: (one.status, one.attempts) for name, one in results.items() if one.attempts > 1} == {
+        "wrong": ("failed", 3),
+        "right": ("graded", 2),
+        "other": ("graded", 2),
+    }
+    assert not results["wrong"].report.final
+    begun = (tmp_path / "begun").read_text().split()
+    assert {name: begun.count(name) for name in results} == {name: one.attempts for name, one in results.items()}
+    assert list(temporary.iterdir()) == []
+    assert gone(temporary, part.root)
+    printed = part.course()  # with nothing in its way, the one is graded
+    assert f"{len(results) - 1} graded before" in printed
+    assert outcomes(part.results()["wrong"]) == outcomes(graded_class.results()["wrong"])
+
+
+def test_workers_where_nothing_can_be_forked(graded_class: Class, tmp_path: Path) -> None:
+    """At level basic each worker has a process of its own, and comes to the same."""
+    part = graded_class.copy(tmp_path, results=False)
+    part.course("--shard", "1/4", GRADER_LEVEL="basic")
+    whole, basic = graded_class.results(), part.results()
+    assert len(basic) == 3
+    assert {one.report.isolation for one in basic.values()} == {"basic"}
+    for name, one in basic.items():
+        compared = [[line[:2] for line in outcomes(result)] for result in (one, whole[name])]
+        assert compared[0] == compared[1], name
+
+
+# After a check was corrected
+
+
+def corrected(root: Path, **bodies: str) -> None:
+    """Replace the bodies of visible checks."""
+    path = root / "tests/visible/test_toy.py"
+    text = path.read_text(encoding="utf-8")
+    for name, body in bodies.items():
+        text, count = re.subn(rf"(def {name}\(student\):\n    \"\"\".*?\"\"\"\n)    .*\n", rf"\1    {body}\n", text)
+        assert count == 1
+    path.write_text(text, encoding="utf-8")
+
+
+def test_only_a_corrected_check_is_run(graded_class: Class, tmp_path: Path) -> None:
+    """With what needs it; the others stay to the last byte, and whose points move is told, also after a run that was killed."""
+    part = graded_class.copy(tmp_path)
+    before = part.results()
+    corrected(part.root, test_three="assert True", test_many="assert 1 == 1")
+    process = part.start(
+        "regrade", str(part.folder), "--workers", "2", script=HOOK + DIES_AFTER_THREE + KIT, MARKS=str(tmp_path)
+    )
+    process.communicate(timeout=90)
+    assert process.returncode == -signal.SIGKILL
+    assert sorted(part.results()) == sorted(before), "the class's results are still there"
+    printed = part.run("regrade", str(part.folder), "--workers", "2")
+    after = part.results()
+    assert "corrected: visible/test_many, visible/test_three\n" in printed
+    lines = {found[1]: found[0] for found in re.findall(r"^(\S+ \((\S+)\): .* points: .*)$", printed, re.MULTILINE)}
+    for name in ("wrong", "other", "simple", "who0"):
+        assert f"{name} ({name}): 2 -> 4 points: " in printed
+        assert "visible/test_three failed -> passed (+1)" in lines[name]
+        assert "visible/test_both not run -> failed (+0)" in lines[name], "what it needs is passed now, so it is run"
+        for old, new in zip(before[name].report.checks, after[name].report.checks, strict=True):
+            if new.id not in ("visible/test_three", "visible/test_many", "visible/test_both"):
+                assert old.model_dump_json() == new.model_dump_json(), "kept, with the seconds that it took then"
+    assert "right (right): " not in printed
+    assert "broken (broken): " not in printed
+
+
+def test_comments_new_checks_and_removed_ones(graded_class: Class, tmp_path: Path) -> None:
+    """A comment moves nothing; a new check is run for all, alone; one that is removed is in no result and no page."""
+    part = graded_class.copy(tmp_path)
+    before = part.results()
+    checks = part.root / "tests/visible/test_toy.py"
+    old = checks.read_text(encoding="utf-8")
+    new = 'def test_new(student):\n    """Something new."""\n    student.expect("spread_of_three")\n'
+    new = f'\n\n@points(0, question="spread")\n{new}'
+    checks.write_text(f"# What a reader should know.\n{old}{new}", encoding="utf-8")
+    printed = part.run("regrade", str(part.folder), "--workers", "2")
+    assert "corrected: no check; new: visible/test_new\n" in printed
+    after = part.results()
+    for name, result in after.items():
+        kept = [check.model_dump_json() for check in result.report.checks if check.id != "visible/test_new"]
+        assert kept == [check.model_dump_json() for check in before[name].report.checks], name
+    found = {
+        name: [check.outcome.value for check in one.report.checks if check.id == "visible/test_new"]
+        for name, one in after.items()
+    }
+    assert found["right"] == found["wrong"] == ["passed"]
+    assert found["broken"] == ["failed"]
+    checks.write_text(old + "# nothing but a remark\n", encoding="utf-8")
+    printed = part.run("regrade", str(part.folder), "--workers", "2")
+    assert "corrected: no check\n" in printed
+    assert "0 of 12 scores moved" in printed
+    assert {name: outcomes(one) for name, one in part.results().items()} == {
+        name: outcomes(one) for name, one in before.items()
+    }
+
+
+def test_policy_runs_nothing(graded_class: Class, tmp_path: Path) -> None:
+    """Scores are made of what is stored: without the submissions, and where nothing could be run."""
+    part = graded_class.copy(tmp_path)
+    course = Folder(part.folder).course()
+    Folder(part.folder).write_course(course.model_copy(update={"export": str(tmp_path / "gone")}))
+    shutil.rmtree(part.root / "tests")
+    before = part.files()
+    policy = tmp_path / "policy.toml"
+    policy.write_text("out_of = 100\n", encoding="utf-8")
+    printed = part.run("regrade", str(part.folder), "--policy", str(policy), GRADER_LEVEL="none of these")
+    assert "right (right): 6 -> " in printed
+    assert part.files() == before
