@@ -74,7 +74,7 @@ def guarded(action: Callable[[], int]) -> int:
         _tell(error)
         return GRADER_ERROR
     except KeyboardInterrupt:
-        print("stopped: nothing of this run counts", file=sys.stderr)
+        print("stopped: what was not finished does not count", file=sys.stderr)
         return STOPPED
     except BrokenPipeError:
         # Whoever read our output has seen enough; the interpreter must not try to flush the rest.

@@ -140,7 +140,11 @@ def _in_folder(folder: Path) -> dict[PurePosixPath, Opener]:
     """Return whatever is no folder below this one. Links to folders are not followed."""
 
     def below(inside: Path, depth: int) -> Iterator[Path]:
-        for entry in sorted(inside.iterdir()):
+        try:
+            entries = sorted(inside.iterdir())
+        except OSError as error:
+            raise UsageError(f"{inside} cannot be read: {error.strerror}") from error
+        for entry in entries:
             if _left_by_tools(entry.name):
                 continue
             if not entry.is_dir() or entry.is_symlink():

@@ -25,17 +25,23 @@ def of_submission(place: Path, parts: dict[str, Path], home: Home) -> str:
     assignment = home.assignment
     allowed = submission.Allowed(assignment.attachments, assignment.limits.attachment_mb << 20)
     if parts:
-        contents = [(name, path.is_symlink() or path.read_bytes()) for name, path in sorted(parts.items())]
-        return digest(part for name, content in contents for part in (name, content if type(content) is bytes else "link"))
+        return digest(part for name, path in sorted(parts.items()) for part in (name, _content(path)))
     try:
         handed = submission.read(place, assignment.submission, allowed)
     except UsageError as error:
-        return digest(["refused", str(error)])
+        return digest(["refused", str(error).replace(str(place), "")])
     texts: list[bytes | str] = []
     for file in handed:
         texts += ["notebook" if file.notebook else "file", file.content]
         texts += [part for name, content in sorted(file.attachments.items()) for part in (name, content)]
     return digest(texts)
+
+
+def _content(path: Path) -> bytes | str:
+    try:
+        return "link" if path.is_symlink() else path.read_bytes()
+    except OSError as error:
+        return f"unreadable: {error.strerror}"
 
 
 def of_suite(home: Home, suites: tuple[str, ...]) -> str:
@@ -65,7 +71,8 @@ def of_checks(home: Home, suites: tuple[str, ...]) -> dict[str, str]:
     """Return of each check, by its id without parameters, the hash of all that decides about it but the submission.
 
     That is the function with all that it uses of its file, of views and of drivers; the cases that it names, with their
-    answers; and support files. A check whose cases cannot be told from its text depends on all cases of the suite.
+    answers; support files; and of assignment.toml the limits, and what its question needs and is about. A check whose cases
+    cannot be told from its text depends on all cases of the suite.
     """
     drivers = Module(home.drivers)
     views = Module(Path(answers.__file__).parent / "judge" / "views.py")
@@ -76,8 +83,20 @@ def of_checks(home: Home, suites: tuple[str, ...]) -> dict[str, str]:
         checks = Module(home.checks[suite])
         for name in checks.statements:
             if name.startswith("test_"):
-                found[f"{suite}/{name}"] = digest([support, *_depends(name, checks, views, drivers, cases)])
+                depends = _depends(name, checks, views, drivers, cases)
+                found[f"{suite}/{name}"] = digest([support, *_settings(home, checks, name), *depends])
     return found
+
+
+def _settings(home: Home, checks: Module, name: str) -> list[str]:
+    """Return what assignment.toml says of a check's question, where it can change an outcome; of all that it could be about."""
+    words = {word for text in checks.statements[name] for word in _words(text)}
+    limits = home.assignment.limits
+    settings = [f"{limits.seconds} {limits.memory_mb} {limits.attachment_mb}"]
+    for question in home.assignment.questions:
+        if question.id in words:
+            settings.append(f"{question.id} {question.function} {question.task} {question.needs} {question.seconds}")
+    return settings
 
 
 def _depends(name: str, checks: Module, views: Module, drivers: Module, cases: dict[str, Case]) -> list[str]:

@@ -11,8 +11,6 @@ from grader.course.results import Course, Folder, Result
 from grader.course.summary import summarise
 from grader.report.model import Outcome
 
-Changed = dict[str, frozenset[str]]
-
 
 def regrade(home: Home, folder: Folder, workers: int, tell: Callable[[run.Standing], None], require: str) -> Iterator[str]:
     """Run again, of each graded submission, the checks that are no longer what they were; yield what to print.
@@ -21,8 +19,8 @@ def regrade(home: Home, folder: Folder, workers: int, tell: Callable[[run.Standi
     What needs a question of which a check now ends differently is run as well. Earlier results stay where they are.
     """
     before = folder.course()
-    earlier = folder.newest(before)  # an earlier regrade may have been ended half-way
-    job = run.prepare(home, _export(before), folder.path, before.suites, before.layout, require)
+    earlier = folder.of(before)
+    job = run.prepare(home, _export(before), folder.path, before.suites, before.layout, require, keep=True)
     again = {
         entry.id: (result, changed(result, job.checks))
         for entry in job.course.entries
@@ -37,18 +35,26 @@ def regrade(home: Home, folder: Folder, workers: int, tell: Callable[[run.Standi
         yield "the kit, a library or the machine is another one than before: checks that are not run again keep their outcomes"
     entries = [entry for entry in run.to_do(job, job.course.entries) if entry.id in again]
     standing = run.grade(job, entries, workers, tell, again)
+    # Only now, so that after a run that was ended the next one still knows what was before it.
+    folder.write_course(job.course)
     results = folder.of(job.course)
-    for entry in entries:
-        if (result := results[entry.id]) is not None:
+    for entry in job.course.entries:
+        if entry.id in again and (result := results[entry.id]) is not None:
             yield from (f"{entry.who} ({entry.id}): {line}" for line in moved(again[entry.id][0], result))
     yield f"{len(entries)} submissions graded again" + (f", {len(standing.failed)} failed" if standing.failed else "")
     yield from summarise(home, folder)
 
 
 def changed(result: Result, checks: dict[str, str]) -> frozenset[str]:
-    """Return the checks of a result that are no longer what they were. checks: what they are now, without parameters."""
+    """Return the checks of a result that are no longer what they were, or that the grader has spoilt.
+
+    checks: what they are now, without parameters.
+    """
     now = {check: checks.get(check.partition("[")[0]) for check in result.checks}
-    return frozenset(check for check, was in result.checks.items() if now[check] is not None and now[check] != was)
+    spoilt = {check.id for check in result.report.checks if check.outcome is Outcome.GRADER_ERROR}
+    return frozenset(
+        check for check, was in result.checks.items() if now[check] is not None and (now[check] != was or check in spoilt)
+    )
 
 
 def moved(before: Result, after: Result) -> Iterator[str]:

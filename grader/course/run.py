@@ -56,12 +56,12 @@ class Job:
         began, used = time.monotonic(), time.process_time() + grader.cpu_seconds
         earlier = {check.id: check for check in before.report.checks} if before else {}
         status = "graded"
-        with self.handed_in(entry) as path:
-            try:
+        try:
+            with self.handed_in(entry) as path:
                 report = grader.grade(path, before=earlier, again=again)
-            except UsageError as error:
-                status = "refused"
-                report = grader.grade(grader.refused(path, str(error)), before=earlier, again=again)
+        except UsageError as error:
+            status = "refused"
+            report = grader.grade(grader.refused(self.export / entry.path, str(error)), before=earlier, again=again)
         report.submission = clean(entry.path)
         return Result(
             entry=entry.id,
@@ -77,13 +77,19 @@ class Job:
 
     @contextlib.contextmanager
     def handed_in(self, entry: Entry) -> Iterator[Path]:
-        """Yield the path of a submission; files that a platform has renamed get back the names that students gave them."""
+        """Yield the path of a submission; files that a platform has renamed get back the names that students gave them.
+
+        Raises UsageError when one cannot be read.
+        """
         if len(entry.parts) < 2:
             yield self.export / entry.path
             return
         with tempfile.TemporaryDirectory(prefix="grader-handed-in-") as folder:
             for name, path in entry.parts.items():
-                shutil.copyfile(self.export / path, Path(folder) / name, follow_symlinks=False)
+                try:
+                    shutil.copyfile(self.export / path, Path(folder) / name, follow_symlinks=False)
+                except OSError as error:
+                    raise UsageError(f"{path} cannot be read: {error.strerror}") from error
             yield Path(folder)
 
     def gave_up(self, entry: Entry, why: str, attempts: int) -> Result:
@@ -110,8 +116,9 @@ def prepare(
     suites: tuple[str, ...],
     layout: str | None = None,
     require: str = "basic",
+    keep: bool = False,
 ) -> Job:
-    """Read the export, write course.json, and return what is to be graded. Raises UsageError."""
+    """Read the export, write course.json unless it is to be kept, and return what is to be graded. Raises UsageError."""
     found, entries = read(export, layout)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; name a folder for the results")
@@ -127,7 +134,8 @@ def prepare(
         submissions={entry.id: hashed(home, export, entry) for entry in entries},
         entries=entries,
     )
-    Folder(folder).write_course(course)
+    if not keep:
+        Folder(folder).write_course(course)
     return Job(home.root, course, export.resolve(), folder.resolve(), fingerprints.of_checks(home, suites), require)
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
+import unicodedata
 from collections.abc import Iterator
 from datetime import date, datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import AwareDatetime, BaseModel, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field, PlainSerializer, ValidationError
 
 from grader.assignment import UsageError
 from grader.submission import NOT_HANDED_IN, NOTEBOOK
@@ -19,8 +21,25 @@ METADATA = "submission_metadata.yml"
 LAYOUTS = ("gradescope", "canvas", "folder")
 HANDED_IN = (".py", NOTEBOOK, ".zip")
 # doejane_LATE_1234_567890_submitted-2.py: who, perhaps that it was late, user, submission, file, perhaps a version.
-CANVAS = re.compile(r"(?P<who>[^_]+)_(?P<late>LATE_)?(?P<user>\d+)_(?P<number>\d+)_(?P<file>.+)")
+# Where names are kept from graders, "anon" and five letters or digits take the place of who and user.
+CANVAS = re.compile(
+    r"(?P<who>[^_]+)_(?P<late>LATE_)?(?P<user>\d+|(?<=\banon_)\w{5}|(?<=\banon_LATE_)\w{5})_(?P<number>\d+)_(?P<file>.+)"
+)
 VERSION = re.compile(r"-\d+(?=(\.[A-Za-z0-9]+)*$)")
+MOST_BYTES = 160  # of an id: the name of a file may have 255, and a result's adds a hash and more
+MOST_DEPTH = 100  # of metadata
+MOST_REPEATED = 1_000_000  # nodes of metadata, which stand there as references
+
+# A name of a file is bytes. Those that are no text are kept in JSON as a zero, which no name has, and two digits.
+FileName = Annotated[
+    str,
+    PlainSerializer(lambda name: re.sub("[\udc80-\udcff]", lambda byte: f"\0{ord(byte[0]) - 0xDC00:02x}", name)),
+    BeforeValidator(
+        lambda name: (
+            re.sub("\0([89a-f][0-9a-f])", lambda byte: chr(0xDC00 + int(byte[1], 16)), name) if isinstance(name, str) else name
+        )
+    ),
+]
 
 
 class Student(BaseModel):
@@ -41,8 +60,8 @@ class Entry(BaseModel):
     """
 
     id: str = Field(pattern=r"^[\w.@+-]+$", max_length=120)
-    path: str
-    parts: dict[str, str] = {}
+    path: FileName
+    parts: dict[FileName, FileName] = {}
     students: tuple[Student, ...] = ()
     created_at: AwareDatetime | None = None
     late: bool | None = None
@@ -88,6 +107,7 @@ def _gradescope(folder: Path) -> list[Entry]:
     for path in sorted(folder.glob("submission_*")):
         if path.is_dir():
             about = whole.get(path.name) or _metadata(path / METADATA)
+            about = about if isinstance(about, dict) else {}
             entries.append(_from_metadata(path.name, about, folder / METADATA))
     return entries
 
@@ -96,7 +116,7 @@ def _from_metadata(name: str, about: dict[str, Any], source: Path) -> Entry:
     people = about.get("submitters") or about.get("users") or []
     people = people if isinstance(people, list) else []
     students = tuple(
-        Student(**{key: str(person.get(word) or "") for key, word in (("name", "name"), ("email", "email"), ("sid", "sid"))})
+        Student(**{key: _told(person.get(key)) for key in ("name", "email", "sid")})
         for person in people
         if isinstance(person, dict)
     )
@@ -108,6 +128,10 @@ def _from_metadata(name: str, about: dict[str, Any], source: Path) -> Entry:
         return Entry(id=_safe(name), path=name, students=students, created_at=created, earlier=tuple(before))
     except ValidationError as error:
         raise UsageError(f"{source}: {name}: {error}") from error
+
+
+def _told(value: Any) -> str:
+    return str(value) if isinstance(value, (str, int)) else ""
 
 
 def _metadata(path: Path) -> dict[str, Any]:
@@ -128,13 +152,44 @@ def _metadata(path: Path) -> dict[str, Any]:
 
     Loader.add_multi_constructor("!ruby/", plain)
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader)
+        text = path.read_text(encoding="utf-8")
+        _require_bounded(yaml.parse(text, Loader))
+        content = yaml.load(text, Loader)
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
     content = _without_colons(content)
     if not isinstance(content, dict):
         raise UsageError(f"{path}: expected one entry for each submission, found {type(content).__name__}")
     return content
+
+
+def _require_bounded(events: Iterator[Any]) -> None:
+    """Raise ValueError for YAML that nests deeply, or whose references repeat so much that following them has no end."""
+    import yaml
+
+    sizes: dict[str, int] = {}  # of what is complete, by anchor
+    inside: list[tuple[str | None, int]] = []  # of what is not, with its size so far
+    repeated = 0
+    for event in events:
+        anchor, size = getattr(event, "anchor", None), 0
+        if isinstance(event, yaml.CollectionStartEvent):
+            inside.append((anchor, 1))
+            sizes.pop(anchor, None)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, size = inside.pop()
+        elif isinstance(event, yaml.AliasEvent):
+            if anchor not in sizes:
+                raise ValueError(f"*{anchor} refers to itself, or to nothing")
+            anchor, size = None, sizes[anchor]
+            repeated += size
+        elif isinstance(event, yaml.ScalarEvent):
+            size = 1
+        if anchor and size:
+            sizes[anchor] = size
+        if inside and size:
+            inside[-1] = (inside[-1][0], inside[-1][1] + size)
+        if len(inside) > MOST_DEPTH or repeated > MOST_REPEATED:
+            raise ValueError("it nests too deeply" if len(inside) > MOST_DEPTH else "its references repeat too much")
 
 
 def _without_colons(data: Any) -> Any:
@@ -187,7 +242,8 @@ def _folder(folder: Path) -> list[Entry]:
             # a.py and a.ipynb are two submissions, unless only one of them is there
             if any(other != path and not other.is_dir() and other.stem == name for other in _visible(folder)):
                 name = path.name
-            entries.append(Entry(id=_safe(name), path=path.name, students=(Student(name=name),)))
+            told = name.encode("utf-8", "replace").decode()
+            entries.append(Entry(id=_safe(name), path=path.name, students=(Student(name=told),)))
     return entries
 
 
@@ -198,7 +254,17 @@ def _visible(folder: Path) -> Iterator[Path]:
 
 
 def _safe(name: str) -> str:
-    return re.sub(r"[^\w.@+-]+", "_", name).lstrip(".")[:120] or "_"
+    """Return a name as an id: of letters, digits and some signs, as short as a file's name must be.
+
+    One that had to be changed ends with a hash of what it was, so that two names never become one.
+    """
+    name = unicodedata.normalize("NFC", name)
+    plain = "".join(one if one in "_.@+-" or unicodedata.category(one)[0] == "L" or one.isdecimal() else "_" for one in name)
+    plain = re.sub("__+", "_", plain) if plain != name else plain
+    short = plain.lstrip(".-")[:100].encode()[: MOST_BYTES - 9].decode("utf-8", "ignore")
+    if short == name:
+        return name
+    return f"{short}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

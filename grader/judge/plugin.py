@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ class Judge:
     failed to load, if it did; every check then ends like that. select: question ids to run, None for all. changed: called with
     the report before the first check and after each. seed: of all that chance decides. thorough: False stops at the first check
     that is not passed. before: by id, earlier results of checks, which are not run again unless they are named in `again`, or a
-    check that their question needs had passed and does not now, or the other way round.
+    question that their own needs was passed and is not now, or the other way round.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class Judge:
         elif question.function in self.unwritten:
             result.outcome, result.unwritten = Outcome.NOT_RUN, True
             result.message = f"not written yet: {question.task}"
-        elif missing := self._missing_needs(question):
+        elif missing := _missing_needs(question, self.report.checks):
             result.outcome, result.message = Outcome.NOT_RUN, f"not run: first {', '.join(missing)} must pass"
         else:
             from _pytest.runner import runtestprotocol
@@ -211,25 +211,9 @@ class Judge:
                     check.mistakes, check.hint = tuple(mistake.id for mistake in fits), hint_of(fits)
 
     def _needs_moved(self, result: CheckResult) -> bool:
-        """Return whether a check that its question needs has passed and does no more, or the other way round."""
-        needs = self.assignment.question(result.question).needs
-        return any(
-            (check.outcome is Outcome.PASSED) is not (self.before[check.id].outcome is Outcome.PASSED)
-            for check in self.report.checks
-            if check.question in needs and check.id in self.before
-        )
-
-    def _missing_needs(self, question: Question) -> list[str]:
-        """Return the needed questions of which a visible check in this run has not passed."""
-        return [
-            need
-            for need in question.needs
-            if any(
-                check.outcome is not Outcome.PASSED
-                for check in self.report.checks
-                if check.question == need and check.suite == "visible"
-            )
-        ]
+        """Return whether a question that its own needs was passed before and is no more, or the other way round."""
+        question = self.assignment.question(result.question)
+        return _missing_needs(question, self.before.values()) != _missing_needs(question, self.report.checks)
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Iterator[None]:
@@ -313,3 +297,9 @@ class Judge:
         clock, seed, patience, origin, attachments = self.clock, self.seed, self.patience, self.origin, self.attachments
         replies = self.replies[result.suite] if submission is not None else None
         return Student(self.sandbox, submission, question, cases, clock, seed, patience, origin, attachments, replies)
+
+
+def _missing_needs(question: Question, checks: Iterable[CheckResult]) -> list[str]:
+    """Return the questions that this one needs of which a visible check, of these, has not passed."""
+    failed = {check.question for check in checks if check.suite == "visible" and check.outcome is not Outcome.PASSED}
+    return [need for need in question.needs if need in failed]
