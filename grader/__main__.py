@@ -310,15 +310,14 @@ def _course(options: argparse.Namespace) -> int:
 
 def _regrade(options: argparse.Namespace) -> int:
     from grader.assignment import Home
-    from grader.course import rescore
     from grader.course.regrade import regrade
     from grader.course.results import Folder
+    from grader.course.summary import summarise
 
     folder = Folder(options.folder)
     home = Home(ROOT, folder.course().assignment.name)
     if options.policy:
-        lines = rescore.lines(folder, options.policy)
-        for line in lines:
+        for line in summarise(home, folder, options.policy, anew=False):
             print(line, flush=True)
         return GRADED
     failed: list[str] = []

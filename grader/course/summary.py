@@ -17,13 +17,19 @@ from grader.report.model import write
 SIMILAR = "similarity.json"
 
 
-def summarise(home: Home, folder: Folder, policy: Path | None = None) -> Iterator[str]:
-    """Write everything that is made of the results of a class; yield what to print. policy: see `rescore`."""
+def summarise(home: Home, folder: Folder, policy: Path | None = None, anew: bool = True) -> Iterator[str]:
+    """Write everything that is made of the results of a class; yield what to print.
+
+    policy: see `rescore`. anew: compare the submissions, if they are still there; otherwise what was found before counts.
+    """
     course = folder.course()
     results = folder.of(course)
     yield from rescore.lines(folder, policy)
-    pairs = similar(home, course)
-    write(folder.path / SIMILAR, json.dumps([asdict(pair) for pair in pairs], indent=1) + "\n")
+    if anew and Path(course.export).is_dir():
+        pairs = similar(home, course)
+        write(folder.path / SIMILAR, json.dumps([asdict(pair) for pair in pairs], indent=1) + "\n")
+    else:
+        pairs = _found_before(folder.path / SIMILAR)
     told: dict[str, list[str]] = {}
     for score in rescore.stored(folder).scores:
         told.setdefault(score.entry, score.explanation())
@@ -43,6 +49,13 @@ def similar(home: Home, course: Course) -> list[Pair]:
             continue
         sources[entry.id] = "\n".join(_code(file.content) if file.notebook else _text(file.content) for file in handed)
     return compare(sources, [home.stub.read_text(encoding="utf-8")])
+
+
+def _found_before(path: Path) -> list[Pair]:
+    try:
+        return [Pair(**pair) for pair in json.loads(path.read_text(encoding="utf-8"))] if path.is_file() else []
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"{path} is damaged ({error}); remove it, and run `course` again") from error
 
 
 def _text(content: bytes) -> str:
