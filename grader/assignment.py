@@ -137,12 +137,13 @@ class Home:
         self.notebook = self.folder / "notebook.ipynb"
         self.mistakes = {suite: root / "tests" / suite / "mistakes.json" for suite in SUITES}
         self.answers = {"visible": root / "solution.json", "hidden": root / "tests" / "hidden" / "solution.json"}
+        self.confidential: list[Path] = []  # of a class: what others handed in, and their results
         self.checks = {suite: root / "tests" / suite / f"test_{name}.py" for suite in SUITES}
 
     def secrets(self) -> list[Path]:
         """Return the files that a submission must not read, those that are here."""
         hidden = (self.checks["hidden"], self.answers["hidden"], self.mistakes["hidden"], self.solution / "submitted.py")
-        return [path for path in hidden if path.is_file()]
+        return [path for path in (*hidden, *self.confidential) if path.is_file()]
 
     def support(self) -> list[Path]:
         """Return the files given to students, from the assignment's folder or shared ones from the root."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -43,8 +44,13 @@ class Job:
 
     @property
     def home(self) -> Home:
-        """Where the assignment lies."""
-        return Home(self.root, self.course.assignment.name)
+        """Where the assignment lies; whether a submission could read those of others, or results, is tried out."""
+        home = Home(self.root, self.course.assignment.name)
+        handed_in = (
+            path for entry in self.course.entries for path in (self.export / entry.path, *_inside(self.export / entry.path))
+        )
+        home.confidential = [self.folder / "course.json", *itertools.islice(filter(Path.is_file, handed_in), 1)]
+        return home
 
     def key(self, entry: Entry) -> Key:
         """Return the key of an entry's result."""
@@ -109,6 +115,11 @@ class Job:
         return Result(entry=entry.id, key=self.key(entry), status="failed", report=report, attempts=attempts)
 
 
+def _inside(path: Path) -> Iterator[Path]:
+    with contextlib.suppress(OSError):
+        yield from path.iterdir() if path.is_dir() else ()
+
+
 def prepare(
     home: Home,
     export: Path,
@@ -122,6 +133,9 @@ def prepare(
     found, entries = read(export, layout)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; name a folder for the results")
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)  # results tell of hidden checks, and of everybody
     if (folder / "course.json").is_file() and (other := Folder(folder).course().assignment.name) != home.assignment.name:
         raise UsageError(f"{folder} holds the results of {other}; name another folder for those of {home.assignment.name}")
     course = Course(
@@ -215,6 +229,7 @@ def warm(job: Job) -> Iterator[Grader]:
     """
     with Grader(job.home, job.course.suites, job.require) as template:
         template.warm_up(wait=True)
+        template.require_isolation()
         # One run of nothing: it shows that the suite can be run, and leaves in memory what all copies share.
         trial = template.grade(template.refused(Path("nothing"), "nothing was handed in"))
         if not trial.final:
@@ -363,6 +378,7 @@ def _work(
             return
     folder = Folder(job.folder)
     with contextlib.suppress(KeyboardInterrupt), Grader(job.home, job.course.suites, job.require, template) as grader:
+        grader.require_isolation()  # before a submission is blamed for it
         while (asked := connection.recv()) is not None:
             number, attempt = asked
             result = job.grade(grader, *tasks[number])

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from grader.judge.plugin import Judge
     from grader.judge.student import CheckFailed, Tried
     from grader.sandbox import Sandbox
-    from grader.sandbox.reply import Isolation
     from grader.submission import Handed
 
 
@@ -174,9 +173,7 @@ class Grader:
         handed = intake.read(submission, assignment.submission, allowed)
         self._sandbox.start()
         self._material = self._material or self._read()
-        isolation = self._sandbox.isolation
-        if LEVELS.index(isolation.level) < LEVELS.index(self.require):
-            raise UsageError(f"isolation is {isolation.level}, {self.require} is required: {isolation.lacks()}")
+        self.require_isolation()
         first, beside = handed[0], handed[1:]
         staged = self._notebook(first) if first.notebook else self._file(first)
         if beside and staged.looked.status == "ok" and self._unwritten(staged) == set(self._material.stub):
@@ -187,15 +184,16 @@ class Grader:
             staged = self._file(first)
         return staged
 
+    def require_isolation(self) -> None:
+        """Raise UsageError where a submission is isolated less than required."""
+        isolation = self._sandbox.isolation
+        if LEVELS.index(isolation.level) < LEVELS.index(self.require):
+            raise UsageError(f"isolation is {isolation.level}, {self.require} is required: {isolation.lacks()}")
+
     @property
     def cpu_seconds(self) -> float:
         """CPU seconds of the sandbox's calls so far, where they can be told."""
         return self._sandbox.cpu_seconds
-
-    @property
-    def isolation(self) -> Isolation:
-        """What protects a call here."""
-        return self._sandbox.isolation
 
     def refused(self, path: Path, why: str) -> Staged:
         """Return a stand-in for what cannot be read as a submission: every check of it fails, for this reason."""

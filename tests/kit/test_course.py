@@ -615,6 +615,28 @@ def test_workers_where_nothing_can_be_forked(graded_class: Class, tmp_path: Path
         assert compared[0] == compared[1], name
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="full isolation needs root")
+def test_what_others_handed_in_is_out_of_reach(graded_class: Class) -> None:
+    """Where a submission could read those of others, the level is lower, and nobody is graded who may not be, nor blamed."""
+    place = temporary_folder()  # one that other users can pass through
+    try:
+        part = graded_class.copy(place, results=False)
+        shutil.copytree(part.export, place / "export", symlinks=True)
+        part = part._replace(export=place / "export")
+        for path in (place / "export", *(place / "export").rglob("*")):
+            if not path.is_symlink():
+                path.chmod(0o755 if path.is_dir() else 0o644)
+        said = part.course("--require-level", "full", code=2, GRADER_WITHOUT="landlock")
+        assert "full is required" in said
+        assert "read hidden files" in said
+        assert not part.results()
+        assert part.folder.stat().st_mode & 0o077 == 0, "results are for their owner alone"
+        part.course("--shard", "1/4", GRADER_WITHOUT="landlock")
+        assert {one.report.isolation for one in part.results().values()} == {"process"}
+    finally:
+        shutil.rmtree(place)
+
+
 # After a check was corrected
 
 
