@@ -38,7 +38,7 @@ def grade(
     suites: Sequence[str] = ("visible",),
     select: Sequence[str] = (),
     keyword: str = "",
-    changed: Callable[[Report], None] = lambda _: None,
+    changed: Callable[[Report], None] | None = None,
     require: str = "basic",
 ) -> Report:
     """Return the report of one submission.
@@ -249,7 +249,7 @@ class Grader:
         submission: Path | Staged,
         select: set[str] | None = None,
         keyword: str = "",
-        changed: Callable[[Report], None] = lambda _: None,
+        changed: Callable[[Report], None] | None = None,
         seed: int = 0,
         thorough: bool = True,
         before: Mapping[str, CheckResult] | None = None,
@@ -288,11 +288,13 @@ class Grader:
             report.note = clean(f"The grader failed, not the submission: {type(error).__name__}: {error}")
         else:
             self._run_checks(judge, keyword)
+            report.summarise(assignment)
             self.seen = {check: failure for seen in judge.seen.values() for check, failure in seen.items()}
             self.tried, self.retried = judge.tried, judge.retried
         report.seconds = round(time.monotonic() - began, 3)
         report.final = all(check.outcome is not Outcome.GRADER_ERROR for check in report.checks) and not report.note
-        changed(report)
+        if changed is not None:
+            changed(report)
         return report
 
     def _read(self) -> Material:
@@ -312,7 +314,7 @@ class Grader:
         report: Report,
         staged: Staged,
         select: set[str] | None,
-        changed: Callable[[Report], None],
+        changed: Callable[[Report], None] | None,
         seed: int,
         thorough: bool,
         before: Mapping[str, CheckResult],
@@ -375,6 +377,17 @@ class Grader:
             "faulthandler",
             "logging",
             "warnings",
+            "debugging",
+            "doctest",
+            "junitxml",
+            "legacypath",
+            "pastebin",
+            "recwarn",
+            "setuponly",
+            "setupplan",
+            "stepwise",
+            "subtests",
+            "unittest",
         ):
             arguments += ["-p", f"no:{plugin}"]
         arguments += ["-c", str(Path(__file__).with_name("checks.ini")), "--rootdir", str(self.home.root), "--noconftest"]
