@@ -22,6 +22,7 @@ HANDFUL = 5
 LEAST = 30  # fingerprints to judge by, about ten lines: whoever has fewer is measured as if there were that many
 LEVEL = 0.3  # pairs below are not returned
 MOST = 200  # pairs that are returned
+EACH = 3  # pairs of every submission come before more of others, where there are too many: a ring must not hide anybody
 GAP = 30  # tokens that may lie between two fingerprints of one passage: a statement or two that were put in
 MOST_TOKENS = 50_000  # of a submission; real ones have about a thousand
 
@@ -61,6 +62,8 @@ class Pair:
 def compare(sources: Mapping[str, str], given: Sequence[str] = ()) -> list[Pair]:
     """Return the pairs of submissions that share most of what is their own, at most MOST with a score of at least LEVEL.
 
+    Where there are more, those are left out first of which both are in EACH better pairs already.
+
     sources: by id of a submission, the text that is graded; of a notebook, its code cells joined. given: texts that everybody
     has (the stub, support files); what is in them does not count, nor what is beyond MOST_TOKENS of a submission.
 
@@ -74,7 +77,7 @@ def compare(sources: Mapping[str, str], given: Sequence[str] = ()) -> list[Pair]
     spread = Counter(gram for own in prints for gram in own)
     common = max(HANDFUL, int(len(names) * COMMON))
     rare = [{gram for gram in own if spread[gram] <= common} for own in prints]
-    found = sorted((-score, first, second) for first, second, score in _scored(rare))[:MOST]
+    found = _chosen(sorted((-score, first, second) for first, second, score in _scored(rare)))
     return [
         Pair(names[first], names[second], -score, _passages(rare[first] & rare[second], prints[first], prints[second]))
         for score, first, second in found
@@ -101,6 +104,18 @@ class _Place(NamedTuple):
     token: int
     line: int
     end: int
+
+
+def _chosen(ranked: list[tuple[float, int, int]]) -> list[tuple[float, int, int]]:
+    """Return MOST of the ranked pairs: first those of which one is not in EACH others yet, then the best of the rest."""
+    first, rest, named = [], [], Counter[int]()
+    for pair in ranked:
+        if min(named[pair[1]], named[pair[2]]) < EACH:
+            named.update(pair[1:])
+            first.append(pair)
+        else:
+            rest.append(pair)
+    return sorted([*first, *rest][:MOST])
 
 
 def _winnowed(source: str, known: set[int]) -> dict[int, _Place]:

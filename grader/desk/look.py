@@ -81,7 +81,7 @@ def look(
     submission: Path,
     name: str,
     keyword: str = "",
-    changed: Callable[[Report], None] = lambda _: None,
+    changed: Callable[[Report], None] | None = None,
     thorough: bool = True,
 ) -> list[Look]:
     """Return the visible checks of a question that fail, in the order of the report; if none does, its first check alone.

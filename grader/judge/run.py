@@ -37,7 +37,7 @@ def grade(
     suites: Sequence[str] = ("visible",),
     select: Sequence[str] = (),
     keyword: str = "",
-    changed: Callable[[Report], None] = lambda _: None,
+    changed: Callable[[Report], None] | None = None,
     require: str = "basic",
 ) -> Report:
     """Return the report of one submission.

@@ -124,9 +124,11 @@ class Report(BaseModel):
         self.max_points = sum(check.max_points for check in self.checks)
         self.points_elsewhere = sum(assignment.total(suite) for suite in SUITES if suite not in self.suites)
         self.questions = []
+        of: dict[str, list[CheckResult]] = {}
+        for check in self.checks:
+            of.setdefault(check.question, []).append(check)
         for question in assignment.questions:
-            checks = [check for check in self.checks if check.question == question.id]
-            if checks:
+            if checks := of.get(question.id):
                 self.questions.append(
                     QuestionResult(
                         id=question.id,

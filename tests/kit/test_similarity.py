@@ -294,6 +294,17 @@ def test_pairs_are_limited() -> None:
     assert (pairs[0].first, pairs[0].second) == ("s00", "s01")
 
 
+def test_a_ring_hides_no_other_copies() -> None:
+    """A ring of 25 are 300 pairs, more than are returned; a copy that is less alike is among them all the same."""
+    others = {f"t{number:03}": "" for number in range(100)}
+    ring = {f"s{number:02}": CLASS["ann"] for number in range(25)}
+    pair = {"u1": CLASS["bob"], "u2": CLASS["bob"].replace("size = len(buffer.rewards)", "size = int(buffer.rewards.shape[0])")}
+    pairs = compare(ring | pair | others)
+    assert len(pairs) == MOST
+    assert (pairs[-1].first, pairs[-1].second) == ("u1", "u2")
+    assert {name for found in pairs for name in (found.first, found.second)} == ring.keys() | pair.keys()
+
+
 SIZE = 1 << 20
 HOSTILE = {
     "no text": "",
