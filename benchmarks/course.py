@@ -44,18 +44,22 @@ from grader.judge import plugin
 from grader.judge.run import Grader
 
 NAME = "policy_gradient"
-PARTS = ("class", "found", "overhead", "memory", "peers")
+PARTS = ("class", "found", "overhead", "memory", "peers", "short")
 KINDS = ("main", "judge workers", "template server", "its copies", "calls")
 SOLUTION = ROOT / "solutions" / NAME / "submitted.py"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--part", default=",".join(PARTS[:-1]))
+    parser.add_argument("--part", default=",".join(PARTS[:-2]))
     parser.add_argument("--work", type=Path, help="keep the class and its results here; an earlier one is used again")
     parser.add_argument("--peer", help="a Python that has gradescope-utils")
     parser.add_argument("-o", dest="output", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument("--grades", type=int, help="only grade the solution so often, as `short` measures")
     options = parser.parse_args()
+    if options.grades:
+        grades(options.grades)
+        return
     work = (options.work or Path(tempfile.mkdtemp(prefix="course-"))).resolve()
     work.mkdir(parents=True, exist_ok=True)
     work.chmod(0o755)  # so that workers of another user reach the folders of the sandbox in it
@@ -72,6 +76,7 @@ def main() -> None:
             "overhead": overhead,
             "memory": lambda: memory(work),
             "peers": lambda: peers(work, options.peer),
+            "short": lambda: short(work, options.peer),
         }[part]
         result[part] = run()
         path.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -567,6 +572,49 @@ def peers(work: Path, python: str | None, count: int = 8, rounds: int = 3) -> di
         "tests in gradescope-utils": len(graded["tests"]),
         "published, on another machine state and suite": {"Otter": 7.3, "nbgrader": 5.5},
     }
+
+
+def short(work: Path, python: str | None, more: int = 10, rounds: int = 3) -> dict[str, Any]:
+    """Return CPU seconds of one more submission with the visible checks but the two that train: ours and gradescope-utils'."""
+    if python is None:
+        raise SystemExit("pass --peer PYTHON, one that has gradescope-utils")
+    suite = [
+        python,
+        str(Path(__file__).with_name("course_peer.py")),
+        str(SOLUTION),
+        str(work / "peer.json"),
+        "--without-learning",
+    ]
+    grade = [sys.executable, __file__, "--grades"]
+    one, many, peer = [], [], []
+    for _ in range(rounds):
+        one.append(cpu([*grade, "1"]))
+        many.append(cpu([*grade, str(1 + more)]))
+        peer.append(cpu(suite, {"OMP_NUM_THREADS": "1"}))
+    ours, theirs = (statistics.median(many) - statistics.median(one)) / more, statistics.median(peer)
+    return {
+        "about": "32 visible checks that train nothing, at full isolation, in a warm worker; a process a submission there",
+        "ours": round(ours, 2),
+        "gradescope-utils": round(theirs, 2),
+        "gradescope-utils by ours": round(theirs / ours, 1),
+        "published, another suite, whose tests took 0.7 to 0.95 s of it, by ours": {
+            "Otter 7.3": round(7.3 / ours, 1),
+            "nbgrader 5.5": round(5.5 / ours, 1),
+        },
+    }
+
+
+def grades(count: int) -> None:
+    """Grade the solution so often by a worker: a copy of a judge and of a server that are warm."""
+    home = course_class.HOME
+    asked = {question.id for question in home.assignment.questions if not question.id.startswith("learning")}
+    with Grader(home) as template:
+        template.warm_up(wait=True)
+        template.grade(template.refused(Path("nothing"), "nothing was handed in"))
+        with Grader(home, template=(template, 0)) as grader:
+            for _ in range(count):
+                report = grader.grade(SOLUTION, asked)
+    assert report.points == report.max_points > 0
 
 
 def cpu(command: list[str], more: dict[str, str] | None = None) -> float:

@@ -67,7 +67,8 @@ class Job:
                 report = grader.grade(path, before=earlier, again=again)
         except UsageError as error:
             status = "refused"
-            report = grader.grade(grader.refused(self.export / entry.path, str(error)), before=earlier, again=again)
+            why = str(error).replace(f"{self.export}{os.sep}", "")  # a student reads it
+            report = grader.grade(grader.refused(self.export / entry.path, why), before=earlier, again=again)
         report.submission = clean(entry.path)
         return Result(
             entry=entry.id,
