@@ -48,11 +48,15 @@ def read(path: Path, name: str, allowed: Allowed = Allowed()) -> list[Handed]:
     """Return what to grade: one file; or two, a file called `name` and the notebook beside it, if the first is only the stub.
 
     path: a file of Python or a notebook, whatever its name; a folder or a zip that holds `name` or a notebook, at most four
-    folders deep, as downloads of Gradescope do. allowed: what is taken along from the same folder. Raises UsageError when there
-    is none, several could be meant, or it is no ordinary file, or too large.
+    folders deep, as downloads of Gradescope do; or a folder with a zip and neither of them. allowed: what is taken along from
+    the same folder. Raises UsageError when there is none, several could be meant, or it is no ordinary file, or too large.
     """
     if path.is_dir():
-        return _choose(_in_folder(path), path, name, allowed)
+        files = _in_folder(path)
+        packed = [entry for entry in files if entry.suffix.lower() == ".zip"]
+        if len(packed) == 1 and not any(entry.name == name or entry.suffix.lower() == NOTEBOOK for entry in files):
+            return read(path / packed[0], name, allowed)  # as platforms hand it on that do not unpack it
+        return _choose(files, path, name, allowed)
     if not path.exists() and not path.is_symlink():
         near = difflib.get_close_matches(path.name, _names(path.parent), n=1) if path.parent.is_dir() else []
         hint = f" (did you mean {path.parent / near[0]}?)" if near else ""

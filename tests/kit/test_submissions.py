@@ -411,6 +411,11 @@ def test_zip_and_nested_folders(tmp_path: Path, solution: bytes) -> None:
     (folder.parent / "submission_metadata.yml").write_text("submission_12345: {}\n")
     (handed,) = read(folder.parent, "submitted.py")
     assert handed.name == "submission_12345/submitted.py in assignment_7_export"
+    (tmp_path / "Ada_9_file").mkdir()
+    zipped(tmp_path / "Ada_9_file" / "hw.zip", **{"hw/submitted.py": solution})  # nobody has unpacked it
+    (tmp_path / "Ada_9_file" / "notes.txt").write_text("see hw.zip")
+    (handed,) = read(tmp_path / "Ada_9_file", "submitted.py")
+    assert (handed.content, handed.name) == (solution, "hw/submitted.py in hw.zip")
 
 
 def test_stub_beside_a_notebook(home: Home, tmp_path: Path, parts) -> None:
