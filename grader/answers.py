@@ -168,10 +168,9 @@ def _plain(value: Any, digits: int | None = None) -> Any:
     return value
 
 
-def signature(data: Any, digits: int | None = 4) -> str:
-    """Return a short hash of plain data, the same where numbers differ beyond so many digits only; None: exactly the same."""
-    text = json.dumps(_plain(data, digits), sort_keys=True, default=str)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+def fingerprint(data: Any) -> str:
+    """Return a hash of plain data, exactly as it is."""
+    return hashlib.sha256(json.dumps(_plain(data, None), sort_keys=True).encode()).hexdigest()
 
 
 def _numbers(array: np.ndarray, digits: int | None) -> Any:

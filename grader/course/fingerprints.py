@@ -106,7 +106,7 @@ def _depends(name: str, checks: Module, views: Module, drivers: Module, cases: d
     used = [cases[case] for case in sorted(named or cases)]
     texts = [*own, *views.reach(words & views.statements.keys())]
     for case in used:
-        texts += [case.name, case.driver, answers.signature(case.inputs, None), answers.signature(case.answer, None)]
+        texts += [case.name, case.driver, answers.fingerprint(case.inputs), answers.fingerprint(case.answer)]
     called = {case.driver for case in used} | words
     return texts + drivers.reach(called & drivers.statements.keys())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import math
 import numbers
 from collections.abc import Callable
@@ -120,6 +121,34 @@ def thinned(tree: Any) -> Any:
     if isinstance(tree, (list, tuple)):
         return type(tree)(thinned(value) for value in tree)
     return tree
+
+
+MOST_HASHED = 2_000  # parts of what a check saw: a hostile reply may have as many as the wire lets through
+
+
+def signature(shown: Any) -> str:
+    """Return a short hash of plain data, the same where numbers differ by their rounding only.
+
+    Of data with more parts than MOST_HASHED only the first ones count, in a fixed order, and of arrays those that are kept to
+    recognise a mistake by.
+    """
+    whole, waiting, left = hashlib.sha256(), [shown], MOST_HASHED
+    while waiting and left:
+        value, left = waiting.pop(), left - 1
+        if isinstance(value, dict):
+            keys = sorted(value, key=str)
+            told, more = f"dict {keys[:MOST_HASHED]!r:.4000}", [value[key] for key in keys[:left]]
+        elif isinstance(value, (list, tuple)):
+            told, more = f"list {len(value)}", list(value[:left])
+        elif isinstance(value, np.ndarray) and value.size > MANY:
+            told, more = "array", [thinned(value)]
+        elif isinstance(value, np.ndarray):
+            told, more = f"{value.dtype.kind} {value.shape} {[f'{number:.4g}' for number in value.ravel().tolist()]}", []
+        else:
+            told, more = f"{value:.4g}" if isinstance(value, float) else f"{type(value).__name__} {value!s:.4000}", []
+        whole.update(f"{told}\n".encode("utf-8", "surrogatepass"))
+        waiting += more
+    return whole.hexdigest()[:12]
 
 
 MAX_KEPT = 1 << 16  # numbers of an array that are kept for a closer look

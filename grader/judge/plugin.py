@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from grader.answers import signature
 from grader.assignment import SUITES, Assignment, Question
-from grader.judge.compare import show
+from grader.judge.compare import show, signature
 from grader.judge.diagnosis import fitting, hint_of
 from grader.judge.origin import Origin
 from grader.judge.student import CheckFailed, Clock, NotRun, Patience, Replies, Student, Tried
