@@ -14,6 +14,8 @@ from grader.publish.release import files as student_files
 from grader.publish.release import mistakes, requirements
 from grader.publish.stub import make_stub
 
+# With these, a make inside of a make (make test, say) prints the folder that it leaves after all else; on a platform none is.
+MAKE_VARIABLES = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
 STUDENTS_ONLY = ("README.md", "grade.py", "notebook.ipynb", "grader/desk/")
 
 SETUP = """\
@@ -124,7 +126,8 @@ def lay_out(folder: Path, content: dict[str, bytes], executable: Sequence[str] =
 
 def output_of(command: Sequence[str | Path], cwd: Path, **environment: str) -> str:
     """Return what the entry script of a package prints to stdout; raises UsageError when it fails."""
-    done = subprocess.run(command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, encoding="utf-8")
+    mine = {name: value for name, value in os.environ.items() if name not in MAKE_VARIABLES}
+    done = subprocess.run(command, cwd=cwd, env=mine | environment, capture_output=True, encoding="utf-8")
     if done.returncode != 0:
         raise UsageError(f"nothing was written: {command[-1]} ends with {done.returncode}: {done.stdout}{done.stderr}"[:3000])
     return done.stdout

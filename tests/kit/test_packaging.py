@@ -46,8 +46,9 @@ MAKE: dict[str, Callable[[Path, Path], Iterator[str]]] = {
 
 
 @pytest.mark.parametrize("name", sorted(MAKE))
-def test_each_is_tried_out_before_it_is_written(root: Path, tmp_path: Path, name: str) -> None:
+def test_each_is_tried_out_before_it_is_written(root: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package that fails a solution, or believes a forged result, must not reach a platform; nor may a half-written one."""
+    monkeypatch.setenv("MAKELEVEL", "1")  # as in a course's own Makefile
     lines = list(MAKE[name](root, tmp_path / "out"))
     worth = 4 if name == "classroom" else 6
     assert lines[:3] == [
@@ -247,7 +248,8 @@ def made(toy: Home, folder: Path, **handed_in: str) -> subprocess.CompletedProce
     package.lay_out(folder, autolab.files(toy))
     package.lay_out(folder, {name.replace("__", "."): text.encode() for name, text in handed_in.items()})
     command = ["make", "-f", "autograde-Makefile"]
-    environment = {**os.environ, "GRADER_VENV": sys.prefix}
+    inherited = {name: value for name, value in os.environ.items() if name not in package.MAKE_VARIABLES}
+    environment = inherited | {"GRADER_VENV": sys.prefix}
     return subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
