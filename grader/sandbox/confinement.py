@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import importlib
 import os
 import resource
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ class Confinement:
         kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
         self._users: Iterator[int] = iter(())
         self._own_user = self._try("own user", self._choose_users)
-        self._filter = self._try("seccomp", lambda: importlib.import_module("grader.sandbox.syscall_filter"))
+        self._refuse_calls = self._try("seccomp", self._filter)
         own = kernel.Namespace.NETWORK | kernel.Namespace.IPC | kernel.Namespace.UTS
         self._try("network namespace", lambda: kernel.unshare(own) or True)
         self._mounts = self._try("mount namespace", self._private_mounts)
@@ -103,6 +104,10 @@ class Confinement:
         self._every = lambda step, first: (choice[(start + index) % len(choice)] for index in range(first, 1 << 62, step))
         self._users = self._every(2, int(self._second))
         return True
+
+    def _filter(self) -> Callable[[], None]:
+        syscall_filter = importlib.import_module("grader.sandbox.syscall_filter")
+        return functools.partial(syscall_filter.load, syscall_filter.rules(own_user=bool(self._own_user)))
 
     def separate(self, number: int, folders: list[str], home: str, second: bool) -> None:
         """Let a copy of the server work beside the others that were made of it: in folders, and as users, of its own.
@@ -172,8 +177,8 @@ class Confinement:
         if self._landlock:
             own = [(_opened(scratch), USE), (_opened("/proc/self"), READ)]
             kernel.landlock(self._landlock, [*self._readable, *own])
-        if self._filter:
-            self._filter.load(own_user=bool(user))
+        if self._refuse_calls:
+            self._refuse_calls()
 
     def kill(self, user: int | None) -> None:
         """Kill every process of the worker's user at once, which no amount of forking evades."""

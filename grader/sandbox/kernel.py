@@ -39,6 +39,10 @@ AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 _MOUNT_SETATTR = 442
 
 
+LARGE_PAGE = 2 << 20
+_MADV_COLLAPSE = 25  # <linux/mman.h>
+
+
 class Access(IntFlag):
     """What Landlock can refuse below a folder. <linux/landlock.h>, with the version of its interface that brought it."""
 
@@ -98,6 +102,11 @@ def _syscall(number: int, what: str, *arguments: object) -> int:
 def prctl(option: int, value: int) -> None:
     """Set an attribute of this process."""
     _checked(_libc.prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0)), "prctl")
+
+
+def collapse(address: int) -> None:
+    """Put LARGE_PAGE bytes of this process's memory, from this multiple of it on, into one page. Linux 6.1."""
+    _checked(_libc.madvise(ctypes.c_void_p(address), ctypes.c_size_t(LARGE_PAGE), _MADV_COLLAPSE), "madvise")
 
 
 def capabilities() -> int:

@@ -69,36 +69,41 @@ YOUNG = {
 }
 
 
-def load(own_user: bool) -> None:
-    """Refuse this process, for good, the calls above. own_user: it has a user id that owns nothing else."""
-    rules = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
+def rules(own_user: bool) -> pyseccomp.SyscallFilter:
+    """Return the rules about the calls above, for `load`. own_user: the process has a user id that owns nothing else."""
+    made = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
     refuse, ignore = pyseccomp.ERRNO(errno.EPERM), pyseccomp.ERRNO(0)
     for name in REFUSED:
-        _add(rules, refuse, name)
+        _add(made, refuse, name)
     for name in TIMES if own_user else (*TIMES, *OWNERSHIP):
-        _add(rules, ignore, name)
+        _add(made, ignore, name)
     # A thread may be started, a process may not. clone3 hides its flags behind a pointer; told that there is no such call, the
     # C library uses clone.
-    rules.add_rule(refuse, "clone", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, CLONE_THREAD, 0))
-    rules.add_rule(pyseccomp.ERRNO(errno.ENOSYS), "clone3")
+    made.add_rule(refuse, "clone", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, CLONE_THREAD, 0))
+    made.add_rule(pyseccomp.ERRNO(errno.ENOSYS), "clone3")
     # A pair of connected streams, as event loops need; a datagram socket of a pair could send to any other by its path.
-    rules.add_rule(refuse, "socketpair", pyseccomp.Arg(0, pyseccomp.NE, socket.AF_UNIX))
-    _all_but(rules, refuse, "socketpair", 1, 0xF, socket.SOCK_STREAM)
+    made.add_rule(refuse, "socketpair", pyseccomp.Arg(0, pyseccomp.NE, socket.AF_UNIX))
+    _all_but(made, refuse, "socketpair", 1, 0xF, socket.SOCK_STREAM)
+    for name in OF_OTHERS:
+        made.add_rule(refuse, name, pyseccomp.Arg(0, pyseccomp.NE, 0))
+    for number in (0, 1):  # of this process only
+        made.add_rule(refuse, "setpriority", pyseccomp.Arg(number, pyseccomp.NE, 0))
+    made.add_rule(refuse, "prctl", _low(0, PR_SET_PDEATHSIG))
+    for command in CONTROLLING:
+        made.add_rule(refuse, "fcntl", _low(1, command))
+    # Of a terminal's, which libraries ask whether there is one, and of descriptors; none of file systems, sockets and devices.
+    _all_but(made, refuse, "ioctl", 1, 0xFF00, ord("T") << 8)
+    # Whether a page of a file is in memory is a note that every later call could read.
+    made.add_rule(ignore, "fadvise64", _low(3, os.POSIX_FADV_DONTNEED))
+    made.add_rule(refuse, "preadv2", pyseccomp.Arg(5, pyseccomp.MASKED_EQ, RWF_NOWAIT, RWF_NOWAIT))
+    return made
+
+
+def load(rules: pyseccomp.SyscallFilter) -> None:
+    """Refuse this process, for good, what the rules say, which a process above it may have made: making them takes longer."""
     # abort() and the like signal the own process; no other.
     for name in ("kill", "tgkill"):
-        rules.add_rule(refuse, name, pyseccomp.Arg(0, pyseccomp.NE, os.getpid()))
-    for name in OF_OTHERS:
-        rules.add_rule(refuse, name, pyseccomp.Arg(0, pyseccomp.NE, 0))
-    for number in (0, 1):  # of this process only
-        rules.add_rule(refuse, "setpriority", pyseccomp.Arg(number, pyseccomp.NE, 0))
-    rules.add_rule(refuse, "prctl", _low(0, PR_SET_PDEATHSIG))
-    for command in CONTROLLING:
-        rules.add_rule(refuse, "fcntl", _low(1, command))
-    # Of a terminal's, which libraries ask whether there is one, and of descriptors; none of file systems, sockets and devices.
-    _all_but(rules, refuse, "ioctl", 1, 0xFF00, ord("T") << 8)
-    # Whether a page of a file is in memory is a note that every later call could read.
-    rules.add_rule(ignore, "fadvise64", _low(3, os.POSIX_FADV_DONTNEED))
-    rules.add_rule(refuse, "preadv2", pyseccomp.Arg(5, pyseccomp.MASKED_EQ, RWF_NOWAIT, RWF_NOWAIT))
+        rules.add_rule(pyseccomp.ERRNO(errno.EPERM), name, pyseccomp.Arg(0, pyseccomp.NE, os.getpid()))
     rules.load()
 
 
