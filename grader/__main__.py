@@ -284,6 +284,7 @@ def _autolab(options: argparse.Namespace) -> int:
 def _course(options: argparse.Namespace) -> int:
     from grader.assignment import Home, UsageError
     from grader.course import run
+    from grader.course.policy import parse, require_known, source
     from grader.course.results import Folder
     from grader.course.summary import summarise
 
@@ -291,11 +292,16 @@ def _course(options: argparse.Namespace) -> int:
     numbers = options.shard.split("/")
     if len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
         raise UsageError(f"--shard {options.shard}: expected two numbers, as in 1/4")
+    policy = parse(source(options.policy), str(options.policy)) if options.policy else None
     with ClassProgress() as progress:
         job = run.prepare(home, options.export, options.output, _suites(options.suite), options.layout, options.require_level)
         own = run.shard(job.course.entries, *map(int, numbers))
         entries = run.to_do(job, own)
         print(f"{len(own)} submissions ({job.course.layout}), {len(own) - len(entries)} graded before", flush=True)
+        for line in run.remarks(job):
+            print(line, flush=True)
+        if policy:
+            require_known(job.course, {}, policy)
         if options.scheduler:
             from grader.course import cluster
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -48,18 +48,26 @@ def write(
     results: Mapping[str, Result | None],
     pairs: Sequence[Pair] = (),
     scores: Mapping[str, Sequence[str]] | None = None,
+    older: Set[str] = frozenset(),
+    scored: bool = False,
 ) -> list[Path]:
-    """Return the files that had to be written: class.html for instructors, students/ENTRY.html for each student.
+    """Return the files that had to be written: class.html for instructors, students/PAGE.html for each student.
 
-    pairs: of similar submissions, by their entries, the most alike first. scores: by entry, lines that tell how the score of a
-    student comes about. A page that would not change is left alone, so that what copies pages copies few.
+    pairs: of similar submissions, by their entries, the most alike first. scores: by page, which is an entry or begins with one
+    and ~, lines that tell how the score of a student comes about. older: entries that count for nobody, and are left out of
+    class.html. scored: by a policy, so that points of checks are not scores. A page that would not change is left alone, so
+    that what copies pages copies few; one that nobody has any more is removed.
     """
-    wanted = {folder.path / NAME: lambda: render(insight(course, results), pairs)}
-    for entry in course.entries:
-        if (result := results.get(entry.id)) is not None:
-            lines = (scores or {}).get(entry.id, ())
-            path = folder.path / STUDENTS / f"{entry.id}.html"
+    counting = course.model_copy(update={"entries": [entry for entry in course.entries if entry.id not in older]})
+    wanted = {folder.path / NAME: lambda: render(insight(counting, results), pairs, len(older), scored)}
+    accounts = dict.fromkeys((entry.id for entry in course.entries), ()) | dict(scores or {})
+    for name, lines in accounts.items():
+        if (result := results.get(name.partition("~")[0])) is not None:
+            path = folder.path / STUDENTS / f"{name}.html"
             wanted[path] = lambda result=result, lines=lines: feedback.render(result, course.assignment, lines)
+    for path in (folder.path / STUDENTS).glob("*.html"):
+        if path not in wanted:
+            path.unlink(missing_ok=True)
     return [path for path, make in wanted.items() if _replaced(path, make())]
 
 
@@ -70,8 +78,8 @@ def _replaced(path: Path, text: str) -> bool:
     return True
 
 
-def render(shown: Insight, pairs: Sequence[Pair] = ()) -> str:
-    """Return the page of a class. It holds what is hidden from students."""
+def render(shown: Insight, pairs: Sequence[Pair] = (), older: int = 0, scored: bool = False) -> str:
+    """Return the page of a class. It holds what is hidden from students. older, scored: see `write`."""
     entries = {entry.id: entry for entry in shown.course.entries}
     content = shown.course.submissions
 
@@ -82,6 +90,8 @@ def render(shown: Insight, pairs: Sequence[Pair] = ()) -> str:
     return _template().render(
         shown=shown,
         course=shown.course,
+        older=older,
+        scored=scored,
         pairs=[(entries[pair.first], entries[pair.second], pair) for pair in pairs if similar(pair)],
         common=[wrong for wrong in shown.unknown if len(wrong.submissions) > 1],
         single=[wrong for wrong in shown.unknown if len(wrong.submissions) == 1],

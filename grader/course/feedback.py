@@ -13,9 +13,8 @@ CONCEALED = "A hidden check."
 
 
 def render(result: Result, assignment: Assignment, lines: Sequence[str] = ()) -> str:
-    """Return the page of one result. lines: how its score comes about, for the head of the page."""
-    report = shown(result.report, assignment)
-    return page.render(report.model_copy(update={"remarks": (*report.remarks, *lines)}))
+    """Return the page of one result. lines: how its score comes about, the last one being the score."""
+    return page.render(shown(result.report, assignment), lines)
 
 
 def shown(report: Report, assignment: Assignment) -> Report:
@@ -24,7 +23,7 @@ def shown(report: Report, assignment: Assignment) -> Report:
     kept = {question.id for question in assignment.questions if question.hidden_visibility == "hidden"}
     for number, check in enumerate(copy.checks, 1):
         if check.suite == "hidden":
-            check.id = f"hidden/{number}"
+            check.id = f"hidden/{number}"  # which no -k takes, so the page tells of none
             if check.question in kept:
                 check.title = CONCEALED
     return copy

@@ -11,6 +11,7 @@ from grader import answers, submission
 from grader.answers import Case
 from grader.assignment import Home, UsageError
 from grader.course.results import digest
+from grader.course.worklist import HANDED_IN
 
 LIBRARIES = ("torch", "numpy", "gymnasium", "pytest", "safetensors")
 # Of the kit, what can change an outcome.
@@ -25,7 +26,11 @@ def of_submission(place: Path, parts: dict[str, Path], home: Home) -> str:
     assignment = home.assignment
     allowed = submission.Allowed(assignment.attachments, assignment.limits.attachment_mb << 20)
     if parts:
-        return digest(part for name, path in sorted(parts.items()) for part in (name, _content(path)))
+        return digest(
+            part for name, path in sorted(parts.items()) for part in (name, _content(path) if counts(name, home) else "")
+        )
+    if place.is_symlink():
+        return digest(["link"])
     try:
         handed = submission.read(place, assignment.submission, allowed)
     except UsageError as error:
@@ -35,6 +40,11 @@ def of_submission(place: Path, parts: dict[str, Path], home: Home) -> str:
         texts += ["notebook" if file.notebook else "file", file.content]
         texts += [part for name, content in sorted(file.attachments.items()) for part in (name, content)]
     return digest(texts)
+
+
+def counts(name: str, home: Home) -> bool:
+    """Return whether a file of this name, one of several that a student handed in, can be of use."""
+    return Path(name).suffix.lower() in HANDED_IN or name in home.assignment.attachments
 
 
 def _content(path: Path) -> bytes | str:

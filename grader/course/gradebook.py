@@ -11,11 +11,9 @@ from pathlib import Path
 from grader.course.policy import Score
 from grader.course.results import Course
 from grader.report.model import Outcome, write
-from grader.report.text import clean
+from grader.report.text import clean, no_formula
 
 MAX_CELL = 30_000  # characters; Excel holds 32,767
-# What a spreadsheet may take for a formula; the last four are the full-width forms of the first four.
-FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 # Outcomes of single checks: a question alone is partial or not started.
 COUNTED = [outcome.value for outcome in Outcome if outcome not in (Outcome.PARTIAL, Outcome.NOT_STARTED)]
 
@@ -114,5 +112,4 @@ def _cell(value: str | Decimal | int | None) -> str:
     if not isinstance(value, str):
         return f"{value:f}" if isinstance(value, Decimal) else str(value)
     # Indentation is kept: Canvas knows its second row by it. Tabs, returns and the like become spaces, or are spelt out.
-    text = clean("".join(" " if character.isspace() else character for character in value), MAX_CELL)
-    return f"'{text}" if text.lstrip().startswith(FORMULA) else text
+    return no_formula(clean("".join(" " if character.isspace() else character for character in value), MAX_CELL))

@@ -297,6 +297,21 @@ def parse(text: str, name: str) -> Policy:
         raise UsageError(f"{name}: " + "; ".join(f"{where}: {what}" if where else what for where, what in faults)) from error
 
 
+def require_known(course: Course, results: Mapping[str, Result | None], policy: Policy) -> None:
+    """Raise UsageError where the policy names what is not there; checks are known once there is a result."""
+    questions = {question.id for question in course.assignment.questions}
+    checks = {check.id for result in results.values() if result for check in result.report.checks}
+    named = [(f"weights.questions.{name}", name, questions) for name in policy.weights.questions]
+    named += [(f"extra.questions.{index}", name, questions) for index, name in enumerate(policy.extra.questions)]
+    named += [(f"extra.checks.{index}", name, checks) for index, name in enumerate(policy.extra.checks)]
+    for index, one in enumerate(policy.faulty):
+        where, name = ("question", one.question) if one.question else ("check", one.check)
+        named.append((f"faulty.{index}.{where}", name, questions if one.question else checks))
+    for where, name, known in named:
+        if known and name not in known:
+            raise UsageError(f"{where}: the class has no {name!r}; there are: {', '.join(sorted(known))}")
+
+
 def scores(course: Course, results: Mapping[str, Result | None], policy: Policy) -> list[Score]:
     """Return a score for each student of the class, in the order of the submissions' ids.
 
@@ -304,7 +319,7 @@ def scores(course: Course, results: Mapping[str, Result | None], policy: Policy)
     one whose id comes last. results: by entry; None, or none, where one is still to come. Raises UsageError when the policy
     names a question or check that is not there.
     """
-    _require_known(course, results, policy)
+    require_known(course, results, policy)
     newest: dict[str, tuple[Entry, Student]] = {}
     older: dict[str, list[str]] = {}
     beginning = datetime.min.replace(tzinfo=timezone.utc)
@@ -369,15 +384,15 @@ def person(entry: str, student: Student) -> str:
 
     entry: id of the submission, in which alone a mere name is somebody's.
     """
-    if student.email:
-        return f"email {student.email.strip().casefold()}"
-    return f"sid {student.sid.strip()}" if student.sid else f"in {entry} {student.name}"
+    email, sid = student.email.strip().casefold(), student.sid.strip()
+    return f"email {email}" if email else f"sid {sid}" if sid else f"in {entry} {student.name}"
 
 
-def strangers(course: Course, policy: Policy) -> list[str]:
-    """Return whom the policy names but the class does not have: they have handed in nothing, or are misspelt."""
+def strangers(course: Course, scored: Iterable[Score], policy: Policy) -> list[str]:
+    """Return whom the policy names but no score is of: misspelt, without a submission, or the id of an older one."""
     named = [one.student for one in (*policy.extensions, *policy.adjustments)]
-    people = [(entry, student) for entry in course.entries for student in entry.students or (Student(),)]
+    entries = {entry.id: entry for entry in course.entries}
+    people = [(entries[one.entry], one.student) for one in scored]
     return [name for name in dict.fromkeys(named) if not any(_means(name, *one) for one in people)]
 
 
@@ -597,18 +612,3 @@ def _without_points(one: Score, status: Literal["pending", "not final"]) -> Scor
 @functools.lru_cache(maxsize=4096)
 def _exact(points: float) -> Fraction:
     return Fraction(str(points))  # 0.1 is a tenth, as it is written in the suite
-
-
-def _require_known(course: Course, results: Mapping[str, Result | None], policy: Policy) -> None:
-    """Raise UsageError where the policy names what is not there; checks are known once there is a result."""
-    questions = {question.id for question in course.assignment.questions}
-    checks = {check.id for result in results.values() if result for check in result.report.checks}
-    named = [(f"weights.questions.{name}", name, questions) for name in policy.weights.questions]
-    named += [(f"extra.questions.{index}", name, questions) for index, name in enumerate(policy.extra.questions)]
-    named += [(f"extra.checks.{index}", name, checks) for index, name in enumerate(policy.extra.checks)]
-    for index, one in enumerate(policy.faulty):
-        where, name = ("question", one.question) if one.question else ("check", one.check)
-        named.append((f"faulty.{index}.{where}", name, questions if one.question else checks))
-    for where, name, known in named:
-        if known and name not in known:
-            raise UsageError(f"{where}: the class has no {name!r}; there are: {', '.join(sorted(known))}")

@@ -85,8 +85,11 @@ def lines(folder: Folder, file: Path | None = None, output: Path | None = None) 
             some = ", ".join(waiting[:5]) + (", ..." if len(waiting) > 5 else "")
             yield f"{len(waiting)} without points ({status}): {some}; run `course` again, then `regrade`"
     policy = parse(new.policy, str(target / SCORES))
-    if unknown := strangers(folder.course(), policy):
-        yield f"the policy names students who are in no submission: {', '.join(unknown)}; are they spelt as in the class?"
+    if unknown := strangers(folder.course(), new.scores, policy):
+        yield (
+            f"the policy names whom no score is of: {', '.join(unknown)}; are they spelt as in the class? "
+            "The id of a submission names it only until a newer one counts"
+        )
     names = [SCORES, "gradebook.csv", "gradescope.csv", "canvas.csv", *([POLICY] if (target / POLICY).is_file() else [])]
     yield f"wrote {', '.join(names)} to {target}"
 

@@ -61,7 +61,8 @@ class Result(BaseModel):
 class Course(BaseModel):
     """What a folder of results is about: the assignment, the work list, and what the newest results depend on.
 
-    export: the folder that was read. submissions: by entry, the hash of what was handed in.
+    export: the folder that was read. unread: names of what lies in it, or should, and is no submission. submissions: by entry,
+    the hash of what was handed in.
     """
 
     schema_version: int = 1
@@ -69,6 +70,7 @@ class Course(BaseModel):
     suites: tuple[str, ...]
     export: str
     layout: str
+    unread: list[str] = []
     suite: str
     environment: str
     submissions: dict[str, str]

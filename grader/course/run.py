@@ -9,6 +9,7 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import platform
+import re
 import shutil
 import signal
 import sys
@@ -21,13 +22,15 @@ from pathlib import Path
 from grader.assignment import Home, UsageError
 from grader.course import fingerprints
 from grader.course.results import Course, Folder, Key, Result
-from grader.course.worklist import Entry, read
+from grader.course.worklist import Entry, read, unread
 from grader.judge.run import Grader
 from grader.report.model import Report
 from grader.report.text import clean
 
 ATTEMPTS = 3  # to grade a submission over which workers die
 SPARE_SECONDS = 120.0  # beyond the budget of a run, before a worker counts as hung
+HANDED_IN = "grader-handed-in-"
+LAID_OUT = re.compile(rf"(?: in )?[^ ]*{HANDED_IN}\w+/?")
 FORKS = sys.platform == "linux"  # elsewhere a judge that has threads cannot be copied
 
 
@@ -67,7 +70,7 @@ class Job:
                 report = grader.grade(path, before=earlier, again=again)
         except UsageError as error:
             status = "refused"
-            why = str(error).replace(f"{self.export}{os.sep}", "")  # a student reads it
+            why = LAID_OUT.sub("", str(error).replace(f"{self.export}{os.sep}", ""))  # a student reads it
             report = grader.grade(grader.refused(self.export / entry.path, why), before=earlier, again=again)
         report.submission = clean(entry.path)
         return Result(
@@ -89,12 +92,17 @@ class Job:
         Raises UsageError when one cannot be read.
         """
         if len(entry.parts) < 2:
+            if (self.export / entry.path).is_symlink():
+                raise UsageError(f"{entry.path}: it is a link; hand in the work itself")
             yield self.export / entry.path
             return
-        with tempfile.TemporaryDirectory(prefix="grader-handed-in-") as folder:
+        with tempfile.TemporaryDirectory(prefix=HANDED_IN) as folder:
             for name, path in entry.parts.items():
                 try:
-                    shutil.copyfile(self.export / path, Path(folder) / name, follow_symlinks=False)
+                    if fingerprints.counts(name, self.home):
+                        shutil.copyfile(self.export / path, Path(folder) / name, follow_symlinks=False)
+                    else:
+                        (Path(folder) / name).touch()  # a film, say: that it is there may be of use in a message
                 except OSError as error:
                     raise UsageError(f"{path} cannot be read: {error.strerror}") from error
             yield Path(folder)
@@ -132,6 +140,8 @@ def prepare(
 ) -> Job:
     """Read the export, write course.json unless it is to be kept, and return what is to be graded. Raises UsageError."""
     found, entries = read(export, layout)
+    if folder.resolve().is_relative_to(export.resolve()):
+        raise UsageError(f"{folder} lies in {export}, and would be read as a submission; name a folder outside of it")
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; name a folder for the results")
     if not folder.exists():
@@ -147,11 +157,21 @@ def prepare(
         suite=fingerprints.of_suite(home, suites),
         environment=fingerprints.of_environment(home),
         submissions={entry.id: hashed(home, export, entry) for entry in entries},
+        unread=unread(export, entries),
         entries=entries,
     )
     if not keep:
         Folder(folder).write_course(course)
     return Job(home.root, course, export.resolve(), folder.resolve(), fingerprints.of_checks(home, suites), require)
+
+
+def remarks(job: Job) -> Iterator[str]:
+    """Yield what whoever grades the class should know first."""
+    if unread := [clean(name, 80) for name in job.course.unread]:
+        more = f" and {len(unread) - 10} more" if len(unread) > 10 else ""
+        yield f"not read, since it is no submission: {', '.join(unread[:10])}{more}"
+    if os.name == "posix" and job.folder.stat().st_mode & 0o077:
+        yield f"others on this machine may look into {job.folder}, with grades and hidden checks: chmod 700 {job.folder}"
 
 
 def hashed(home: Home, export: Path, entry: Entry) -> str:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from grader import submission
 from grader.assignment import Home, UsageError
 from grader.course import classpage, rescore
+from grader.course.policy import Score, person
 from grader.course.results import Course, Folder
 from grader.course.similarity import Pair, compare
+from grader.course.worklist import Student
 from grader.report.model import write
 
 SIMILAR = "similarity.json"
+OLDER = "none: a newer submission counts, not this one"
 
 
 def summarise(home: Home, folder: Folder, policy: Path | None = None, anew: bool = True) -> Iterator[str]:
@@ -30,12 +33,30 @@ def summarise(home: Home, folder: Folder, policy: Path | None = None, anew: bool
         write(folder.path / SIMILAR, json.dumps([asdict(pair) for pair in pairs], indent=1) + "\n")
     else:
         pairs = _found_before(folder.path / SIMILAR)
-    told: dict[str, list[str]] = {}
-    for score in rescore.stored(folder).scores:
-        told.setdefault(score.entry, score.explanation())
-    classpage.write(folder, course, results, pairs, told)
-    pages = sum(result is not None for result in results.values())
+    stored = rescore.stored(folder)
+    older = {entry.id for entry in course.entries} - {score.entry for score in stored.scores}
+    classpage.write(folder, course, results, pairs, accounts(course, stored.scores), older, bool(stored.policy))
+    pages = len(list((folder.path / classpage.STUDENTS).glob("*.html")))
     yield f"wrote {classpage.NAME}, {pages} pages in {classpage.STUDENTS}/ and {SIMILAR} ({len(pairs)} pairs) to {folder.path}"
+
+
+def accounts(course: Course, scores: Sequence[Score]) -> dict[str, list[str]]:
+    """Return the lines that tell of a score, by page: ENTRY for all who handed it in together, if they are the same for all.
+
+    Otherwise, since reasons are private, each has a page ENTRY~1, ENTRY~2, ... in the order of the entry's students.
+    """
+    of = {(score.entry, person(score.entry, score.student)): score.explanation() for score in scores}
+    pages: dict[str, list[str]] = {}
+    for entry in course.entries:
+        students = entry.students or (Student(),)
+        each = [of.get((entry.id, person(entry.id, student)), [OLDER]) for student in students]
+        if all(lines == each[0] for lines in each):
+            pages[entry.id] = each[0]
+            continue
+        pages[entry.id] = ["on a page for each of those who handed this in together"]
+        for number, (student, lines) in enumerate(zip(students, each, strict=True), 1):
+            pages[f"{entry.id}~{number}"] = [f"For {student.name or student.email or student.sid}", *lines]
+    return pages
 
 
 def similar(home: Home, course: Course) -> list[Pair]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import re
 import unicodedata
-from collections.abc import Iterator
-from datetime import date, datetime, timezone
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,6 +25,7 @@ CANVAS = re.compile(
     r"(?P<who>[^_]+)_(?P<late>LATE_)?(?P<user>\d+|(?<=\banon_)\w{5}|(?<=\banon_LATE_)\w{5})_(?P<number>\d+)_(?P<file>.+)"
 )
 VERSION = re.compile(r"-\d+(?=(\.[A-Za-z0-9]+)*$)")
+AGE = range(1970, 3000)
 MOST_BYTES = 160  # of an id: the name of a file may have 255, and a result's adds a hash and more
 MOST_DEPTH = 100  # of metadata
 MOST_REPEATED = 1_000_000  # nodes of metadata, which stand there as references
@@ -82,6 +82,8 @@ def read(folder: Path, layout: str | None = None) -> tuple[str, list[Entry]]:
     """
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}; unpack what the platform exported, and pass the folder")
+    if (folder / "course.json").is_file():
+        raise UsageError(f"{folder} holds results that `course` wrote; pass the folder with the submissions")
     layout = layout or _layout(folder)
     entries = {"gradescope": _gradescope, "canvas": _canvas, "folder": _folder}[layout](folder)
     if not entries:
@@ -91,6 +93,14 @@ def read(folder: Path, layout: str | None = None) -> tuple[str, list[Entry]]:
     if twice := sorted({name for name in ids if ids.count(name) > 1}):
         raise UsageError(f"{folder} holds two submissions with the same name: {', '.join(twice)}")
     return layout, sorted(entries, key=lambda entry: _natural(entry.id))
+
+
+def unread(folder: Path, entries: Iterable[Entry]) -> list[str]:
+    """Return what lies in an export, or stands in its metadata, and is part of none of these submissions."""
+    read = {METADATA, *(path for entry in entries for path in (entry.path, *entry.parts.values()))}
+    announced = _metadata(folder / METADATA) if (folder / METADATA).is_file() else {}
+    names = [*(path.name for path in _visible(folder)), *(name for name in announced if name.startswith("submission_"))]
+    return [_text(name) for name in dict.fromkeys(names) if name not in read]
 
 
 def _layout(folder: Path) -> str:
@@ -131,7 +141,7 @@ def _from_metadata(name: str, about: dict[str, Any], source: Path) -> Entry:
 
 
 def _told(value: Any) -> str:
-    return str(value) if isinstance(value, (str, int)) else ""
+    return value if isinstance(value, str) else ""
 
 
 def _metadata(path: Path) -> dict[str, Any]:
@@ -141,7 +151,7 @@ def _metadata(path: Path) -> dict[str, Any]:
     import yaml
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-        """Reads what Ruby wrote: an object of its own counts as the plain data that it is written as."""
+        """Reads what Ruby wrote: an object of its own counts as the plain data that it is written as, and a number as text."""
 
     def plain(loader: Any, _: str, node: yaml.Node) -> Any:
         if isinstance(node, yaml.MappingNode):
@@ -151,6 +161,8 @@ def _metadata(path: Path) -> dict[str, Any]:
         return loader.construct_scalar(node)
 
     Loader.add_multi_constructor("!ruby/", plain)
+    for kind in ("int", "float", "bool", "timestamp"):  # 00123 is a student's number, and not 83
+        Loader.add_constructor(f"tag:yaml.org,2002:{kind}", lambda loader, node: loader.construct_scalar(node))
     try:
         text = path.read_text(encoding="utf-8")
         _require_bounded(yaml.parse(text, Loader))
@@ -199,17 +211,19 @@ def _without_colons(data: Any) -> Any:
 
 
 def _moment(value: Any) -> datetime | None:
-    """Return a time with its zone, which is UTC where nothing is said; None for what is no time."""
-    if isinstance(value, str):
-        text = value.strip().replace(" UTC", "+00:00").replace(" Z", "+00:00")
-        text = re.sub(r"\s+([+-]\d{2}):?(\d{2})$", r"\1:\2", text)
-        text = re.sub(r"(\.\d{6})\d+", r"\1", re.sub(r"Z$", "+00:00", text))  # what Python 3.10 reads
-        value = None
-        with contextlib.suppress(ValueError):
-            value = datetime.fromisoformat(text)
-    if isinstance(value, datetime):
-        return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
-    return datetime(value.year, value.month, value.day, tzinfo=timezone.utc) if isinstance(value, date) else None
+    """Return a time with its zone, which is UTC where nothing is said; None for what is no time of this age."""
+    if not isinstance(value, str):
+        return None
+    text = value.strip().replace(" UTC", "+00:00").replace(" Z", "+00:00")
+    text = re.sub(r"\s+([+-]\d{2}):?(\d{2})$", r"\1:\2", text)
+    text = re.sub(r"Z$", "+00:00", text)
+    text = re.sub(r"\.(\d+)", lambda part: f".{part[1][:6]:0<6}", text)  # what Python 3.10 reads
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    # With the first or last day that there is, nothing could be reckoned.
+    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)) if moment.year in AGE else None
 
 
 def _canvas(folder: Path) -> list[Entry]:
@@ -224,7 +238,7 @@ def _canvas(folder: Path) -> list[Entry]:
         name = _safe(f"{match['who']}_{user}")
         order = int(match["number"])
         entry = entries.get(name) or Entry(
-            id=name, path=path.name, students=(Student(name=match["who"], sid=user),), late=False
+            id=name, path=path.name, students=(Student(name=_text(match["who"]), sid=user),), late=False
         )
         parts = dict(entry.parts)
         if order >= newest.get((name, own), -1):
@@ -242,8 +256,7 @@ def _folder(folder: Path) -> list[Entry]:
             # a.py and a.ipynb are two submissions, unless only one of them is there
             if any(other != path and not other.is_dir() and other.stem == name for other in _visible(folder)):
                 name = path.name
-            told = name.encode("utf-8", "replace").decode()
-            entries.append(Entry(id=_safe(name), path=path.name, students=(Student(name=told),)))
+            entries.append(Entry(id=_safe(name), path=path.name, students=(Student(name=_text(name)),)))
     return entries
 
 
@@ -251,6 +264,11 @@ def _visible(folder: Path) -> Iterator[Path]:
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         if not entry.name.startswith(".") and entry.name not in NOT_HANDED_IN:
             yield folder / entry.name
+
+
+def _text(name: str) -> str:
+    """Return a file's name as text, with a question mark for each byte that is none."""
+    return name.encode("utf-8", "replace").decode()
 
 
 def _safe(name: str) -> str:

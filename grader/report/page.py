@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,15 +22,19 @@ TICKS = 4
 SMOOTHED = 10  # the moving average is over a tenth of a curve
 
 
-def render(report: Report) -> str:
-    """Return the page. It shows what the report holds: for a student, give it `report.for_student()`."""
+def render(report: Report, account: Sequence[str] = ()) -> str:
+    """Return the page. It shows what the report holds: for a student, give it `report.for_student()`.
+
+    account: how a score comes about that is not just the report's points; the last line is the score.
+    """
     verb, following = terminal.next_step(report)
     return _template().render(
         report=report,
+        account=account,
         verb=verb,
         following=following,
         reason=terminal.one_reason(report),
-        done=all(question.outcome is Outcome.PASSED or question.left_out for question in report.questions),
+        done=report.final and all(question.outcome is Outcome.PASSED or question.left_out for question in report.questions),
         failed={question.id: terminal.to_explain(report, question) for question in report.questions},
         passed={
             question.id: [check for check in report.checks if (check.question, check.outcome) == (question.id, Outcome.PASSED)]

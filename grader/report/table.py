@@ -7,7 +7,7 @@ import io
 
 from grader.report.model import CheckResult, Report
 from grader.report.shared import not_final, told
-from grader.report.text import LENGTHS, clean
+from grader.report.text import LENGTHS, clean, no_formula
 
 COLUMNS = (
     "submission",
@@ -24,7 +24,6 @@ COLUMNS = (
     "mistakes",
     "message",
 )
-FORMULA = ("=", "+", "-", "@", "\t")
 
 
 def render(report: Report) -> str:
@@ -39,7 +38,7 @@ def render(report: Report) -> str:
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows([_cell(text) for text in [*about, *row]] for row in rows)
+    writer.writerows([no_formula(clean(text, LENGTHS[0])) for text in [*about, *row]] for row in rows)
     return file.getvalue()
 
 
@@ -47,9 +46,3 @@ def _row(check: CheckResult) -> list[str]:
     numbers = [repr(float(check.points)), repr(float(check.max_points))]
     where = [check.question, check.suite, check.id, check.title]
     return [*where, check.outcome.value, *numbers, " ".join(check.mistakes), told(check)]
-
-
-def _cell(text: str) -> str:
-    """Return the text as a cell that no spreadsheet takes for a formula."""
-    text = clean(text, LENGTHS[0])
-    return f"'{text}" if text.startswith(FORMULA) else text

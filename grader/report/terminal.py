@@ -208,7 +208,8 @@ def standing(report: Report) -> list[str]:
     if entries := report.leaderboard():
         lines.append(f"leaderboard: {', '.join(f'{entry.name} {entry.value:g}' for entry in entries)}")
     if report.points_elsewhere:
-        lines.append(f"{report.points_elsewhere:g} more points are graded after submission, by checks that are not here")
+        by = "by the visible checks" if "hidden" in report.suites else "after submission, by checks that are not here"
+        lines.append(f"{report.points_elsewhere:g} more points are graded {by}")
     if "hidden" in report.suites:
         could = f", a submission could {', '.join(report.isolation_open)}" if report.isolation_open else ""
         lines.append(f"isolation: {report.isolation}{could}")

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 MAX_TEXT = 4_000
 LENGTHS = (10_000, 2_000, 500, 100, 20)  # to cut texts to, until all of them together fit
+# What a spreadsheet may take for a formula; the last four are the full-width forms of the first four.
+FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 KEPT = frozenset("\n\t")
 # Cc: control, Cf: format (bidirectional overrides, zero-width characters), Cs: lone surrogates, Co/Cn: private, unassigned.
 NEUTRALISED = frozenset(("Cc", "Cf", "Cs", "Co", "Cn"))
@@ -35,6 +37,11 @@ def fitted(render: Callable[[int], str], most: int) -> str:
         if len((text := render(longest)).encode("utf-8")) <= most:
             return text
     return render(LENGTHS[-1])
+
+
+def no_formula(text: str) -> str:
+    """Return the text as a cell of a table that no spreadsheet takes for a formula, whatever it begins with."""
+    return f"'{text}" if text.lstrip().startswith(FORMULA) else text
 
 
 def _spelt(character: str) -> str:

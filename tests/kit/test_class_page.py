@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.assignment import Assignment, Home, Points, Question
-from grader.course import classpage, feedback
+from grader.course import classpage, feedback, policy, summary
 from grader.course.insight import FORGED, MAX_BINS, Insight, QuestionInsight, bins, insight
 from grader.course.results import Course, Folder, Key, Result, digest
 from grader.course.worklist import Entry, Student
@@ -369,6 +369,66 @@ def test_only_what_changes_is_written(tmp_path: Path) -> None:
     scores = {"right_0": ["10 of 10 points", "two days late: -2, makes 8"]}
     assert classpage.write(folder, made.course(), made.results, scores=scores) == [tmp_path / "students" / "right_0.html"]
     assert "two days late: -2, makes 8" in (tmp_path / "students" / "right_0.html").read_text(encoding="utf-8")
+
+
+def test_partners_read_nothing_of_each_other(tmp_path: Path) -> None:
+    """Why one has an extension, and what the other has done, is nobody else's business; the shared page tells neither."""
+    made = Planted()
+    made.add("team")
+    made.add("pair")
+    course = made.course()
+    people = (Student(name="Ada", email="ada@x"), Student(name="Bob", email="bob@x"))
+    course = course.model_copy(update={"entries": [entry.model_copy(update={"students": people}) for entry in course.entries]})
+    text = '[[adjustments]]\nstudent = "bob@x"\npoints = -4\nreason = "a hearing"\n'
+    first = course.model_copy(update={"entries": course.entries[:1]})
+    told = summary.accounts(first, policy.scores(first, made.results, policy.parse(text, "p")))
+    classpage.write(Folder(tmp_path), first, made.results, scores=told)
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in (tmp_path / "students").iterdir()}
+    assert sorted(pages) == ["team", "team~1", "team~2"]
+    assert [name for name, page in pages.items() if "a hearing" in page] == ["team~2"]
+    assert "Score: 10 of 10 points" in pages["team~1"]
+    assert "Score: 6 of 10 points" in pages["team~2"]
+    assert "Score: on a page for each" in pages["team"]
+    same = summary.accounts(first, policy.scores(first, made.results, policy.parse("", "p")))
+    assert list(same) == ["team"]
+    classpage.write(Folder(tmp_path), first, made.results, scores=same)
+    assert [path.name for path in (tmp_path / "students").iterdir()] == ["team.html"], "nothing is left of the others"
+
+
+def test_older_submissions_count_nowhere(tmp_path: Path) -> None:
+    """A class in which one hands in twice is no larger, and its mean is that of the scores; the old page says so."""
+    made = Planted()
+    made.add("one")
+    made.add("two", all=wrong())
+    entries = [entry.model_copy(update={"students": (Student(email="a@x"),)}) for entry in made.entries]
+    course = made.course().model_copy(update={"entries": entries})
+    rows = policy.scores(course, made.results, policy.parse("", "p"))
+    assert [row.entry for row in rows] == ["two"]
+    classpage.write(Folder(tmp_path), course, made.results, (), summary.accounts(course, rows), {"one"}, True)
+    page = Parsed((tmp_path / "class.html").read_text(encoding="utf-8")).text
+    assert "1 older submission of students who handed in again: left out here." in page
+    assert "a class of 1" in page
+    assert "Scores by the policy stand in gradebook.csv." in page
+    assert "none: a newer submission counts, not this one" in (tmp_path / "students" / "one.html").read_text(encoding="utf-8")
+
+
+def test_what_was_not_read_is_named() -> None:
+    """Whoever is in no list below must be on the page at least."""
+    course = planted().course().model_copy(update={"unread": ["bob.txt", "<b>dan</b>.rar"]})
+    page = classpage.render(insight(course, planted().results))
+    assert "bob.txt, &lt;b&gt;dan&lt;/b&gt;.rar" in page
+    assert "2 names in the export are no submission" in page
+
+
+def test_a_student_is_not_told_that_all_is_well_where_the_grader_failed() -> None:
+    """Nor is anybody told of a -k that takes none of the hidden checks."""
+    made = Planted()
+    made.add("lost", status="failed", report={"checks": [], "note": "The grader failed, not the submission: it hung"})
+    made.add("fine", c=wrong())
+    lost, fine = (feedback.render(made.results[name], ASSIGNMENT) for name in ("lost", "fine"))
+    assert "Nothing to fix here" not in lost
+    assert "-k a</code>" in fine
+    assert not re.search(r"-k \d", fine)
 
 
 def hostile() -> Planted:

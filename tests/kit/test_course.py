@@ -21,7 +21,7 @@ from typing import NamedTuple
 import pytest
 
 from grader.assignment import Home, UsageError
-from grader.course import worklist
+from grader.course import run, worklist
 from grader.course.results import Folder, Result
 from grader.course.worklist import Entry
 from grader.judge.run import Grader
@@ -239,6 +239,101 @@ def test_name_that_is_no_text(tmp_path: Path) -> None:
     kept = [Entry.model_validate_json(entry.model_dump_json()) for entry in entries]
     assert kept == entries
     assert all((tmp_path / entry.path).is_file() for entry in kept)
+
+
+def test_name_in_canvas_that_is_no_text(tmp_path: Path) -> None:
+    """One student's name must not stop the class."""
+    put(tmp_path, "doejane_1_2_submitted.py")
+    (tmp_path / os.fsdecode(b"garc\xeda_123_456_submitted.py")).write_text("x = 1\n")
+    entries = worklist.read(tmp_path)[1]
+    assert [Entry.model_validate_json(entry.model_dump_json()) for entry in entries] == entries
+    assert {entry.who for entry in entries} == {"doejane", "garc?a"}
+
+
+@pytest.mark.parametrize(
+    ("files", "unread"),
+    [
+        (("ada.py", "bob.txt", "dan.rar", "notes/x.py"), ["bob.txt", "dan.rar"]),
+        (("ada.py", "bob/submitted.py", "submission_carl/submitted.py"), ["ada.py", "bob"]),
+        (("doe_1_2_submitted.py", "roe_1_3_submitted.py", "weird.py"), ["weird.py"]),
+    ],
+    ids=["folder", "gradescope", "canvas"],
+)
+def test_what_is_no_submission_is_named(tmp_path: Path, files: tuple[str, ...], unread: list[str]) -> None:
+    """A student whose work is of another kind, or in another place, must not vanish in silence."""
+    entries = worklist.read(put(tmp_path, *files))[1]
+    assert worklist.unread(tmp_path, entries) == unread
+
+
+def test_who_stands_in_the_metadata_alone_is_named(tmp_path: Path) -> None:
+    """A folder that was lost on the way is a student without a grade."""
+    (tmp_path / "submission_metadata.yml").write_text(METADATA, encoding="utf-8")
+    assert worklist.unread(tmp_path, worklist.read(put(tmp_path, "submission_9/a.py"))[1]) == ["submission_101"]
+
+
+@pytest.mark.parametrize(
+    ("written", "sid"),
+    [*((text, text) for text in ("00123", "12:34", "12345.0", "0x" + "f" * 6000)), ("", ""), ("~", "")],
+    ids=["octal", "base 60", "float", "huge", "empty", "null"],
+)
+def test_a_number_of_a_student_stays_as_it_is_written(tmp_path: Path, written: str, sid: str) -> None:
+    """YAML makes 83 of 00123, by which nobody is found."""
+    text = f"submission_1:\n  :submitters:\n  - :name: Yes\n    :sid: {written}\n"
+    (put(tmp_path, "submission_1/a.py") / "submission_metadata.yml").write_text(text, encoding="utf-8")
+    assert worklist.read(tmp_path)[1][0].students[0] == worklist.Student(name="Yes", sid=sid)
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01 00:00:00 +14:00", "9999-12-31 23:59:59 -12:00"])
+def test_a_time_of_no_age_is_none(tmp_path: Path, moment: str) -> None:
+    """With the first and the last of all days, no policy could reckon."""
+    text = f"submission_1:\n  :created_at: {moment}\n"
+    (put(tmp_path, "submission_1/a.py") / "submission_metadata.yml").write_text(text, encoding="utf-8")
+    assert worklist.read(tmp_path)[1][0].created_at is None
+
+
+def test_results_are_no_submissions(built_toy: Path, tmp_path: Path) -> None:
+    """Neither the folder that a run wrote, nor one within the export, which the next run would read."""
+    home, export = Home(built_toy, "toy"), put(tmp_path / "export", "ada.py")
+    for inside in (export, export / "out"):
+        with pytest.raises(UsageError, match="name a folder outside of it"):
+            run.prepare(home, export, inside, ("visible",))
+    run.prepare(home, export, tmp_path / "out", ("visible",))
+    with pytest.raises(UsageError, match="pass the folder with the submissions"):
+        run.prepare(home, tmp_path / "out", tmp_path / "other", ("visible",))
+
+
+def test_a_film_beside_the_work_is_left_where_it_is(built_toy: Path, tmp_path: Path) -> None:
+    """One student's 5 GB must neither be read nor copied."""
+    export = put(tmp_path / "export", "doe_1_2_submitted.py", "roe_3_5_submitted.py")
+    with open(export / "doe_1_3_film.mp4", "wb") as film:
+        film.truncate(5 << 30)
+    job = run.prepare(Home(built_toy, "toy"), export, tmp_path / "out", ("visible",))
+    with job.handed_in(job.course.entries[0]) as folder:
+        assert {path.name: path.stat().st_size > 0 for path in folder.iterdir()} == {"submitted.py": True, "film.mp4": False}
+
+
+def test_a_link_to_the_folder_of_another_is_refused(built_toy: Path, tmp_path: Path) -> None:
+    """Whoever can put a link into an export must not hand in what others have done."""
+    export = put(tmp_path / "export", "eve/submitted.py")
+    (export / "linked").symlink_to("eve")
+    job = run.prepare(Home(built_toy, "toy"), export, tmp_path / "out", ("visible",))
+    with pytest.raises(UsageError, match="linked: it is a link"), job.handed_in(job.course.entries[1]):
+        pass
+    assert len(set(job.course.submissions.values())) == 2
+
+
+def test_a_folder_that_others_can_read_is_told(built_toy: Path, tmp_path: Path) -> None:
+    """Made by hand it is as open as the umask has it."""
+    export, folder = put(tmp_path / "export", "ada.py", "bob.pdf"), tmp_path / "out"
+    folder.mkdir(mode=0o755)
+    folder.chmod(0o755)
+    job = run.prepare(Home(built_toy, "toy"), export, folder, ("visible",))
+    assert list(run.remarks(job)) == [
+        "not read, since it is no submission: bob.pdf",
+        f"others on this machine may look into {folder}, with grades and hidden checks: chmod 700 {folder}",
+    ]
+    folder.chmod(0o700)
+    assert len(list(run.remarks(job))) == 1
 
 
 def test_export_with_nothing_in_it_is_told(tmp_path: Path) -> None:
@@ -704,6 +799,15 @@ def test_comments_new_checks_and_removed_ones(graded_class: Class, tmp_path: Pat
     assert {name: outcomes(one) for name, one in part.results().items()} == {
         name: outcomes(one) for name, one in before.items()
     }
+
+
+def test_a_policy_that_does_not_fit_is_told_first(graded_class: Class, tmp_path: Path) -> None:
+    """After hours of grading would be late."""
+    new = graded_class.copy(tmp_path, results=False)
+    policy = tmp_path / "policy.toml"
+    policy.write_text("[weights.questions]\ntotals = 2\n", encoding="utf-8")
+    assert "the class has no 'totals'" in new.course("--policy", str(policy), code=2)
+    assert not (new.folder / "results").exists()
 
 
 def test_policy_runs_nothing(graded_class: Class, tmp_path: Path) -> None:

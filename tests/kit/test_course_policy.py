@@ -22,6 +22,7 @@ from grader.course.policy import Policy, Score, parse, score, scores
 from grader.course.results import Course, Folder, Key, Result
 from grader.course.worklist import Entry, Student
 from grader.report.model import CheckResult, Outcome, Report
+from grader.report.text import FORMULA
 
 UTC = timezone.utc
 ASSIGNMENT = Assignment.model_validate(
@@ -499,7 +500,22 @@ def test_what_is_for_one_of_a_group_is_not_for_the_others() -> None:
     whole = course(entry("submission_1", DUE, ADA, BOB))
     rows = scores(whole, {"submission_1": result("submission_1", graded())}, made(text))
     assert [row.points for row in rows] == [24, 19]
-    assert policy.strangers(whole, made(text)) == ["nobody@x.edu"]
+    assert policy.strangers(whole, rows, made(text)) == ["nobody@x.edu"]
+
+
+def test_the_id_of_an_older_submission_is_nobody() -> None:
+    """An extension, or a penalty, for a submission that no longer counts must not be lost in silence."""
+    whole = course(entry("submission_1", DUE, ADA), entry("submission_2", DUE + timedelta(hours=1), ADA))
+    graded_twice = {name: result(name, graded()) for name in ("submission_1", "submission_2")}
+    rule = made('[[adjustments]]\nstudent = "submission_1"\npoints = -2\nreason = "r"\n')
+    assert policy.strangers(whole, scores(whole, graded_twice, rule), rule) == ["submission_1"]
+
+
+def test_an_email_of_spaces_is_nobodys() -> None:
+    """Two students must not become one, of whom one is in no gradebook."""
+    people = [Student(name=name, email=" ", sid=sid) for name, sid in (("P", "11"), ("Q", "12"))]
+    whole = course(*(entry(f"submission_{number}", DUE, one) for number, one in enumerate(people)))
+    assert [row.student.name for row in scores(whole, {}, made())] == ["P", "Q"]
 
 
 def test_a_class_without_names() -> None:
@@ -634,7 +650,7 @@ def test_no_cell_is_a_formula(texts: list[str]) -> None:
         table = list(csv.reader(io.StringIO(text, newline=""), strict=True))
         assert len({len(row) for row in table}) == 1
         for cell in table[-1]:
-            assert not cell.lstrip().startswith(gradebook.FORMULA)
+            assert not cell.lstrip().startswith(FORMULA)
         assert "25" in table[-1]
 
 
@@ -849,7 +865,8 @@ def test_lines_for_a_terminal(folder: Folder) -> None:
         "    + handed in 1 day late; 10 % of the points off a day (-1.9)",
         "1 of 3 scores moved",
         "1 without points (pending): submission_3; run `course` again, then `regrade`",
-        "the policy names students who are in no submission: bbo@x.edu; are they spelt as in the class?",
+        "the policy names whom no score is of: bbo@x.edu; are they spelt as in the class? "
+        "The id of a submission names it only until a newer one counts",
         f"wrote scores.json, gradebook.csv, gradescope.csv, canvas.csv, policy.toml to {folder.path}",
     ]
 

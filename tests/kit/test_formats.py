@@ -361,6 +361,14 @@ def test_junit_tells_how_it_failed(toy: Home) -> None:
     assert kinds == ["", "failure", "error", "error", "error", "error", "skipped"]
 
 
+@pytest.mark.parametrize("begin", ["=", "\n=", " =", "\u00a0@", "＝", "\t-"])
+def test_no_message_is_a_formula(toy: Home, begin: str) -> None:
+    """A student chooses the message of an exception; an instructor opens the table."""
+    one = report(toy, check("a", "total", "failed", message=f"{begin}cmd|'/c calc'!A1"))
+    rows = csv.DictReader(io.StringIO(renderer("csv", toy.assignment)(one), newline=""))
+    assert next(rows)["message"].startswith("'")
+
+
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text(max_size=60), min_size=4, max_size=4), st.integers(1, 200))
 def test_any_text_can_be_read(toy: Home, texts: list[str], times: int) -> None:
