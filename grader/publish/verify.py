@@ -157,7 +157,8 @@ class Proof:
         matrix = self.matrix()
         yield from ((line, None) for line in matrix.lines())
         for check in matrix.vacuous():
-            yield f"{check.id} is vacuous: no mistake fails it", True
+            only = " but by an exception, which any check would show" if matrix.caught_by[check.id] else ""
+            yield f"{check.id} is vacuous: no mistake fails it{only}", True
         yield from ((line, None) for line in ["", *matrix.remarks()])
         caught = sum(bool(trial.failed) for _, trial in self.trials.values())
         yield f"{caught} of {len(self.wrong)} mistakes are caught", caught < len(self.wrong)

@@ -86,6 +86,15 @@ def test_a_vacuous_check_is_told(toy: Path) -> None:
     assert "visible/test_it_can_be_called is vacuous: no mistake fails it" in faults(toy, quick=True)
 
 
+def test_a_check_that_only_exceptions_fail_is_told_so(toy: Path, edit) -> None:
+    """The matrix shows an x for it; without the reason, the line below would contradict what is seen."""
+    with open(toy / "tests" / "visible" / "test_toy.py", "a") as file:
+        file.write(VACUOUS)
+    edit("solutions/toy/mistakes.py", "return 1.0 + sum(values)", 'raise ValueError("none")')
+    told = "visible/test_it_can_be_called is vacuous: no mistake fails it but by an exception, which any check would show"
+    assert told in faults(toy, quick=True)
+
+
 def test_a_vacuous_check_of_the_whole_agent_is_told(toy: Path, edit) -> None:
     """Checks of the whole agent are tried on what cannot learn: passing it is a fault."""
     edit("tests/visible/test_toy.py", 'student.expect("both_of_four")', 'student.call("together", values=[3.0])')
