@@ -157,7 +157,7 @@ def prepare(
         suite=fingerprints.of_suite(home, suites),
         environment=fingerprints.of_environment(home),
         submissions={entry.id: hashed(home, export, entry) for entry in entries},
-        unread=unread(export, entries),
+        unread=unread(export, found, entries),
         entries=entries,
     )
     if not keep:

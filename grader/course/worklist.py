@@ -95,11 +95,13 @@ def read(folder: Path, layout: str | None = None) -> tuple[str, list[Entry]]:
     return layout, sorted(entries, key=lambda entry: _natural(entry.id))
 
 
-def unread(folder: Path, entries: Iterable[Entry]) -> list[str]:
-    """Return what lies in an export, or stands in its metadata, and is part of none of these submissions."""
+def unread(folder: Path, layout: str, entries: Iterable[Entry]) -> list[str]:
+    """Return what lies in an export of this layout, or stands in its metadata, and is no part of these submissions."""
     read = {METADATA, *(path for entry in entries for path in (entry.path, *entry.parts.values()))}
     announced = _metadata(folder / METADATA) if (folder / METADATA).is_file() else {}
     names = [*(path.name for path in _visible(folder)), *(name for name in announced if name.startswith("submission_"))]
+    if layout == "canvas":  # of several versions of a file one counts, but all are known
+        names = [name for name in names if not CANVAS.fullmatch(name)]
     return [_text(name) for name in dict.fromkeys(names) if name not in read]
 
 

@@ -82,9 +82,12 @@ class Server:
                 self.control.send(json.dumps(reply).encode())
 
     def idle(self) -> None:
-        """Put memory together while nobody waits: a few ms a piece, and a fork copies one entry for it instead of 512."""
+        """Put memory together while nobody waits: a few ms a piece, and a fork copies one entry for it instead of 512.
+
+        Not while there is a worker, which would be left with the old pages for itself.
+        """
         wait = IDLE_SECONDS
-        while self.scattered and not select.select([self.control], [], [], wait)[0]:
+        while self.scattered and not self.pid and not select.select([self.control], [], [], wait)[0]:
             self.pages.put_together(self.scattered.pop())
             wait = 0
 

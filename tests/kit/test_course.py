@@ -255,20 +255,19 @@ def test_name_in_canvas_that_is_no_text(tmp_path: Path) -> None:
     [
         (("ada.py", "bob.txt", "dan.rar", "notes/x.py"), ["bob.txt", "dan.rar"]),
         (("ada.py", "bob/submitted.py", "submission_carl/submitted.py"), ["ada.py", "bob"]),
-        (("doe_1_2_submitted.py", "roe_1_3_submitted.py", "weird.py"), ["weird.py"]),
+        (("doe_1_2_submitted.py", "doe_1_3_submitted-1.py", "roe_4_5_submitted.py", "weird.py"), ["weird.py"]),
     ],
     ids=["folder", "gradescope", "canvas"],
 )
 def test_what_is_no_submission_is_named(tmp_path: Path, files: tuple[str, ...], unread: list[str]) -> None:
     """A student whose work is of another kind, or in another place, must not vanish in silence."""
-    entries = worklist.read(put(tmp_path, *files))[1]
-    assert worklist.unread(tmp_path, entries) == unread
+    assert worklist.unread(tmp_path, *worklist.read(put(tmp_path, *files))) == unread
 
 
 def test_who_stands_in_the_metadata_alone_is_named(tmp_path: Path) -> None:
     """A folder that was lost on the way is a student without a grade."""
     (tmp_path / "submission_metadata.yml").write_text(METADATA, encoding="utf-8")
-    assert worklist.unread(tmp_path, worklist.read(put(tmp_path, "submission_9/a.py"))[1]) == ["submission_101"]
+    assert worklist.unread(tmp_path, *worklist.read(put(tmp_path, "submission_9/a.py"))) == ["submission_101"]
 
 
 @pytest.mark.parametrize(
