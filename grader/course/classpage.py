@@ -65,8 +65,11 @@ def write(
         if (result := results.get(name.partition("~")[0])) is not None:
             path = folder.path / STUDENTS / f"{name}.html"
             wanted[path] = lambda result=result, lines=lines: feedback.render(result, course.assignment, lines)
+    entries = {entry.id for entry in course.entries}
     for path in (folder.path / STUDENTS).glob("*.html"):
-        if path not in wanted:
+        name, part, _ = path.stem.partition("~")
+        # Another shard may have written a page since the results were read, but none of those.
+        if name not in entries or (part and path not in wanted and results.get(name)):
             path.unlink(missing_ok=True)
     return [path for path, make in wanted.items() if _replaced(path, make())]
 

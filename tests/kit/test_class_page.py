@@ -393,6 +393,10 @@ def test_partners_read_nothing_of_each_other(tmp_path: Path) -> None:
     assert list(same) == ["team"]
     classpage.write(Folder(tmp_path), first, made.results, scores=same)
     assert [path.name for path in (tmp_path / "students").iterdir()] == ["team.html"], "nothing is left of the others"
+    classpage.write(Folder(tmp_path), first, {})
+    assert [path.name for path in (tmp_path / "students").iterdir()] == ["team.html"], "another shard has just written it"
+    classpage.write(Folder(tmp_path), course.model_copy(update={"entries": course.entries[1:]}), made.results)
+    assert [path.name for path in (tmp_path / "students").iterdir()] == ["pair.html"], "the other has left the class"
 
 
 def test_older_submissions_count_nowhere(tmp_path: Path) -> None:
