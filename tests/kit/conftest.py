@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from grader.assignment import Home
 from grader.judge.run import grade
@@ -17,6 +18,8 @@ from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.places import temporary_folder
 
 ROOT = Path(__file__).resolve().parents[2]
+settings.register_profile("kit", suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no fault of a test
+settings.load_profile("kit")
 collect_ignore = ["toy"]  # an assignment of its own, with checks that need a judge
 SOLUTION = ROOT / "solutions" / "policy_gradient" / "submitted.py"
 

@@ -190,7 +190,7 @@ def test_hostile_calls_leave_nothing_behind(sandbox: ForkedSandbox) -> None:
     assert seen["left behind"] == {}
     assert not seen["server replaced"]
     assert seen["growth of the judge, kB"] < 4096
-    assert max(seen["longest call, s"].values()) < 5
+    assert max(seen["longest call, s"].values()) < 20
 
 
 def test_hostile_names_of_files_stay_text(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
