@@ -40,7 +40,7 @@ import course_class
 
 from grader.course.insight import insight
 from grader.course.results import Folder, Result
-from grader.judge import plugin
+from grader.judge import judging
 from grader.judge.run import Grader
 
 NAME = "policy_gradient"
@@ -358,18 +358,19 @@ def reason(result: Result, question: str) -> str:
 
 
 class Timed:
-    """A sandbox's `_run`, with a note of each call: what for, its wall time outside, and within until the reply was there."""
+    """A sandbox's `_exchange`, with a note of each: what for, its wall time outside, and within until the reply was there."""
 
     def __init__(self, grader: Grader) -> None:
         self.calls: list[tuple[str, float, float]] = []
-        self.run = grader._sandbox._run
-        grader._sandbox._run = self
+        self.exchange = grader._sandbox._exchange
+        grader._sandbox._exchange = self
 
+    @contextlib.contextmanager
     def __call__(self, request: dict[str, Any], seconds: float) -> Any:
         began = time.perf_counter()
-        reply = self.run(request, seconds)
-        self.calls.append((request["do"], time.perf_counter() - began, reply.seconds))
-        return reply
+        with self.exchange(request, seconds) as exchange:
+            yield exchange
+        self.calls.append((request["do"], time.perf_counter() - began, exchange.seconds))
 
 
 def overhead(count: int = 20, empty: int = 200) -> dict[str, Any]:
@@ -408,13 +409,13 @@ def overhead(count: int = 20, empty: int = 200) -> dict[str, Any]:
             )
         isolation = report.isolation
         # With a clock that only goes while the judge works, what others do on this machine makes no difference.
-        plugin.time = SimpleNamespace(monotonic=time.process_time)
+        judging.time = SimpleNamespace(monotonic=time.process_time)
         alone = []
         for _ in range(count):
             judge = time.process_time()
             report = grader.grade(SOLUTION)
             alone.append(time.process_time() - judge - sum(check.seconds for check in report.checks))
-        plugin.time = time
+        judging.time = time
     nothing = empty_calls(empty)
     medians = {name: round(1000 * statistics.median(row[name] for row in rows), 1) for name in rows[0]}
     return {

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -25,7 +23,8 @@ from grader.sandbox.places import share, temporary_folder
 from grader.sandbox.reply import LEVELS, Reply, SandboxFault
 
 if TYPE_CHECKING:
-    from grader.judge.plugin import Judge
+    from grader.judge.checks import Checks
+    from grader.judge.judging import Judge
     from grader.judge.student import CheckFailed, Tried
     from grader.sandbox import Sandbox
     from grader.submission import Handed
@@ -71,13 +70,15 @@ class Material:
 class Staged:
     """A submission as the sandbox sees it.
 
-    handed: the file that it comes from. path: the one that is graded. looked: what it holds, or why it cannot be graded. For a
-    notebook, origin: where its lines were, cells: where its functions were, in words. remarks: what to know of how it was read.
+    handed: the file that it comes from. path: the one that is graded. looked: what it holds, or why it cannot be graded.
+    loaded: how loading it went, if that was tried. For a notebook, origin: where its lines were, cells: where its functions
+    were, in words. remarks: what to know of how it was read.
     """
 
     handed: Handed
     path: Path
     looked: Reply
+    loaded: Reply | None = None
     origin: Origin | None = None
     cells: dict[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
@@ -123,9 +124,8 @@ class Grader:
             if not home.checks[suite].is_file() or not home.answers[suite].is_file():
                 raise UsageError(f"the {suite} checks of {home.assignment.name} are not here ({home.checks[suite]})")
         # Of an assignment elsewhere, or of these checks before they were edited, pytest would take the modules as they are.
-        for key in [
-            key for key in sys.modules if key.endswith(tuple(f"{suite}.test_{home.assignment.name}" for suite in suites))
-        ]:
+        modules = tuple(f"{suite}.test_{home.assignment.name}" for suite in suites)
+        for key in [key for key in sys.modules if key.endswith(modules)]:
             del sys.modules[key]
         self.home = home
         self.suites = tuple(suites)
@@ -134,6 +134,7 @@ class Grader:
         self.tried: dict[str, Tried] = {}
         self.retried: list[str] = []
         self._material: Material | None = template[0]._material if template else None
+        self._checks: dict[str, Checks] = dict(template[0]._checks) if template else {}  # by the keyword
         self._folder = temporary_folder(template[0]._folder if template else None)
         try:
             support, student = self._folder / "support", self._folder / "student"
@@ -162,11 +163,11 @@ class Grader:
         """Let the sandbox import what calls need, and return while it does; an untouched stub would not ask for it."""
         self._sandbox.warm_up(wait=wait)
 
-    def take(self, submission: Path) -> Staged:
-        """Bring a submission where the sandbox can read it, and look at it without running it.
+    def take(self, submission: Path, load: bool = False) -> Staged:
+        """Bring a submission where the sandbox can read it, and look at it before anything of it is run.
 
-        submission: see `grader.submission.read`. Raises UsageError when there is nothing to grade, or it may not be, and
-        SandboxFault.
+        submission: see `grader.submission.read`. load: try to load it as well, if that saves time. Raises UsageError when there
+        is nothing to grade, or it may not be, and SandboxFault.
         """
         assignment = self.home.assignment
         allowed = intake.Allowed(assignment.attachments, assignment.limits.attachment_mb << 20)
@@ -175,13 +176,13 @@ class Grader:
         self._material = self._material or self._read()
         self.require_isolation()
         first, beside = handed[0], handed[1:]
-        staged = self._notebook(first) if first.notebook else self._file(first)
-        if beside and staged.looked.status == "ok" and self._unwritten(staged) == set(self._material.stub):
-            instead = self._notebook(beside[0])
+        staged = self._notebook(first, load) if first.notebook else self._file(first, load)
+        if beside and staged.looked.status == "ok" and self._unwritten(staged.looked) == set(self._material.stub):
+            instead = self._notebook(beside[0], load)
             if instead.cells:
                 remark = f"Graded: {instead.name}; {staged.name} is still the stub."
                 return replace(instead, remarks=(remark, *instead.remarks))
-            staged = self._file(first)
+            staged = self._file(first, load)
         return staged
 
     def require_isolation(self) -> None:
@@ -202,12 +203,19 @@ class Grader:
         empty = intake.stage(b"", self._folder / "student" / self.home.assignment.submission)
         return Staged(intake.Handed(str(path), b"", False, None), empty, Reply("unreadable", details={"message": why}))
 
-    def _file(self, handed: Handed) -> Staged:
+    def _file(self, handed: Handed, load: bool) -> Staged:
         path = intake.stage(handed.content, self._folder / "student" / self.home.assignment.submission)
-        # The server reads the file before it imports torch: an untouched stub and a syntax error need no torch at all.
-        return Staged(handed, path, self._sandbox.inspect(path, self._functions()))
+        return Staged(handed, path, *self._look(path, load))
 
-    def _notebook(self, handed: Handed) -> Staged:
+    def _look(self, path: Path, load: bool) -> tuple[Reply, Reply | None]:
+        """Return what a file holds and, if that is asked for and saves time, how loading it went."""
+        if not (load and self._sandbox.warm):
+            # The server reads the file before it imports torch: an untouched stub and a syntax error need no torch at all.
+            return self._sandbox.inspect(path, self._functions()), None
+        seconds = self.home.assignment.limits.seconds
+        return self._sandbox.open(path, self._functions(), lambda looked: bool(self._written(looked)), seconds)
+
+    def _notebook(self, handed: Handed, load: bool) -> Staged:
         """Make a file of what a notebook defines; where that cannot be done, `looked` of what is returned says why."""
         folder, own = self._folder / "student", self.home.assignment.submission
         names = self._functions()
@@ -224,9 +232,11 @@ class Grader:
             text = f"your notebook defines none of {', '.join(names)}; it defines {defined}"
             return replace(staged, looked=Reply("unreadable", details={"message": "\n".join([text, *remarks])}))
         intake.stage(facts["source"].tobytes(), staged.path)
+        looked, loaded = self._look(staged.path, load)
         return replace(
             staged,
-            looked=self._sandbox.inspect(staged.path, names),
+            looked=looked,
+            loaded=loaded,
             origin=Origin([tuple(entry) for entry in facts["lines"].tolist()]),
             cells={key: clean(words) for key, words in facts["cells"].items()},
             remarks=remarks,
@@ -271,13 +281,13 @@ class Grader:
         )
         self.seen, self.tried, self.retried = {}, {}, []
         try:
-            staged = submission if isinstance(submission, Staged) else self.take(submission)
+            staged = submission if isinstance(submission, Staged) else self.take(submission, load=True)
             report.submission, report.cells = staged.name, staged.cells
             report.remarks = (*staged.remarks, *staged.refused)
             isolation = self._sandbox.isolation
             report.isolation, report.isolation_layers = isolation.level, isolation.layers
             report.isolation_open = isolation.open
-            judge = self._judge(report, staged, select, changed, seed, thorough, before or {}, again)
+            judge = self._judge(report, staged, select, keyword, changed, seed, thorough, before or {}, again)
         except UsageError:
             raise
         except SandboxFault as error:
@@ -285,7 +295,7 @@ class Grader:
         except Exception as error:
             report.note = clean(f"The grader failed, not the submission: {type(error).__name__}: {error}")
         else:
-            self._run_checks(judge, keyword)
+            judge.run()
             report.summarise(assignment)
             self.seen = {check: failure for seen in judge.seen.values() for check, failure in seen.items()}
             self.tried, self.retried = judge.tried, judge.retried
@@ -312,32 +322,38 @@ class Grader:
         report: Report,
         staged: Staged,
         select: set[str] | None,
+        keyword: str,
         changed: Callable[[Report], None] | None,
         seed: int,
         thorough: bool,
         before: Mapping[str, CheckResult],
         again: Set[str],
     ) -> Judge:
-        """Return the judge of this submission; raises SandboxFault."""
+        """Return the judge of this submission; raises SandboxFault, and UsageError for a keyword that is none."""
         assignment, looked = self.home.assignment, staged.looked
-        unwritten = self._unwritten(staged)
-        needed = {question.function for question in assignment.questions} - unwritten
+        unwritten = self._unwritten(looked)
+        needed = self._written(looked)
         if needed and looked.status == "ok":
             self._sandbox.warm_up(wait=False)
 
-        # Imported here, while the server imports torch.
-        from grader.judge.plugin import Judge
+        # Imported and collected here, while the server imports torch.
+        from grader.judge.checks import Checks
+        from grader.judge.judging import Judge
         from grader.judge.student import failure
+
+        if keyword not in self._checks:
+            self._checks[keyword] = Checks(self.home, self.suites, keyword)
 
         broken = None
         if needed:
             readable = looked.status not in ("syntax", "unreadable")
-            reply = self._sandbox.load(staged.path, assignment.limits.seconds) if readable else looked
+            reply = (staged.loaded or self._sandbox.load(staged.path, assignment.limits.seconds)) if readable else looked
             if reply.status != "ok":
                 first, allowed = assignment.questions[0], assignment.limits
                 broken = failure(reply, first, allowed.seconds, allowed.memory_mb, reply.output, staged.origin)
         return Judge(
             assignment=assignment,
+            checks=self._checks[keyword],
             report=report,
             sandbox=self._sandbox,
             submission=staged.path,
@@ -354,38 +370,14 @@ class Grader:
             again=again,
         )
 
-    def _unwritten(self, staged: Staged) -> set[str]:
+    def _written(self, looked: Reply) -> set[str]:
+        """Return the functions of questions that are not the stub's any more."""
+        return {question.function for question in self.home.assignment.questions} - self._unwritten(looked)
+
+    def _unwritten(self, looked: Reply) -> set[str]:
         """Return the functions that are still the stub's."""
-        now = staged.fingerprints
+        now = looked.details.get("fingerprints") or {}
         return {name for name, fingerprint in self._material.stub.items() if now.get(name) == fingerprint}
-
-    def _run_checks(self, judge: Judge, keyword: str) -> None:
-        """Run pytest over the checks. A fault of theirs ends in the report's note."""
-        import pytest
-
-        files = [str(self.home.checks[suite]) for suite in self.suites]
-        # Nothing is captured: a check prints nothing, and watch mode draws meanwhile.
-        arguments = ["--assert=plain", "--import-mode=importlib", "--capture=no"]
-        # Of pytest's plugins these cost time and bring nothing here.
-        for plugin in (
-            *("cacheprovider", "terminal", "unraisableexception", "threadexception", "faulthandler", "logging", "warnings"),
-            *("doctest", "junitxml", "pastebin", "setuponly", "setupplan", "stepwise", "recwarn", "unittest", "legacypath"),
-            *("debugging", "subtests"),
-        ):
-            arguments += ["-p", f"no:{plugin}"]
-        arguments += ["-c", str(Path(__file__).with_name("checks.ini")), "--rootdir", str(self.home.root), "--noconftest"]
-        arguments += ["-k", keyword] if keyword else []
-        with _only_our_plugins():
-            code = pytest.main([*arguments, *files], plugins=[judge])
-        if code == pytest.ExitCode.INTERRUPTED and not judge.stopped and not judge.errors:
-            raise KeyboardInterrupt
-        if code == pytest.ExitCode.USAGE_ERROR and keyword:
-            raise UsageError(f"-k {keyword!r} is no pattern; use one word, or several with `and`, `or`, `not` between them")
-        if code == pytest.ExitCode.NO_TESTS_COLLECTED and keyword and not judge.errors:
-            raise UsageError(f"no check fits -k {keyword!r}; names of checks are those of the tests in {files[0]}")
-        if judge.errors or code not in (0, 1, 2, 5):
-            reason = "; ".join(judge.errors) or f"pytest ended with exit code {code}"
-            judge.report.note = clean(f"The checks themselves must be corrected: {reason}")
 
 
 def selected(home: Home, select: Sequence[str]) -> set[str] | None:
@@ -409,19 +401,3 @@ def _whole(read: Callable[[Path, str], Read], path: Path, name: str) -> Read:
         return read(path, name)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path} is damaged ({type(error).__name__}: {error}); unpack the assignment again") from error
-
-
-@contextlib.contextmanager
-def _only_our_plugins() -> Iterator[None]:
-    """Keep plugins and options of the environment out of the judge: they cost time and could change what is run."""
-    ours = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "", "PYTEST_PLUGINS": ""}
-    before = {name: os.environ.get(name) for name in ours}
-    os.environ.update(ours)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

@@ -97,6 +97,11 @@ class ForkedSandbox(SandboxCalls):
         self._home = temporary_folder(template[0]._home if template else None)
 
     @property
+    def warm(self) -> bool:
+        """Whether the server has imported what calls need."""
+        return self._warm is True
+
+    @property
     def isolation(self) -> Isolation:
         """What protects a call here."""
         self._examine()

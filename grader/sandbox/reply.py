@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -22,7 +22,7 @@ MAX_OUTPUT = 16 << 10  # bytes kept of what a call prints, from its beginning an
 LEFT_OUT = "bytes left out"
 START_SECONDS = 120.0
 STATUSES = frozenset(("ok", "raised", "syntax", "import", "missing", "refused", "memory", "timeout", "unreadable"))
-RUNNING = ("load", "call", "converse")
+RUNNING = ("open", "load", "call", "converse")
 """What a worker is asked for that runs drivers or student code; everything else looks only."""
 NOT_AN_ANSWER = "it sent something that is not an answer"
 TWICE = "it sent more than one answer"
@@ -112,6 +112,7 @@ class SandboxCalls:
     """
 
     _home: Path
+    warm = False  # whether a process is ready that has torch imported
     interrupted: threading.Event  # while it is set, a call that runs student code ends as if its time were over
     _other: SandboxCalls | None = None  # for the side of a dialogue that asks; started when there is the first one
 
@@ -142,6 +143,34 @@ class SandboxCalls:
         """Return how importing the submission goes, without calling anything in it."""
         request = {"do": "load", "submission": str(path)}
         return self._ready(lambda: self._run(request, seconds))
+
+    def open(
+        self, path: Path, names: Sequence[str], wanted: Callable[[Reply], bool], seconds: float = 10.0
+    ) -> tuple[Reply, Reply]:
+        """Return what `inspect` and `load` do, from one process where they take two.
+
+        wanted: whether a file of which this was told shall be loaded; if not, the second reply says nothing. Before anything of
+        the file is run, what is told of it has arrived.
+        """
+        from grader.sandbox import wire
+
+        request = {"do": "open", "path": str(path), "submission": str(path), "names": list(names)}
+        looked: list[Reply] = []
+
+        def run() -> Reply:
+            looked.clear()
+            with self._exchange(request, seconds) as exchange:
+                said = exchange.turn()
+                if said is not None:
+                    text, _ = wire.lengths(said[: wire.HEADER.size])
+                    body = said[wire.HEADER.size :]
+                    told = wire.decode(body[:text], body[text:])["said"]
+                    looked.append(Reply(told.pop("status"), details=told))
+                    exchange.turn(wire.encode({"said": wanted(looked[0])}))
+            return exchange.reply()
+
+        loaded = self._ready(run)
+        return (looked or [loaded])[0], loaded
 
     def call(
         self, driver: str, inputs: dict[str, Any], submission: Path | None = None, seconds: float = 10.0, seed: int = 0

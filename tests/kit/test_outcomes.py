@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import Home
-from grader.judge.run import grade
+from grader.judge.run import Grader, grade
+from grader.judge.student import Replies
 from grader.report import terminal
 from grader.report.model import Outcome, Report
 from grader.sandbox.forked import ForkedSandbox
@@ -205,6 +206,42 @@ def test_budget_ends(home: Home, replaced, tmp_path: Path) -> None:
     assert {Outcome.TIMEOUT, Outcome.NOT_RUN} <= outcomes(report)
     assert any("used up" in check.message for check in report.checks)
     assert report.final
+
+
+@pytest.mark.parametrize("ending", ["", "def f(:\n", "1 / 0\n", "import os\nos._exit(3)\n", "print('x')\nraise SystemExit\n"])
+def test_a_grader_that_is_warm_tells_the_same(home: Home, replaced, ending: str) -> None:
+    """Checks are collected once, and a file is looked at and loaded by one process: a class gets what one student gets."""
+    path = replaced()
+    path.write_text(path.read_text(encoding="utf-8") + ending, encoding="utf-8")
+    with Grader(home) as grader:
+        grader.warm_up(wait=True)
+        one, two = (grader.grade(path, {"get_returns"}) for _ in range(2))
+    fresh = grade(home, path, select=["get_returns"])
+    for report in (one, two, fresh):
+        report.seconds = 0.0
+        for entry in (*report.checks, *report.questions):
+            entry.seconds = 0.0
+    assert one == two == fresh
+
+
+def test_stopped_in_the_middle_of_a_check(home: Home, replaced, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C was pressed, and the grader goes on with another submission: it meets nothing of the one before."""
+    keep = Replies.keep
+
+    def stopped(self, *arguments):
+        keep(self, *arguments)
+        raise KeyboardInterrupt
+
+    wrong = replaced(get_returns="return rollout_buffer.rewards")
+    with Grader(home) as grader:
+        with monkeypatch.context() as patch:
+            patch.setattr(Replies, "keep", stopped)
+            with pytest.raises(KeyboardInterrupt):
+                grader.grade(home.solution, {"get_returns"})
+        assert outcomes(grader.grade(wrong, {"get_value_net_loss"})) == {Outcome.PASSED}
+        assert grader.retried == []
+        assert outcomes(grader.grade(wrong, {"get_returns"})) == {Outcome.FAILED}
+        assert outcomes(grader.grade(home.solution, {"get_returns"})) == {Outcome.PASSED}
 
 
 def test_grader_error_is_retried_then_told(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

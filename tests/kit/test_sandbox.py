@@ -211,6 +211,44 @@ def test_source_that_is_not_python(sandbox: ForkedSandbox) -> None:
     assert "ok" not in deep
 
 
+FORGED = """
+import json, os, struct
+text = json.dumps({"status": "said", "facts": {"status": "ok", "fingerprints": {}, "reach": {}}}).encode()
+os.write(3, struct.pack("<4sII", b"RLG1", len(text), 0) + text)
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "status"),
+    [
+        ("def function():\n    return 1\n", "ok"),
+        ("def function(:\n", "syntax"),
+        ("def function():\n    return 1\n\n1 / 0\n", "import"),
+        ("def function():\n    return 1\n\nraise SystemExit\n", "import"),
+        ("def function():\n    return 1\n\nimport os\nos._exit(3)\n", "crashed"),
+        ("def function():\n    return 1\n\nwhile True:\n    pass\n", "timeout"),
+        ("def function():\n    return 1\n\n" + FORGED, "protocol"),
+    ],
+)
+def test_opening_is_looking_and_loading(sandbox: ForkedSandbox, source: str, status: str) -> None:
+    """One process in place of two tells the same; what it tells of functions is known before the file can have a say."""
+    path = sandbox.folders[0] / "submitted.py"
+    path.write_text(source)
+    looked, loaded = sandbox.open(path, ["function"], lambda told: "function" in told.details["fingerprints"], 2.0)
+    apart = sandbox.inspect(path, ["function"]), sandbox.load(path, 2.0)
+    assert (looked.status, looked.details) == (apart[0].status, apart[0].details)
+    assert (loaded.status, loaded.details) == (apart[1].status, apart[1].details)
+    assert loaded.status == status
+
+
+def test_what_is_not_wanted_is_not_loaded(sandbox: ForkedSandbox) -> None:
+    """Of an untouched stub nothing is run."""
+    path = sandbox.folders[0] / "submitted.py"
+    path.write_text("print('run')\nwhile True:\n    pass\n")
+    looked, loaded = sandbox.open(path, [], lambda _: False)
+    assert (looked.status, loaded.status, loaded.output) == ("ok", "ok", "")
+
+
 def test_every_refused_call_is_known() -> None:
     """A misspelt name, or one that this libseccomp is too old for, would leave the call allowed without a word."""
     pyseccomp = pytest.importorskip("pyseccomp", exc_type=Exception)

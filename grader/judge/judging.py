@@ -1,10 +1,10 @@
-"""The pytest plugin of the judge: which checks run, in which order, what becomes of each, and the report all the while."""
+"""What becomes of each check of one submission, in which order, and the report all the while."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from grader.report.text import clean
 from grader.sandbox.reply import SandboxFault
 
 if TYPE_CHECKING:
+    from grader.judge.checks import Checks
     from grader.judge.run import Material
     from grader.sandbox import Sandbox
 
@@ -28,24 +29,22 @@ OF_A_RUN = tuple(CheckResult.model_fields.keys() - {"id", "question", "suite", "
 """What of a check's result comes from running it, and not from the suite."""
 
 
-class SuiteError(Exception):
-    """The checks and assignment.toml do not fit together."""
-
-
 class Judge:
-    """Runs the collected checks against one submission and keeps the report.
+    """Runs checks against one submission and keeps the report.
 
-    origin: where the lines of a notebook's definitions stand. attachments: by name, what lies beside the submission, or why it
-    was refused. material: what the checks need. unwritten: functions that are still the stub's. broken: how the submission
-    failed to load, if it did; every check then ends like that. select: question ids to run, None for all. changed: called with
-    the report before the first check and after each. seed: of all that chance decides. thorough: False stops at the first check
-    that is not passed. before: by id, earlier results of checks, which are not run again unless they are named in `again`, or a
-    question that their own needs was passed and is not now, or the other way round.
+    checks: as they were collected. origin: where the lines of a notebook's definitions stand. attachments: by name, what lies
+    beside the submission, or why it was refused. material: what the checks need. unwritten: functions that are still the
+    stub's. broken: how the submission failed to load, if it did; every check then ends like that. select: question ids to run,
+    None for all. changed: called with the report before the first check and after each. seed: of all that chance decides.
+    thorough: False stops at the first check that is not passed. before: by id, earlier results of checks, which are not run
+    again unless they are named in `again`, or a question that their own needs was passed and is not now, or the other way
+    round.
     """
 
     def __init__(
         self,
         assignment: Assignment,
+        checks: Checks,
         report: Report,
         sandbox: Sandbox,
         submission: Path,
@@ -62,6 +61,7 @@ class Judge:
         again: Set[str],
     ) -> None:
         self.assignment = assignment
+        self.checks = checks
         self.report = report
         self.sandbox = sandbox
         self.submission = submission
@@ -70,7 +70,6 @@ class Judge:
         self.material = material
         self.unwritten = unwritten
         self.broken = broken
-        self.select = select
         self.changed = changed
         self.seed = seed
         self.thorough = thorough
@@ -80,78 +79,31 @@ class Judge:
         self.retried: list[str] = []  # checks that were run twice, because the grader failed at first
         self.clock = Clock(assignment)
         self.patience = Patience()
-        self.results: dict[str, CheckResult] = {}
+        chosen = [entry for entry in checks.declared if select is None or entry[1].question in select]
+        self.results = {item.nodeid: result.model_copy() for item, result in chosen}
+        report.checks = list(self.results.values())
+        # Visible checks are run first: a submission that has met the hidden ones could tell of them in a visible one's output.
+        self.items = sorted((item for item, _ in chosen), key=lambda item: self.results[item.nodeid].suite != "visible")
         self.seen: dict[str, dict[str, CheckFailed | None]] = {}  # by question and check: how it failed, or None if not
         self.replies = {suite: Replies() for suite in SUITES}  # of the submission
         self.tried: dict[str, Tried] = {}  # by check: its last call of the submission
-        self.errors: list[str] = []  # faults of the suite, which no submission can be blamed for
 
-    # Collection
-
-    def pytest_configure(self, config: pytest.Config) -> None:
-        config.option.tbstyle = "native"  # nobody sees pytest's own account of a failure, which takes long to make
-        config.addinivalue_line("markers", "points(number, question): a check of a question, worth so many points")
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        order = {question.id: index for index, question in enumerate(self.assignment.questions)}
+    def run(self) -> None:
+        """Run the checks, one after another. A fault of theirs, or of the judge, ends in the report's note."""
+        self.checks.judge = self
         try:
-            results = [self._declare(item, order) for item in items]
-            if not config.option.keyword:
-                self._require_totals(results)
-        except SuiteError as error:
-            self.errors.append(str(error))
-            items[:] = results = []
-        chosen = [
-            (order[result.question], index, item, result)
-            for index, (item, result) in enumerate(zip(items, results, strict=True))
-            if self.select is None or result.question in self.select
-        ]
-        chosen.sort(key=lambda entry: entry[:2])
-        self.results = {item.nodeid: result for _, _, item, result in chosen}
-        self.report.checks = list(self.results.values())
-        # Visible checks are run first: a submission that has met the hidden ones could tell of them in a visible one's output.
-        chosen.sort(key=lambda entry: entry[3].suite != "visible")
-        items[:] = [item for _, _, item, _ in chosen]
-        self._publish()
+            self._publish()
+            if self.checks.errors:
+                self.report.note = clean(f"The checks themselves must be corrected: {'; '.join(self.checks.errors)}")
+                return
+            for item in self.items:
+                self._judge(item, self.results[item.nodeid])
+                if self.stopped:
+                    return
+        except Exception as error:
+            self.report.note = clean(f"The grader failed, not the submission: {type(error).__name__}: {error}")
 
-    def _declare(self, item: pytest.Item, order: dict[str, int]) -> CheckResult:
-        mark = item.get_closest_marker("points")
-        suite = item.path.parent.name
-        where = f"{suite}/{item.name}"
-        if mark is None:
-            raise SuiteError(f"{where}: a check needs @points(number, question=...)")
-        question = mark.kwargs["question"]
-        if question not in order:
-            raise SuiteError(f"{where}: there is no question {question!r} in assignment.toml")
-        title = (item.function.__doc__ or "").strip().splitlines()
-        if not title:
-            raise SuiteError(f"{where}: a check needs a docstring, the line that a student reads")
-        return CheckResult(id=where, question=question, suite=suite, title=title[0], max_points=mark.args[0])
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed:
-            self.errors.append(str(report.longrepr))
-
-    def pytest_internalerror(self, excrepr: object) -> bool:
-        self.errors.append(str(excrepr))
-        return True
-
-    def _require_totals(self, results: list[CheckResult]) -> None:
-        for question in self.assignment.questions:
-            for suite in self.report.suites:
-                checks = [result for result in results if (result.question, result.suite) == (question.id, suite)]
-                found, stated = sum(check.max_points for check in checks), getattr(question.points, suite)
-                if found != stated:
-                    raise SuiteError(
-                        f"{question.id}: the {suite} checks are worth {found:g} points, assignment.toml says {stated:g}"
-                    )
-
-    # Running
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> bool:
-        result = self.results[item.nodeid]
+    def _judge(self, item: pytest.Item, result: CheckResult) -> None:
         kept = None if result.id in self.again else self.before.get(result.id)
         if kept is not None and not self._needs_moved(result):
             for field in OF_A_RUN:
@@ -159,7 +111,7 @@ class Judge:
             if result.outcome is Outcome.PASSED:
                 result.points = result.max_points
             self._publish()
-            return True
+            return
         began = time.monotonic()
         for attempt in (1, 2):
             self._run(item, result)
@@ -169,16 +121,11 @@ class Judge:
             with contextlib.suppress(SandboxFault):
                 self.sandbox.restart()
         self._diagnose(result)
-        if not self.thorough and result.outcome is not Outcome.PASSED:
-            self.stopped = True
-            item.session.shouldstop = "one failure is enough"
-        if self.sandbox.interrupted.is_set():
-            self.stopped = True
-            item.session.shouldstop = "interrupted"
+        one_is_enough = not self.thorough and result.outcome is not Outcome.PASSED
+        self.stopped = one_is_enough or self.sandbox.interrupted.is_set()
         result.points = result.max_points if result.outcome is Outcome.PASSED else 0.0
         result.seconds = max(round(time.monotonic() - began, 4), 0.0001)  # 0 would mean that it is still to come
         self._publish()
-        return True
 
     def _run(self, item: pytest.Item, result: CheckResult) -> None:
         question = self.assignment.question(result.question)
@@ -190,12 +137,9 @@ class Judge:
         elif missing := _missing_needs(question, self.report.checks):
             result.outcome, result.message = Outcome.NOT_RUN, f"not run: first {', '.join(missing)} must pass"
         else:
-            from _pytest.runner import runtestprotocol
-
-            # Until the hook below has seen the call end, nothing is known, and nothing known is no pass.
+            # Until `ended` has been told of the call's end, nothing is known, and nothing known is no pass.
             result.outcome, result.message = Outcome.GRADER_ERROR, "the check did not run"
-            # Whether the next item is run at all is not known yet, so nothing is left set up for it.
-            runtestprotocol(item, log=False, nextitem=None)
+            self.checks.run(item)
 
     def _diagnose(self, result: CheckResult) -> None:
         """Bring the mistakes that explain the failures of the question, and their hints, in line with what is known now."""
@@ -214,10 +158,8 @@ class Judge:
         question = self.assignment.question(result.question)
         return _missing_needs(question, self.before.values()) != _missing_needs(question, self.report.checks)
 
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Iterator[None]:
-        self.patience.end()
-        yield
+    def ended(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
+        """Take note of how a check was set up, how it went, or how what it used was put away."""
         result = self.results[item.nodeid]
         error = call.excinfo.value if call.excinfo else None
         used = getattr(item, "funcargs", {}).get("student")
@@ -276,22 +218,11 @@ class Judge:
         self.report.summarise(self.assignment)
         self.changed(self.report)
 
-    # What checks use
-
-    @pytest.fixture
-    def student(self, request: pytest.FixtureRequest) -> Student:
-        """The submission."""
-        return self._caller(request, self.submission)
-
-    @pytest.fixture
-    def kit(self, request: pytest.FixtureRequest) -> Student:
-        """The same drivers in a process without student code, for what a student must not be able to fake."""
-        return self._caller(request, None)
-
-    def _caller(self, request: pytest.FixtureRequest, submission: Path | None) -> Student:
-        result = self.results[request.node.nodeid]
+    def caller(self, item: pytest.Function, submission: Path | None) -> Student:
+        """Return what a check uses; submission: None for a process without student code."""
+        result = self.results[item.nodeid]
         question = self.assignment.question(result.question)
-        self.patience.code = request.node.function.__code__
+        self.patience.code = item.function.__code__
         cases = self.material.cases[result.suite]
         clock, seed, patience, origin, attachments = self.clock, self.seed, self.patience, self.origin, self.attachments
         replies = self.replies[result.suite] if submission is not None else None

@@ -1,0 +1,161 @@
+"""The checks of an assignment as pytest collects them: once, for one submission after another."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from grader.assignment import Home, UsageError
+from grader.report.model import CheckResult
+
+if TYPE_CHECKING:
+    from grader.judge.judging import Judge
+    from grader.judge.student import Student
+
+# Of pytest's plugins these cost time and bring nothing here.
+NOT_NEEDED = (
+    *("cacheprovider", "terminal", "unraisableexception", "threadexception", "faulthandler", "logging", "warnings"),
+    *("doctest", "junitxml", "pastebin", "setuponly", "setupplan", "stepwise", "recwarn", "unittest", "legacypath"),
+    *("debugging", "subtests"),
+)
+
+
+class SuiteError(Exception):
+    """The checks and assignment.toml do not fit together."""
+
+
+class Checks:
+    """The checks of some suites, and the pytest plugin by which they are collected and told what they use.
+
+    keyword: as pytest's -k; raises UsageError when it is no pattern, or no check fits. declared: each check, and what a report
+    says of it before it has run, in the order of reports. errors: faults of the suites, which no submission can be blamed for.
+    judge: of the submission whose turn it is.
+    """
+
+    judge: Judge
+
+    def __init__(self, home: Home, suites: Sequence[str], keyword: str = "") -> None:
+        self.assignment = home.assignment
+        self.suites = suites
+        self.declared: list[tuple[pytest.Item, CheckResult]] = []
+        self.errors: list[str] = []
+        files = [str(home.checks[suite]) for suite in suites]
+        arguments = ["--assert=plain", "--import-mode=importlib"]
+        # Nothing is captured: a check prints nothing, and watch mode draws meanwhile.
+        for plugin in ("capture", *NOT_NEEDED):
+            arguments += ["-p", f"no:{plugin}"]
+        arguments += ["-c", str(Path(__file__).with_name("checks.ini")), "--rootdir", str(home.root), "--noconftest"]
+        arguments += ["-k", keyword] if keyword else []
+        with _only_our_plugins():
+            code = pytest.main([*arguments, *files], plugins=[self])
+        if code == pytest.ExitCode.INTERRUPTED:
+            raise KeyboardInterrupt
+        if code == pytest.ExitCode.USAGE_ERROR and keyword:
+            raise UsageError(f"-k {keyword!r} is no pattern; use one word, or several with `and`, `or`, `not` between them")
+        if code == pytest.ExitCode.NO_TESTS_COLLECTED and keyword and not self.errors:
+            raise UsageError(f"no check fits -k {keyword!r}; names of checks are those of the tests in {files[0]}")
+        if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and not self.errors:
+            self.errors.append(f"pytest ended with exit code {code}")
+
+    def run(self, item: pytest.Item) -> None:
+        """Run one check, of which `judge` is told how it ends."""
+        try:
+            # Whether another one is run at all is not known yet, so nothing is left set up for it.
+            runtestprotocol(item, log=False, nextitem=None)
+        finally:  # also after what pytest lets through, as Ctrl-C: nothing of this submission may be met by the next one
+            item.session._setupstate.teardown_exact(None)
+            item._initrequest()
+
+    # Collection
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        config.option.tbstyle = "native"  # nobody sees pytest's own account of a failure, which takes long to make
+        config.addinivalue_line("markers", "points(number, question): a check of a question, worth so many points")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        order = {question.id: index for index, question in enumerate(self.assignment.questions)}
+        try:
+            declared = [(item, self._declare(item, order)) for item in items]
+            if not config.option.keyword:
+                self._require_totals([result for _, result in declared])
+        except SuiteError as error:
+            self.errors.append(str(error))
+        else:
+            self.declared = sorted(declared, key=lambda entry: order[entry[1].question])
+
+    def _declare(self, item: pytest.Item, order: dict[str, int]) -> CheckResult:
+        mark = item.get_closest_marker("points")
+        suite = item.path.parent.name
+        where = f"{suite}/{item.name}"
+        if mark is None:
+            raise SuiteError(f"{where}: a check needs @points(number, question=...)")
+        question = mark.kwargs["question"]
+        if question not in order:
+            raise SuiteError(f"{where}: there is no question {question!r} in assignment.toml")
+        title = (item.function.__doc__ or "").strip().splitlines()
+        if not title:
+            raise SuiteError(f"{where}: a check needs a docstring, the line that a student reads")
+        return CheckResult(id=where, question=question, suite=suite, title=title[0], max_points=mark.args[0])
+
+    def _require_totals(self, results: list[CheckResult]) -> None:
+        for question in self.assignment.questions:
+            for suite in self.suites:
+                checks = [result for result in results if (result.question, result.suite) == (question.id, suite)]
+                found, stated = sum(check.max_points for check in checks), getattr(question.points, suite)
+                if found != stated:
+                    raise SuiteError(
+                        f"{question.id}: the {suite} checks are worth {found:g} points, assignment.toml says {stated:g}"
+                    )
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.errors.append(str(report.longrepr))
+
+    def pytest_internalerror(self, excrepr: object) -> bool:
+        self.errors.append(str(excrepr))
+        return True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self) -> bool:
+        return True  # a Judge runs them, as often as there are submissions
+
+    # While a check runs
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Iterator[None]:
+        self.judge.patience.end()
+        yield
+        self.judge.ended(item, call)
+
+    @pytest.fixture
+    def student(self, request: pytest.FixtureRequest) -> Student:
+        """The submission."""
+        return self.judge.caller(request.node, self.judge.submission)
+
+    @pytest.fixture
+    def kit(self, request: pytest.FixtureRequest) -> Student:
+        """The same drivers in a process without student code, for what a student must not be able to fake."""
+        return self.judge.caller(request.node, None)
+
+
+@contextlib.contextmanager
+def _only_our_plugins() -> Iterator[None]:
+    """Keep plugins and options of the environment out of the judge: they cost time and could change what is run."""
+    ours = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "", "PYTEST_PLUGINS": ""}
+    before = {name: os.environ.get(name) for name in ours}
+    os.environ.update(ours)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
