@@ -393,7 +393,7 @@ class Student:
         if self.tried:
             self.tried = replace(self.tried, case=case, said=text)
         inputs = "\n".join(f"  {name} = {show(value, SHOWN_INPUTS)}" for name, value in case.inputs.items())
-        called = f"{self._question.function} was called with (case {case.name}):"
+        called = f"{self._question.function} was tried with (case {case.name}):"
         raise CheckFailed(Outcome.FAILED, f"{text}\n{called}\n{inputs}", self.printed, shown=shown, alike=same)
 
 

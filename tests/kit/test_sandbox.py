@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
+import signal
+import threading
 import time
 from pathlib import Path
 
@@ -26,6 +29,19 @@ def answer(sandbox: ForkedSandbox):
         return sandbox.call("run", {}, path, seconds)
 
     return call
+
+
+def stop_the_first_one(server: int) -> None:
+    """Stop the first worker of a server that is seen at work, confined, as a machine that stands still does."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError, ValueError):
+                facts = dict(line.split(":\t", 1) for line in (entry / "status").read_text().splitlines())
+                if int(facts["PPid"]) == server and facts["Seccomp"] != "0":
+                    time.sleep(0.2)  # until it has said so
+                    os.kill(int(entry.name), signal.SIGSTOP)
+                    return
 
 
 def test_plain_data_crosses_unchanged(sandbox: ForkedSandbox) -> None:
@@ -189,6 +205,22 @@ def test_generators_start_in_the_same_state(sandbox: ForkedSandbox) -> None:
     first, second = (sandbox.call("draw", {}).facts for _ in range(2))
     assert first["torch"].tolist() == second["torch"].tolist()
     assert first["numpy"].tolist() == second["numpy"].tolist()
+
+
+def test_a_machine_that_stands_still_is_no_fault_of_a_submission(sandbox: ForkedSandbox, answer) -> None:
+    """Catches: a right answer failed, once in some ten thousand, because its time was over while nothing was run."""
+    thread = threading.Thread(target=stop_the_first_one, args=[sandbox._server.pid])
+    thread.start()
+    reply = answer("import time\ntime.sleep(1)\nreturn 1", seconds=3.0)
+    thread.join()
+    assert (reply.status, reply.facts) == ("ok", 1)
+
+
+def test_waiting_for_nothing_is_stopped(answer) -> None:
+    """A submission that only waits is not waited for again and again."""
+    began = time.monotonic()
+    assert answer("import time\ntime.sleep(1000)", seconds=0.5).status == "timeout"
+    assert time.monotonic() - began < 30
 
 
 def test_source_that_is_not_python(sandbox: ForkedSandbox) -> None:
