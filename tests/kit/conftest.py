@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -11,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from grader.assignment import Home
-from grader.judge.run import grade
+from grader.judge.run import Grader, selected
 from grader.publish.build import build
 from grader.report.model import Report
 from grader.sandbox.forked import ForkedSandbox
@@ -57,12 +59,27 @@ def replaced(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
+@pytest.fixture(scope="module")
+def graders(home: Home) -> Iterator[Callable[[tuple[str, ...]], Grader]]:
+    """Give the grader of some suites at the isolation asked for now; most of what a run takes is to start one."""
+    with contextlib.ExitStack() as stack:
+        started: dict[tuple, Grader] = {}
+
+        def give(suites: tuple[str, ...]) -> Grader:
+            key = suites, *map(os.environ.get, ("GRADER_LEVEL", "GRADER_WITHOUT", "OMP_NUM_THREADS"))
+            if key not in started:
+                started[key] = stack.enter_context(Grader(home, suites))
+            return started[key]
+
+        yield give
+
+
 @pytest.fixture
-def graded(home: Home) -> Callable[..., Report]:
+def graded(home: Home, graders) -> Callable[..., Report]:
     """Grade one question of a submission with its visible checks: `graded(path, "get_returns")`."""
 
     def run(path: Path, *questions: str, suites: tuple[str, ...] = ("visible",)) -> Report:
-        return grade(home, path, suites, select=questions)
+        return graders(suites).grade(path, selected(home, questions))
 
     return run
 
