@@ -35,10 +35,10 @@ class Checks:
 
     keyword: as pytest's -k; raises UsageError when it is no pattern, or no check fits. declared: each check, and what a report
     says of it before it has run, in the order of reports. errors: faults of the suites, which no submission can be blamed for.
-    judge: of the submission whose turn it is.
     """
 
-    judge: Judge
+    _config: pytest.Config
+    _judge: Judge  # of the submission whose turn it is
 
     def __init__(self, home: Home, suites: Sequence[str], keyword: str = "") -> None:
         self.assignment = home.assignment
@@ -62,9 +62,12 @@ class Checks:
             raise UsageError(f"no check fits -k {keyword!r}; names of checks are those of the tests in {files[0]}")
         if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and not self.errors:
             self.errors.append(f"pytest ended with exit code {code}")
+        if not self.errors:
+            self._config._do_configure()  # pytest has cleared up what checks may use, as for tmp_path
 
-    def run(self, item: pytest.Item) -> None:
-        """Run one check, of which `judge` is told how it ends."""
+    def run(self, item: pytest.Item, judge: Judge) -> None:
+        """Run one check of a submission, of which its judge is told how it ends."""
+        self._judge = judge
         try:
             # Whether another one is run at all is not known yet, so nothing is left set up for it.
             runtestprotocol(item, log=False, nextitem=None)
@@ -75,6 +78,7 @@ class Checks:
     # Collection
 
     def pytest_configure(self, config: pytest.Config) -> None:
+        self._config = config
         config.option.tbstyle = "native"  # nobody sees pytest's own account of a failure, which takes long to make
         config.addinivalue_line("markers", "points(number, question): a check of a question, worth so many points")
 
@@ -130,19 +134,19 @@ class Checks:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Iterator[None]:
-        self.judge.patience.end()
+        self._judge.patience.end()
         yield
-        self.judge.ended(item, call)
+        self._judge.ended(item, call)
 
     @pytest.fixture
     def student(self, request: pytest.FixtureRequest) -> Student:
         """The submission."""
-        return self.judge.caller(request.node, self.judge.submission)
+        return self._judge.caller(request.node, self._judge.submission)
 
     @pytest.fixture
     def kit(self, request: pytest.FixtureRequest) -> Student:
         """The same drivers in a process without student code, for what a student must not be able to fake."""
-        return self.judge.caller(request.node, None)
+        return self._judge.caller(request.node, None)
 
 
 @contextlib.contextmanager

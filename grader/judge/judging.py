@@ -90,7 +90,6 @@ class Judge:
 
     def run(self) -> None:
         """Run the checks, one after another. A fault of theirs, or of the judge, ends in the report's note."""
-        self.checks.judge = self
         try:
             self._publish()
             if self.checks.errors:
@@ -139,7 +138,7 @@ class Judge:
         else:
             # Until `ended` has been told of the call's end, nothing is known, and nothing known is no pass.
             result.outcome, result.message = Outcome.GRADER_ERROR, "the check did not run"
-            self.checks.run(item)
+            self.checks.run(item, self)
 
     def _diagnose(self, result: CheckResult) -> None:
         """Bring the mistakes that explain the failures of the question, and their hints, in line with what is known now."""

@@ -307,7 +307,9 @@ class ForkedSandbox(SandboxCalls):
         return answer
 
     def _fault(self, message: str) -> ServerGone:
-        log = (self._home / "server.log").read_text(errors="replace").strip()
+        log = ""  # a copy has none of its own
+        with contextlib.suppress(FileNotFoundError):
+            log = (self._home / "server.log").read_text(errors="replace").strip()
         return ServerGone(f"{message}: {log.splitlines()[-1][-1000:]}" if log else message)
 
 

@@ -146,11 +146,12 @@ class SandboxCalls:
 
     def open(
         self, path: Path, names: Sequence[str], wanted: Callable[[Reply], bool], seconds: float = 10.0
-    ) -> tuple[Reply, Reply]:
+    ) -> tuple[Reply, Reply | None]:
         """Return what `inspect` and `load` do, from one process where they take two.
 
         wanted: whether a file of which this was told shall be loaded; if not, the second reply says nothing. Before anything of
-        the file is run, what is told of it has arrived.
+        the file is run, what is told of it has arrived. None: loading is still to be tried, by itself, because the file could
+        not be looked at, or so slowly that too little was left of the seconds, which are meant for loading alone.
         """
         from grader.sandbox import wire
 
@@ -165,12 +166,17 @@ class SandboxCalls:
                     text, _ = wire.lengths(said[: wire.HEADER.size])
                     body = said[wire.HEADER.size :]
                     told = wire.decode(body[:text], body[text:])["said"]
-                    looked.append(Reply(told.pop("status"), details=told))
+                    looked.append(Reply(told.pop("status"), details=told, seconds=exchange.seconds))
                     exchange.turn(wire.encode({"said": wanted(looked[0])}))
             return exchange.reply()
 
         loaded = self._ready(run)
-        return (looked or [loaded])[0], loaded
+        if loaded.status == "syntax":
+            return loaded, loaded
+        if not looked:
+            return self.inspect(path, names), None
+        late = loaded.status == "timeout" and looked[0].seconds > 0.1 * seconds
+        return looked[0], None if late else loaded
 
     def call(
         self, driver: str, inputs: dict[str, Any], submission: Path | None = None, seconds: float = 10.0, seed: int = 0

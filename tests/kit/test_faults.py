@@ -210,6 +210,33 @@ def test_one_grader_for_many_submissions(home: Home, replaced) -> None:
     assert points[0] == points[2] > points[1] == 0
 
 
+def test_a_copy_of_a_server_is_replaced_like_any_other(home: Home) -> None:
+    """Catches: a worker of a class whose every submission fails after one has brought its server down."""
+    with Grader(home) as template:
+        template.warm_up(wait=True)
+        with Grader(home, template=(template, 0)) as copy:
+            before = copy.grade(home.solution, {"get_returns"})
+            os.kill(copy._sandbox._clone, signal.SIGKILL)
+            after = copy.grade(home.solution, {"get_returns"})
+    assert before.final
+    assert after.final
+    assert after.points == before.points > 0
+
+
+def test_two_copies_in_turn(home: Home, replaced) -> None:
+    """Catches: copies that share the checks, and with them whose turn it is."""
+    wrong, inner = replaced(get_returns="return None"), []
+    with Grader(home) as template:
+        template.grade(template.refused(Path("nothing"), "nothing was handed in"))
+        template.warm_up(wait=True)
+        with Grader(home, template=(template, 0)) as one, Grader(home, template=(template, 1)) as other:
+            outer = one.grade(
+                home.solution, {"get_returns"}, changed=lambda _: inner.append(other.grade(wrong, {"get_returns"}).points)
+            )
+    assert set(inner) == {0}
+    assert {check.outcome for check in outer.checks} == {Outcome.PASSED}
+
+
 def test_folders_of_runs_that_were_killed_are_removed_in_the_end(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shutil
 from pathlib import Path
 
 import pytest
@@ -208,7 +209,14 @@ def test_budget_ends(home: Home, replaced, tmp_path: Path) -> None:
     assert report.final
 
 
-@pytest.mark.parametrize("ending", ["", "def f(:\n", "1 / 0\n", "import os\nos._exit(3)\n", "print('x')\nraise SystemExit\n"])
+MANY = "".join(f"def f{number}(): pass\n" for number in range(20_010))
+
+
+@pytest.mark.parametrize(
+    "ending",
+    ["", "def f(:\n", "1 / 0\n", "import os\nos._exit(3)\n", "print('x')\nraise SystemExit\n", MANY],
+    ids=["whole", "syntax", "import", "exit", "system exit", "many functions"],
+)
 def test_a_grader_that_is_warm_tells_the_same(home: Home, replaced, ending: str) -> None:
     """Checks are collected once, and a file is looked at and loaded by one process: a class gets what one student gets."""
     path = replaced()
@@ -222,6 +230,19 @@ def test_a_grader_that_is_warm_tells_the_same(home: Home, replaced, ending: str)
         for entry in (*report.checks, *report.questions):
             entry.seconds = 0.0
     assert one == two == fresh
+
+
+def test_checks_may_use_what_pytest_offers(built_toy: Path, tmp_path: Path) -> None:
+    """Catches: checks that pytest has cleared up after, before they are run or between two submissions."""
+    root = Path(shutil.copytree(built_toy, tmp_path / "toy"))
+    path = root / "tests" / "visible" / "test_toy.py"
+    text = path.read_text(encoding="utf-8")
+    assert "def test_three(student)" in text
+    path.write_text(text.replace("def test_three(student)", "def test_three(student, tmp_path, monkeypatch, pytestconfig)"))
+    home = Home(root, "toy")
+    with Grader(home) as grader:
+        for _ in range(2):
+            assert outcomes(grader.grade(home.solution)) == {Outcome.PASSED}
 
 
 def test_stopped_in_the_middle_of_a_check(home: Home, replaced, monkeypatch: pytest.MonkeyPatch) -> None:

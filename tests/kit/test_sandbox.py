@@ -269,8 +269,8 @@ def test_opening_is_looking_and_loading(sandbox: ForkedSandbox, source: str, sta
     looked, loaded = sandbox.open(path, ["function"], lambda told: "function" in told.details["fingerprints"], 2.0)
     apart = sandbox.inspect(path, ["function"]), sandbox.load(path, 2.0)
     assert (looked.status, looked.details) == (apart[0].status, apart[0].details)
-    assert (loaded.status, loaded.details) == (apart[1].status, apart[1].details)
-    assert loaded.status == status
+    assert loaded.status == apart[1].status == status
+    assert loaded.details == apart[1].details or status == "protocol"  # what of it is seen first is a matter of time
 
 
 def test_what_is_not_wanted_is_not_loaded(sandbox: ForkedSandbox) -> None:
