@@ -21,6 +21,7 @@ from grader.sandbox.scratch import remove
 MAX_OUTPUT = 16 << 10  # bytes kept of what a call prints, from its beginning and again from its end
 LEFT_OUT = "bytes left out"
 START_SECONDS = 120.0
+LOOKING_SHARE = 0.1  # of the seconds for loading a file that looking at it may take: its last word keeps as much free
 STATUSES = frozenset(("ok", "raised", "syntax", "import", "missing", "refused", "memory", "timeout", "unreadable"))
 RUNNING = ("open", "load", "call", "converse")
 """What a worker is asked for that runs drivers or student code; everything else looks only."""
@@ -175,7 +176,7 @@ class SandboxCalls:
             return loaded, loaded
         if not looked:
             return self.inspect(path, names), None
-        late = loaded.status == "timeout" and looked[0].seconds > 0.1 * seconds
+        late = loaded.status == "timeout" and looked[0].seconds > LOOKING_SHARE * seconds
         return looked[0], None if late else loaded
 
     def call(
