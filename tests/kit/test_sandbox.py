@@ -31,8 +31,8 @@ def answer(sandbox: ForkedSandbox):
     return call
 
 
-def stop_the_first_one(server: int) -> None:
-    """Stop the first worker of a server that is seen at work, confined, as a machine that stands still does."""
+def stop_the_first_one(server: int, stopped: list[int]) -> None:
+    """Stop the first worker of a server that is seen at work, confined, as a machine that stands still does; note its PID."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
         for entry in Path("/proc").iterdir():
@@ -41,6 +41,7 @@ def stop_the_first_one(server: int) -> None:
                 if int(facts["PPid"]) == server and facts["Seccomp"] != "0":
                     time.sleep(0.2)  # until it has said so
                     os.kill(int(entry.name), signal.SIGSTOP)
+                    stopped.append(int(entry.name))
                     return
 
 
@@ -209,10 +210,12 @@ def test_generators_start_in_the_same_state(sandbox: ForkedSandbox) -> None:
 
 def test_a_machine_that_stands_still_is_no_fault_of_a_submission(sandbox: ForkedSandbox, answer) -> None:
     """Catches: a right answer failed, once in some ten thousand, because its time was over while nothing was run."""
-    thread = threading.Thread(target=stop_the_first_one, args=[sandbox._server.pid])
+    stopped: list[int] = []
+    thread = threading.Thread(target=stop_the_first_one, args=[sandbox._server.pid, stopped])
     thread.start()
-    reply = answer("import time\ntime.sleep(1)\nreturn 1", seconds=3.0)
+    reply = answer("import time\ntime.sleep(2)\nreturn 1", seconds=5.0)
     thread.join()
+    assert len(stopped) == 1, "the worker ended before it could be stopped"
     assert (reply.status, reply.facts) == ("ok", 1)
 
 
