@@ -29,7 +29,8 @@ class TrainedActor:
             raise ValueError(f"expected the arrays {', '.join(ARRAYS)}, found {', '.join(sorted(arrays)) or 'none'}")
         for name, array in arrays.items():
             if array.dtype.kind != "f" or not np.isfinite(array).all():
-                raise ValueError(f"{name} must be finite floating-point numbers, found {array.dtype}")
+                found = "NaN or infinity" if array.dtype.kind == "f" else array.dtype
+                raise ValueError(f"{name} must be finite floating-point numbers, found {found}")
         layers = [(arrays[f"weight{number}"], arrays[f"bias{number}"]) for number in range(3)]
         inputs = layers[0][0].shape[-1] if layers[0][0].ndim == 2 else 0
         for weight, bias in layers:
@@ -87,7 +88,7 @@ def load_actor(data: bytes) -> TrainedActor:
     try:
         arrays = load(bytes(data))
     except (SafetensorError, KeyError, TypeError, AttributeError) as error:  # also: a type of numbers that NumPy does not have
-        raise ValueError(f"this is not a safetensors file of such arrays: {error}") from error
+        raise ValueError(f"this is not a safetensors file, as save_actor writes it: {error}") from error
     return TrainedActor(arrays)
 
 

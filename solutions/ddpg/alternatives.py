@@ -183,6 +183,33 @@ noise_in_place = altered(
     },
 )
 
+
+@alternative("OUNoise")
+class NoiseWithAView:
+    """Its state can be seen, and not set."""
+
+    def __init__(self, size, mu=0.0, theta=0.15, sigma=0.2, rng=None):
+        self.process = {"mu": np.full(size, mu), "theta": theta, "sigma": sigma}
+        self.rng = np.random.default_rng(rng)
+        self.reset()
+
+    @property
+    def state(self):
+        return self.x
+
+    @property
+    def mu(self):
+        return self.process["mu"]
+
+    def reset(self):
+        self.x = self.process["mu"].copy()
+
+    def sample(self):
+        pull = self.process["theta"] * (self.mu - self.x)
+        self.x = self.x + pull + self.process["sigma"] * self.rng.normal(size=len(self.mu))
+        return self.x
+
+
 # Actor
 
 
@@ -432,6 +459,30 @@ update_of_the_course = altered(
     {
         "actor_loss.backward(inputs=list(self.actor.parameters()))": "actor_loss.backward()",
         "return actor_loss.detach(), critic_loss.detach()": "return actor_loss.data, critic_loss.data",
+    },
+)
+
+targets_updated_in_place = altered(
+    "DDPGAgent.update_model.actor",
+    {
+        "self._target_soft_update()": "with torch.no_grad():\n"
+        "    for target, network in ((self.actor_target, self.actor), (self.critic_target, self.critic)):\n"
+        "        for slow, fast in zip(target.parameters(), network.parameters()):\n"
+        "            slow.mul_(1 - self.tau).add_(self.tau * fast)",
+    },
+)
+
+optimizers_in_a_dictionary = altered(
+    "DDPGAgent.update_model.critic",
+    {
+        "self.critic_optimizer = optim.Adam(self.critic.parameters(), lr=1e-3, fused=True)": ""
+        "self.critic_optimizer = optim.Adam(self.critic.named_parameters(), lr=1e-2, betas=[0.9, 0.999])\n"
+        "for group in self.critic_optimizer.param_groups:\n"
+        "    group['lr'] = 1e-3\n"
+        "self.optimizers = {'actor': self.actor_optimizer, 'critic': self.critic_optimizer}",
+        "self.critic_optimizer.zero_grad()": "self.optimizers['critic'].zero_grad()",
+        "self.critic_optimizer.step()": "self.optimizers['critic'].step()",
+        "self.actor_optimizer.step()": "self.optimizers['actor'].step()",
     },
 )
 
@@ -711,6 +762,20 @@ update_before_the_reset = altered(
         "                scores += [score]\n"
         "                self.noise.reset()\n"
         "                state, score = self.env.reset()[0], 0\n",
+    },
+)
+
+episodes_in_a_loop_of_their_own = altered(
+    "DDPGAgent.train",
+    {
+        "        state, _ = self.env.reset()\n        self.noise.reset()\n        score = 0.0\n\n"
+        "        for self.total_step in range(1, num_frames + 1):\n": "        self.total_step, done = 0, True\n"
+        "        while self.total_step < num_frames:\n"
+        "            if done:\n"
+        "                (state, _), score = self.env.reset(), 0.0\n"
+        "                self.noise.reset()\n"
+        "            self.total_step += 1\n",
+        "                state, _ = self.env.reset()\n                self.noise.reset()\n                score = 0.0\n": "",
     },
 )
 

@@ -29,6 +29,12 @@ def transitions(rng: np.random.Generator, count: int, obs_dim: int, act_dim: int
 
 
 @case("storing", question="ReplayBuffer.store")
+def buffer_of_two_actions(rng):
+    """Each action has two numbers. Rows that were not written are zero."""
+    return transitions(rng, 3, 3, 2, [1]) | dict(size=5, batch_size=2, look_after=[0, 3])
+
+
+@case("storing", question="ReplayBuffer.store")
 def buffer_half_full(rng):
     """Rows that were not written are zero."""
     return transitions(rng, 3, 3, 1, [1]) | dict(size=5, batch_size=2, look_after=[0, 3])
@@ -114,6 +120,12 @@ def actor_of_two_actions(rng):
     return dict(in_dim=4, out_dim=2, states=with_a_large_row(rng, 7, 4))
 
 
+@case("actor", question="Actor")
+def actor_of_one_action(rng):
+    """As of a pendulum."""
+    return dict(in_dim=3, out_dim=1, states=with_a_large_row(rng, 5, 3))
+
+
 @case("actor", question="Actor", hidden=True)
 def actor_of_other_weights(rng):
     return dict(in_dim=3, out_dim=6, states=with_a_large_row(rng, 5, 3), init_w=0.02)
@@ -157,8 +169,8 @@ def actions_of_a_test(rng):
 
 @case("actions", question="DDPGAgent.select_action", hidden=True)
 def actions_at_the_boundary(rng):
-    """total_step is initial_random_steps: no more random actions."""
-    return dict(states=normal(rng, 6, 4), samples=normal(rng, 6, 1, scale=0.3), total_step=10, initial_random_steps=10)
+    """total_step is initial_random_steps: no more random actions, not even now and then."""
+    return dict(states=normal(rng, 60, 4), samples=normal(rng, 60, 1, scale=0.3), total_step=10, initial_random_steps=10)
 
 
 @case("actions", question="DDPGAgent.select_action", hidden=True)
@@ -328,8 +340,8 @@ def training_that_waits_for_a_batch(rng):
 
 @case("training", question="DDPGAgent.train", hidden=True)
 def training_for_long(rng):
-    """Two hundred steps are the default interval of plots; the last step ends an episode."""
-    lengths = [30] * 14
+    """Two hundred steps are the default interval of plots."""
+    lengths = [31] * 14
     made = episodes(rng, lengths, ["truncated"] * 14, obs_dim=1)
     return made | dict(num_frames=420, batch_size=8, initial_random_steps=100)
 
@@ -356,8 +368,13 @@ def units_of_a_pendulum(rng):
 @case("units", question="ActionNormalizer")
 def units_of_each_dimension(rng):
     actions = np.array([[-1.0, 1.0, 0.0], [0.5, -0.5, -1.0], [0.25, 0.0, 1.0], [1.5, -2.0, 0.5]], np.float32)
+    return dict(low=[1.0, -4.0, 0.0], high=[3.0, 0.0, 1.0], actions=actions)
+
+
+@case("units", question="ActionNormalizer")
+def units_and_back(rng):
     own = np.array([[1.0, -4.0, 0.5], [3.0, 0.0, 0.25], [1.5, -1.0, 0.75], [2.0, 1.0, -0.5]], np.float32)
-    return dict(low=[1.0, -4.0, 0.0], high=[3.0, 0.0, 1.0], actions=actions, own=own)
+    return dict(low=[1.0, -4.0, 0.0], high=[3.0, 0.0, 1.0], own=own)
 
 
 @case("units", question="ActionNormalizer", hidden=True)

@@ -128,6 +128,35 @@ rewards_normalised_in_the_batch = altered(
     source="student code",
 )
 
+smaller_batches = altered(
+    "ReplayBuffer.sample_batch",
+    {"self.rng.choice(self.size, self.batch_size,": "self.rng.choice(self.size, min(self.size, self.batch_size),"},
+    hint="How large is your batch if three transitions are stored: what does the docstring want then?",
+)
+
+ends_as_truths = altered(
+    "ReplayBuffer.sample_batch",
+    {'"done": self.done_buf[rows]': '"done": self.done_buf[rows].astype(bool)'},
+    hint="Of which type is `done` in your batch, and what does torch say of 1 minus that?",
+)
+
+ends_kept_the_wrong_way_round = altered(
+    "ReplayBuffer.sample_batch",
+    {"self.done_buf[self.ptr] = done": "self.done_buf[self.ptr] = 1 - done"},
+    hint="What does a 1 in your buffer's done stand for, and what does `update_model` take it for?",
+    source="student code",
+)
+
+rewards_in_a_column = altered(
+    "ReplayBuffer.sample_batch",
+    {
+        '"rews": self.rews_buf[rows]': '"rews": self.rews_buf[rows].reshape(-1, 1)',
+        '"done": self.done_buf[rows]': '"done": self.done_buf[rows].reshape(-1, 1)',
+    },
+    hint="Which shapes does the docstring give for `rews` and `done`, and who adds the axis of 1?",
+    source="student code",
+)
+
 # OUNoise
 
 never_negative_shaking = altered(
@@ -166,7 +195,7 @@ pulled_to_zero = altered(
 sigma_squared = altered(
     "OUNoise",
     {"self.sigma * shake": "self.sigma**2 * shake"},
-    hint="Is sigma a standard deviation or a variance, and by which of the two is ε multiplied?",
+    hint="How large is one shake: is ε multiplied by a standard deviation, by a variance, or by something else besides?",
 )
 
 reset_to_zero = altered(
@@ -179,6 +208,28 @@ mean_is_dragged_along = altered(
     "OUNoise",
     {"self.state = self.mu.copy()": "self.state = self.mu", "self.state = self.state + self.theta": "self.state += self.theta"},
     hint="Print the mean before and after a sample: how many arrays are there?",
+)
+
+uniform_shaking = altered(
+    "OUNoise",
+    {"self.rng.standard_normal(len(self.mu))": "self.rng.uniform(-(3**0.5), 3**0.5, len(self.mu))"},
+    hint="How large can one of your shakes be at most, and how large one that is drawn from a normal distribution?",
+)
+
+steps_of_a_hundredth = altered(
+    "OUNoise",
+    {
+        "self.theta * (self.mu - self.state) + self.sigma * shake": ""
+        "self.theta * (self.mu - self.state) * 0.01 + self.sigma * 0.1 * shake"
+    },
+    hint="How long is a time step here: is there a dt in the formula?",
+    source="student code",
+)
+
+theta_and_sigma_exchanged = altered(
+    "OUNoise",
+    {"self.theta * (self.mu - self.state) + self.sigma * shake": "self.sigma * (self.mu - self.state) + self.theta * shake"},
+    hint="Which of θ and σ pulls, and which shakes?",
 )
 
 # Actor
@@ -230,6 +281,19 @@ actor_bias_forgotten = altered(
     hint="Which parameters has a linear layer besides its weights?",
 )
 
+actor_clipped = altered(
+    "Actor",
+    {"torch.tanh(self.out(x))": "self.out(x).clamp(-1.0, 1.0)"},
+    hint="Let the last layer return 3: in which direction can your actor still learn?",
+)
+
+actor_without_the_axis = altered(
+    "Actor",
+    {"torch.tanh(self.out(x))": "torch.tanh(self.out(x)).squeeze(-1)"},
+    hint="An action may be one number: which shape has a batch of such actions, and which shape has the state beside it?",
+    source="student code",
+)
+
 # Critic
 
 critic_squashed = altered(
@@ -263,6 +327,13 @@ critic_begins_as_torch_does = altered(
         "        nn.init.uniform_(self.out.bias, -init_w, init_w)\n": "",
     },
     hint="How large are the first values of your critic, and what is `init_w` for?",
+)
+
+critic_without_the_axis = altered(
+    "Critic",
+    {"return self.out(x)": "return self.out(x).squeeze(-1)"},
+    hint="Your values are [B]: which shape does `update_model` compare them with?",
+    source="student code",
 )
 
 # DDPGAgent.networks
@@ -333,6 +404,21 @@ one_rate_for_both = altered(
     "DDPGAgent.networks",
     {"lr=3e-4": "lr=1e-3"},
     hint="Which of the two networks learns more slowly, and why would one want that?",
+)
+
+rates_exchanged = altered(
+    "DDPGAgent.networks",
+    {
+        "optim.Adam(self.actor.parameters(), lr=3e-4": "optim.Adam(self.actor.parameters(), lr=1e-3",
+        "optim.Adam(self.critic.parameters(), lr=1e-3": "optim.Adam(self.critic.parameters(), lr=3e-4",
+    },
+    hint="Which of the two should learn faster: the one that judges, or the one that is judged?",
+)
+
+actor_target_is_the_actor = altered(
+    "DDPGAgent.networks",
+    {"self.actor_target = Actor(obs_dim, action_dim).to(self.device)": "self.actor_target = self.actor"},
+    hint="How many actors are there after `a = b`, and which of them does the optimizer move?",
 )
 
 # DDPGAgent.select_action
@@ -409,7 +495,7 @@ clipped_to_the_environment = altered(
 transition_forgotten = altered(
     "DDPGAgent.select_action",
     {"self.transition = [state, action]": "pass"},
-    hint="How will `step` know in which state the action was chosen?",
+    hint="What does `step` find in `transition`: this state and the action that you return, in this order?",
 )
 
 action_remains_a_tensor = altered(
@@ -421,6 +507,12 @@ action_remains_a_tensor = altered(
         "torch.clamp(action + torch.as_tensor(self.noise.sample(), dtype=torch.float32), -1.0, 1.0)",
     },
     hint="What type does the environment expect, and who will ever need a gradient of this action?",
+)
+
+action_not_returned = altered(
+    "DDPGAgent.select_action",
+    {"self.transition = [state, action]\n        return action": "self.transition = [state, action]"},
+    hint="What does a method return that has no `return`?",
 )
 
 # DDPGAgent.step
@@ -474,6 +566,27 @@ action_stored_in_the_units_of_the_pendulum = altered(
     {"self.transition += [": "self.transition[1] = 2.0 * action\nself.transition += ["},
     hint="Which actions will the critic see from the actor, and which from the memory: are they in the same units?",
     source="student code",
+)
+
+never_an_end = altered(
+    "DDPGAgent.step",
+    {"[reward, next_state, terminated]": "[reward, next_state, False]"},
+    hint="What is stored when the world has really ended?",
+)
+
+rewards_clipped = altered(
+    "DDPGAgent.step",
+    {"self.transition += [reward,": "self.transition += [float(np.clip(reward, -1.0, 1.0)),"},
+    hint="Is the reward in your memory the one that the environment gave?",
+)
+
+steps_counted_twice = altered(
+    "DDPGAgent.step",
+    {
+        "if not self.is_test:\n            self.transition +=": "self.total_step += 1\n"
+        "if not self.is_test:\n    self.transition +=",
+    },
+    hint="Who numbers the steps: is `train` the only one?",
 )
 
 # DDPGAgent.update_model.critic
@@ -642,6 +755,38 @@ critic_never_steps = altered(
     hint="Which line moves the critic: compare its weights before and after?",
 )
 
+last_reward_lost = altered(
+    "DDPGAgent.update_model.critic",
+    {"reward + self.gamma * (1 - done) * next_value": "(reward + self.gamma * next_value) * (1 - done)"},
+    hint="Is the last reward of an episode worth nothing?",
+)
+
+critic_gradient_clipped = altered(
+    "DDPGAgent.update_model.critic",
+    {"self.critic_optimizer.step()": "nn.utils.clip_grad_norm_(self.critic.parameters(), 1.0)\nself.critic_optimizer.step()"},
+    hint="Which gradient does your optimizer get when an error is large: is it that of the loss?",
+    source="student code",
+)
+
+critic_cleared_too_late = altered(
+    "DDPGAgent.update_model.critic",
+    {
+        "        self.critic_optimizer.zero_grad()\n        critic_loss": "        critic_loss",
+        "self.critic_optimizer.step()": "self.critic_optimizer.zero_grad()\nself.critic_optimizer.step()",
+    },
+    hint="In which order do zero_grad, backward and step stand, and what is left when step comes?",
+)
+
+critic_frozen_forever = altered(
+    "DDPGAgent.update_model.critic",
+    {
+        "actor_loss = -self.critic(": "for parameter in self.critic.parameters():\n    parameter.requires_grad_(False)\n"
+        "actor_loss = -self.critic(",
+    },
+    hint="You froze the critic for the actor's sake: who thaws it before the next update?",
+    source="student code",
+)
+
 # DDPGAgent.update_model.actor
 
 actor_downhill = altered(
@@ -693,7 +838,7 @@ critic_steps_for_the_actor = altered(
         "actor_loss.backward(inputs=list(self.actor.parameters()))": "actor_loss.backward()",
         "self.actor_optimizer.step()": "self.actor_optimizer.step()\nself.critic_optimizer.step()",
     },
-    hint="Who may move by the actor's loss: what would a critic do that wants it to be small?",
+    hint="How often does the critic move in one update, and by whose loss?",
 )
 
 actor_gradients_pile_up = altered(
@@ -734,6 +879,24 @@ losses_exchanged = altered(
     "DDPGAgent.update_model.actor",
     {"return actor_loss.detach(), critic_loss.detach()": "return critic_loss.detach(), actor_loss.detach()"},
     hint="Which of the two losses does `train` expect first?",
+)
+
+actor_cleared_too_late = altered(
+    "DDPGAgent.update_model.actor",
+    {
+        "        self.actor_optimizer.zero_grad()\n": "",
+        "self.actor_optimizer.step()": "self.actor_optimizer.zero_grad()\nself.actor_optimizer.step()",
+    },
+    hint="In which order do zero_grad, backward and step stand, and what is left when step comes?",
+)
+
+targets_copied_in_the_update = altered(
+    "DDPGAgent.update_model.actor",
+    {
+        "self._target_soft_update()": "self.actor_target.load_state_dict(self.actor.state_dict())\n"
+        "self.critic_target.load_state_dict(self.critic.state_dict())",
+    },
+    hint="How far does a target go in one update, and which method does that already?",
 )
 
 # DDPGAgent._target_soft_update
@@ -839,13 +1002,13 @@ noise_begins_at_every_step = altered(
 episode_without_end = altered(
     "DDPGAgent.train",
     {"                state, _ = self.env.reset()\n": ""},
-    hint="What does an environment need before its next episode?",
+    hint="What does an environment need before its next episode, and is it `self.env` that gets it?",
 )
 
 same_beginning_always = altered(
     "DDPGAgent.train",
     {"                state, _ = self.env.reset()\n": "                state, _ = self.env.reset(seed=777)\n"},
-    hint="Print the first observation of each episode: how many different ones are there?",
+    hint="How often may an environment be given a seed, and what does `reset` do with one?",
     source="student code",
 )
 
@@ -888,6 +1051,24 @@ plots_at_every_step = altered(
     hint="How many pictures are drawn in 400 steps?",
 )
 
+numbered_from_zero = altered(
+    "DDPGAgent.train",
+    {"range(1, num_frames + 1)": "range(num_frames)"},
+    hint="Which number has the first step, and after which one is the first update?",
+)
+
+update_unless_it_is_over = altered(
+    "DDPGAgent.train",
+    {"if len(self.memory) >= self.batch_size and": "elif len(self.memory) >= self.batch_size and"},
+    hint="Is there an update after the last step of an episode, too?",
+)
+
+one_more_than_a_batch = altered(
+    "DDPGAgent.train",
+    {"len(self.memory) >= self.batch_size": "len(self.memory) > self.batch_size"},
+    hint="How many transitions are enough for a batch?",
+)
+
 # DDPGAgent.test
 
 last_reward_as_score = altered(
@@ -916,6 +1097,12 @@ frames_of_afterwards = altered(
         "            frames.append(self.env.render())\n        print(",
     },
     hint="Does your film show how the episode begins?",
+)
+
+score_not_printed = altered(
+    "DDPGAgent.test",
+    {'        print(f"score: {score:.1f}")\n': ""},
+    hint="Who is told the score of the test?",
 )
 
 # ActionNormalizer

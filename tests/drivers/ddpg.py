@@ -9,6 +9,7 @@ environment, if they work: what they do may be agreed with your agent.
 from __future__ import annotations
 
 import contextlib
+import copy
 import inspect
 import io
 import itertools
@@ -27,6 +28,7 @@ import utils
 from trained_actor import ARRAYS, TrainedActor, evaluate, load_actor
 
 UNCONNECTED = "none: the loss is not connected to it"
+CLEARED = "none: the latest zero_grad has taken it away"
 HIDDEN = 32  # units of the networks of the learning check
 NETWORKS = 40  # made to see how their weights are drawn
 MAX_CURVE = 500
@@ -40,14 +42,22 @@ class _Plain(utils.PlainAdam):
     decay = 0.0
 
     def __init__(self, params: Iterable, lr: float = 1e-3, *others: Any, **named: Any) -> None:
-        groups = [group if isinstance(group, dict) else {"params": [group]} for group in params]
-        parameters = [value for group in groups for value in group["params"]]
-        rates = sorted({float(group.get("lr", lr)) for group in groups})
+        given_groups = [group if isinstance(group, dict) else {"params": [group]} for group in params]
+        # A parameter may come with its name.
+        parameters = [value[1] if isinstance(value, tuple) else value for group in given_groups for value in group["params"]]
+        rates = sorted({float(group.get("lr", lr)) for group in given_groups})
         super().__init__(parameters, lr=rates[0])
+        self.given_rates = rates
         usual = {"betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0, "amsgrad": False, "maximize": False}
         given = {"weight_decay": self.decay} | dict(zip(usual, others, strict=False)) | named
-        self.rates = rates
+        given = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
         self.unusual = sorted(name for name, value in given.items() if name in usual and value != usual[name])
+
+    @property
+    def rates(self) -> list[float]:
+        """The learning rates: as given, unless another one was set afterwards."""
+        now = float(self.param_groups[0]["lr"])
+        return self.given_rates if now == self.given_rates[0] else [now]
 
 
 for _name, _decay in {"Adam": 0.0, "AdamW": 0.01, "RMSprop": 0.0, "SGD": 0.0}.items():
@@ -103,6 +113,12 @@ def number(value: Any) -> Any:
     with contextlib.suppress(Exception):
         return float(value.detach() if isinstance(value, Tensor) else np.asarray(value).reshape(()))
     return f"{described(value)}, not a number"
+
+
+def yes_or_no(value: Any) -> Any:
+    """Return a truth, whatever kind it is of, as a bool; a text if it is none."""
+    found = number(value)
+    return bool(found) if found in (0.0, 1.0) else f"{found if isinstance(found, str) else value}, neither True nor False"
 
 
 def numbers(values: Any) -> Any:
@@ -237,19 +253,23 @@ def sampling(submitted, count: int, size: int, batch_size: int, obs_dim: int, ac
     first = buffer.sample_batch()
     if not isinstance(first, dict):
         return {"returned": described(first)}
-    facts: dict[str, Any] = {"returned": "dict", "keys": sorted(first)}
-    if set(first) != set(NAMES):
+    facts: dict[str, Any] = {"returned": "dict", "keys": sorted(set(first) & set(NAMES))}  # others may be there as well
+    if not set(first) >= set(NAMES):
         return facts
     arrays = {name: np.asarray(plain(first[name])) for name in NAMES}
     facts["shapes"] = {name: list(array.shape) for name, array in arrays.items() if name != "acts"}
     facts["numbers of an action"] = arrays["acts"].size / max(len(arrays["acts"]), 1)
     facts["precision"] = sorted({str(array.dtype) for name, array in arrays.items() if name != "done"})
-    for values in first.values():  # what is done to a batch must not come into the buffer
+    # What comes out of a buffer that works is not used if the update fits the usual batches, and these do not.
+    own, _ = agreement(submitted, obs_dim, act_dim)
+    facts["update_model is made for such a batch"] = own or not buffer_works(submitted, obs_dim, act_dim)
+    for name in NAMES:  # what is done to a batch must not come into the buffer
         with quietly():
-            values[...] = 0
+            first[name][...] = 0
     batches, broken = [], set()
     for _ in range(draws):
-        batch = {name: np.asarray(plain(values), np.float64) for name, values in buffer.sample_batch().items()}
+        batch = buffer.sample_batch()
+        batch = {name: np.asarray(plain(batch[name]), np.float64) for name in NAMES}
         picked = np.round(batch["obs"].reshape(len(batch["obs"]), -1)[:, 0]).astype(int) - 1
         batches.append(picked)
         if ((picked < 0) | (picked >= count)).any():
@@ -278,16 +298,20 @@ def sampling(submitted, count: int, size: int, batch_size: int, obs_dim: int, ac
 
 
 def too_few(submitted, count: int, batch_size: int) -> dict:
-    """Sample more transitions than are stored; report what came."""
+    """Sample more transitions than are stored; report what came: an error, of whichever kind, or something else."""
     buffer = filled_buffer(submitted, numbered(count, 2, 1), 3 * batch_size, batch_size)
     try:
         batch = buffer.sample_batch()
     except NotImplementedError:
         raise
     except Exception:
-        return {"a row came that is not there, or twice": False}
-    picked = np.round(np.asarray(plain(batch["obs"]), np.float64)[:, 0]).astype(int)
-    return {"a row came that is not there, or twice": bool((picked < 1).any() or len(set(picked.tolist())) < len(picked))}
+        return {"what came": "an error"}
+    if not (isinstance(batch, dict) and "obs" in batch):
+        return {"what came": described(batch)}
+    picked = np.round(np.asarray(plain(batch["obs"]), np.float64).reshape(-1, 2)[:, 0]).astype(int)
+    if (picked < 1).any() or len(set(picked.tolist())) < len(picked):
+        return {"what came": "a batch with rows that are not there, or come twice"}
+    return {"what came": f"a batch of {len(picked)}"}
 
 
 # The noise
@@ -385,28 +409,39 @@ def between(out: Tensor, into: Tensor) -> str:
     return "something else"
 
 
-def normalises(network: nn.Module) -> bool:
-    """Return whether a network has layers that normalise: then what is between its linear layers cannot be told."""
-    return any("Norm" in type(layer).__name__ for layer in network.modules())
+def without_norms(network: nn.Module) -> nn.Module:
+    """Return a copy of a network that does not normalise, as it may between its layers: then what else is there can be told."""
+    plainer = copy.deepcopy(network)
+    for parent in list(plainer.modules()):
+        for name, layer in list(parent.named_children()):
+            if "Norm" in type(layer).__name__:
+                setattr(parent, name, nn.Identity())
+    return plainer
 
 
-def shown_layers(network: nn.Module, watch: Watch, result: Tensor) -> dict[str, Any]:
+ENDS = {
+    "nothing": lambda x: x,
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "ReLU": torch.relu,
+    "clipping to [-1, 1]": lambda x: x.clamp(-1.0, 1.0),
+    "softsign": lambda x: x / (1.0 + x.abs()),
+}
+
+
+def shown_layers(watch: Watch, result: Tensor) -> dict[str, Any]:
     """Return what the layers of a network are, and what is between them."""
     layers = [layer for layer, _, _ in watch.passed]
     happens = [between(one[2], other[1]) for one, other in itertools.pairwise(watch.passed)]
     last = watch.passed[-1][2] if watch.passed else torch.zeros(0)
     flat = result.detach().reshape(last.shape) if result.numel() == last.numel() else torch.full_like(last, torch.nan)
-    ends = [
-        name
-        for name, function in (("nothing", lambda x: x), ("tanh", torch.tanh))
-        if torch.allclose(function(last), flat, atol=1e-6)
-    ]
+    ends = [name for name, function in ENDS.items() if torch.allclose(function(last), flat, atol=1e-6)]
     return {
         "there are at least three linear layers": len(layers) >= 3,
         "each is used once": len({id(layer) for layer in layers}) == len(layers),
         "hidden layers without a bias": sum(layer.bias is None for layer in layers[:-1]),
         "units of the hidden layers": sorted({layer.out_features for layer in layers[:-1]}),
-        "between the layers is": ["ReLU"] if normalises(network) else sorted(set(happens)),
+        "between the layers is": sorted(set(happens)),
         "after the last layer comes": ends[0] if ends else "something else",
     }
 
@@ -459,7 +494,6 @@ def actor(submitted, in_dim: int, out_dim: int, states: np.ndarray, init_w: floa
     options = {} if init_w is None else {"init_w": init_w}
     network = submitted.Actor(in_dim, out_dim, **options)
     given = tensor(states)
-    watch = Watch(network)
     with torch.no_grad():  # so that tanh bends
         for value in network.parameters():
             if 0 < value.abs().max() < 0.06:
@@ -468,10 +502,11 @@ def actor(submitted, in_dim: int, out_dim: int, states: np.ndarray, init_w: floa
     if not isinstance(action, Tensor):
         return {"returned": described(action)}
     facts = {"returned": "a tensor", "shape": list(action.shape), "precision": str(action.dtype).removeprefix("torch.")}
-    facts |= shown_layers(network, watch, action)
+    plainer = without_norms(network)
+    watch = Watch(plainer)
+    facts |= shown_layers(watch, plainer(given))
     came = watch.passed[0][1] if watch.passed else torch.zeros(0)
-    unchanged = normalises(network) or torch.equal(came, given)
-    facts["into the first layer goes"] = "the state" if unchanged else "something else"
+    facts["into the first layer goes"] = "the state" if torch.equal(came, given) else "something else"
     facts["shape for a single state"] = list(network(given[0]).shape)
     if action.requires_grad:
         (action * torch.arange(1.0, action.numel() + 1).reshape(action.shape)).sum().backward()
@@ -487,7 +522,6 @@ def critic(submitted, states: np.ndarray, actions: np.ndarray, init_w: float | N
     in_dim = states.shape[1] + actions.shape[1]
     network = submitted.Critic(in_dim, **options)
     given, chosen = tensor(states), tensor(actions).requires_grad_()
-    watch = Watch(network)
     with torch.no_grad():  # so that values are not all about 0
         for value in network.parameters():
             if 0 < value.abs().max() < 0.06:
@@ -496,7 +530,11 @@ def critic(submitted, states: np.ndarray, actions: np.ndarray, init_w: float | N
     if not isinstance(result, Tensor):
         return {"returned": described(result)}
     facts = {"returned": "a tensor", "shape": list(result.shape), "precision": str(result.dtype).removeprefix("torch.")}
-    facts |= shown_layers(network, watch, result)
+    if result.ndim == 1 and not agreement(submitted, states.shape[1], actions.shape[1])[1]:
+        facts["shape"] = f"[{len(result)}], for which update_model is not made"
+    plainer = without_norms(network)
+    watch = Watch(plainer)
+    facts |= shown_layers(watch, plainer(given, chosen.detach()))
     came = watch.passed[0][1] if watch.passed else torch.zeros(0)
     orders = (torch.cat(pair, dim=1) for pair in ((given, chosen.detach()), (chosen.detach(), given)))
     facts["into the first layer goes"] = (
@@ -552,6 +590,9 @@ class FlatCritic(SmallCritic):
 class KnownNoise:
     """A stand-in for `OUNoise` that gives known samples, and counts."""
 
+    # Of the class, so that a property of the submission's own class does not come before them.
+    mu = theta = sigma = state = None
+
     def __init__(self, size: int, *others: Any, **named: Any) -> None:
         self.given = {"size": size, **dict(zip(("mu", "theta", "sigma"), others, strict=False)), **named}
         self.samples = np.zeros((1, size))
@@ -572,6 +613,8 @@ class KnownNoise:
 
 class KnownMemory:
     """A stand-in for `ReplayBuffer`: it keeps everything, and a batch is all there is."""
+
+    max_size = batch_size = rows = None  # as in KnownNoise
 
     def __init__(self, obs_dim: int, size: int, batch_size: int = 32, *others: Any, **named: Any) -> None:
         self.given = [obs_dim, size, batch_size]
@@ -606,8 +649,10 @@ class RecordingSGD(torch.optim.Optimizer):
         self.parameters = list(network.parameters())
         self.param_groups = [{"params": self.parameters, "lr": lr}]
         self.gradients: list[Any] = []
+        self.cleared = False
 
     def zero_grad(self, set_to_none: bool = True) -> None:
+        self.cleared = any(value.grad is not None for value in self.parameters)
         for value in self.parameters:
             value.grad = None
 
@@ -618,7 +663,8 @@ class RecordingSGD(torch.optim.Optimizer):
                 closure()
         found = [value.grad for value in self.parameters]
         missing = any(gradient is None for gradient in found)
-        self.gradients.append(UNCONNECTED if missing else np.concatenate([plain(gradient).ravel() for gradient in found]))
+        nothing = CLEARED if self.cleared else UNCONNECTED
+        self.gradients.append(nothing if missing else np.concatenate([plain(gradient).ravel() for gradient in found]))
         for value, gradient in zip(self.parameters, found, strict=True):
             if gradient is not None:
                 value -= self.param_groups[0]["lr"] * gradient
@@ -669,11 +715,14 @@ def with_own_methods(submitted, name: str, stand_in: type) -> type:
     return stand_in
 
 
-def stand_ins(submitted) -> dict[str, type]:
-    """Return what stands in for the classes that an agent is made of, by name."""
+def stand_ins(submitted, flat: bool | None = None) -> dict[str, type]:
+    """Return what stands in for the classes that an agent is made of, by name.
+
+    flat: whether the critic's values are `[B]`, not `[B, 1]`; those of the submission's own if None.
+    """
     classes = {
         "Actor": SmallActor,
-        "Critic": FlatCritic if flat_values(submitted) else SmallCritic,
+        "Critic": FlatCritic if (flat_values(submitted) if flat is None else flat) else SmallCritic,
         "OUNoise": KnownNoise,
         "ReplayBuffer": KnownMemory,
     }
@@ -698,10 +747,11 @@ def shares(network: nn.Module, other: nn.Module) -> bool:
     return bool({value.data_ptr() for value in network.parameters()} & {value.data_ptr() for value in other.parameters()})
 
 
-def new_agent(submitted, env: gym.Env, **options: Any) -> Any:
+def new_agent(submitted, env: gym.Env, flat: bool | None = None, **options: Any) -> Any:
     """Return an agent that is all stand-ins, whether or not its own `__init__` comes to an end.
 
-    options: gamma, batch_size and initial_random_steps, instead of their defaults; tau: how far targets go.
+    flat: see `stand_ins`. options: gamma, batch_size and initial_random_steps, instead of their defaults; tau: how far targets
+    go.
     """
     given = {"memory_size": 50, "batch_size": 4, "ou_noise_theta": 0.15, "ou_noise_sigma": 0.2}
     given |= {name: value for name, value in options.items() if value is not None}
@@ -709,12 +759,11 @@ def new_agent(submitted, env: gym.Env, **options: Any) -> Any:
         given["tau"] = 1.0 - given["tau"]
     agent = object.__new__(submitted.DDPGAgent)
     obs_dim, act_dim = env.observation_space.shape[0], env.action_space.shape[0]
-    classes = stand_ins(submitted)
+    classes = stand_ins(submitted, flat)
     with standing_in(submitted, classes), quietly():
         agent.__init__(env, **given)
-    for name, value in given.items():
-        setattr(agent, name, value)
-    agent.env, agent.device = env, torch.device("cpu")
+    for name, value in (given | {"env": env, "device": torch.device("cpu")}).items():
+        put(agent, name, value)
     made: list[nn.Module] = []
     for number_of, name in enumerate(("actor", "actor_target", "critic", "critic_target"), start=1):
         kind, sizes = (classes["Actor"], [obs_dim, act_dim]) if "actor" in name else (classes["Critic"], [obs_dim + act_dim])
@@ -723,13 +772,35 @@ def new_agent(submitted, env: gym.Env, **options: Any) -> Any:
         if type(network) is not kind or network.sizes != sizes or any(shares(network, other) for other in made):
             network = kind(*sizes)
         made.append(with_numbers(network, number_of))
-        setattr(agent, name, network)
-    agent.actor_optimizer, agent.critic_optimizer = RecordingSGD(agent.actor, 0.0), RecordingSGD(agent.critic, 0.0)
-    agent.memory = classes["ReplayBuffer"](obs_dim, 50, given["batch_size"])
-    agent.noise = classes["OUNoise"](act_dim)
-    agent.transition, agent.total_step, agent.is_test = [], 0, False
+        if getattr(agent, name, None) is not network:
+            put(agent, name, network)
+    record_steps(agent)
+    put(agent, "memory", classes["ReplayBuffer"](obs_dim, 50, given["batch_size"]))
+    put(agent, "noise", classes["OUNoise"](act_dim))
+    for name, value in {"transition": [], "total_step": 0, "is_test": False}.items():
+        put(agent, name, value)
     agent._plot = lambda *told, **named: None
     return agent
+
+
+def put(agent: Any, name: str, value: Any) -> None:
+    """Set an attribute of an agent, also where its class has a property of that name."""
+    try:
+        setattr(agent, name, value)
+    except AttributeError:
+        agent.__class__ = type(type(agent).__name__, (type(agent),), {name: value})
+
+
+def record_steps(agent: Any, actor_lr: float = 0.0, critic_lr: float = 0.0) -> None:
+    """Let both optimizers of an agent record their steps. They stay the objects that they are: it may have noted them."""
+    for name, lr in (("actor", actor_lr), ("critic", critic_lr)):
+        recording = RecordingSGD(getattr(agent, name), lr)
+        own = getattr(agent, f"{name}_optimizer", None)
+        other = getattr(agent, "actor_optimizer", None) if name == "critic" else None
+        if isinstance(own, (_Plain, RecordingSGD)) and own is not other:
+            own.__class__, own.__dict__ = RecordingSGD, recording.__dict__
+        else:
+            put(agent, f"{name}_optimizer", recording)
 
 
 # The agent: networks, actions, steps
@@ -894,7 +965,7 @@ def steps(
     """Do recorded actions by `step`; report what it returned and what was stored."""
     env = Recorded(observations, rewards, ends, actions[0].shape[1])
     agent = new_agent(submitted, env)
-    agent.is_test = is_test
+    agent.is_test, agent.total_step = is_test, 7
     returned: dict[str, list] = {"next states": [], "rewards": [], "over": []}
     for number_of, episode in enumerate(actions):
         state, _ = env.reset()
@@ -906,12 +977,13 @@ def steps(
             if not isinstance(three, (tuple, list)) or len(three) != 3:
                 return {"returned": described(three)}
             for name, value in zip(returned, three, strict=True):
-                returned[name].append(bool(value) if name == "over" else np.array(plain(value)))
+                returned[name].append(yes_or_no(value) if name == "over" else np.array(plain(value)))
             state = observations[number_of][env.time]
     facts: dict[str, Any] = {"returned": "three things"}
     facts |= {f"{name} that were returned": values for name, values in returned.items()}
     facts["actions that the environment was given"] = env.actions
     facts["transitions that were stored"] = len(agent.memory)
+    facts["steps that it counted"] = int(agent.total_step) - 7  # that is for train to do
     facts |= {f"{name} that was stored": values for name, values in agent.memory.rows.items() if values}
     return facts
 
@@ -919,28 +991,74 @@ def steps(
 # The agent: updates
 
 
-def own_memory(submitted, rows: dict[str, np.ndarray]) -> Any:
-    """Return the submission's own buffer, filled with a batch, if that works; otherwise a stand-in."""
-    count, act_dim = rows["acts"].shape
-    memory: Any = KnownMemory(rows["obs"].shape[1], count, count)
+def buffer_works(submitted, obs_dim: int, act_dim: int) -> bool:
+    """Return whether what goes into the submission's own buffer comes out of it, ends as they are or the other way round."""
     with quietly():
-        own, probe = (
-            new_buffer(submitted, rows["obs"].shape[1], count, count, act_dim),
-            numbered(count, rows["obs"].shape[1], act_dim),
-        )
+        probe = numbered(6, obs_dim, act_dim)
+        own = new_buffer(submitted, obs_dim, 6, 6, act_dim)
         store_all(own, probe)
         drawn = own.sample_batch()
-        batch = {name: np.asarray(plain(values), np.float64) for name, values in drawn.items()}
+        batch = {name: np.asarray(plain(drawn[name]), np.float64) for name in NAMES}
         order = np.argsort(batch["obs"][:, 0])
-        sorted_ones = {name: batch[name][order].reshape(probe[name].shape) for name in NAMES}
+        ordered = {name: batch[name][order].reshape(probe[name].shape) for name in NAMES}
         done = np.asarray(probe["done"], np.float64)
-        good = all(np.allclose(sorted_ones[name], probe[name]) for name in NAMES if name != "done")
+        good = all(np.allclose(ordered[name], probe[name]) for name in NAMES if name != "done")
         # Of another precision it would be the memory's mistake, not the update's.
         good = good and all(str(np.asarray(plain(drawn[name])).dtype) == "float32" for name in NAMES if name != "done")
-        if good and (np.array_equal(sorted_ones["done"], done) or np.array_equal(sorted_ones["done"], 1 - done)):
-            memory = new_buffer(submitted, rows["obs"].shape[1], count, count, act_dim)
+        return good and (np.array_equal(ordered["done"], done) or np.array_equal(ordered["done"], 1 - done))
+    return False
+
+
+def memory_with(submitted, rows: dict[str, np.ndarray], own: bool) -> Any:
+    """Return a memory that holds a batch: the submission's own buffer, or a stand-in."""
+    count, obs_dim, act_dim = len(rows["rews"]), rows["obs"].shape[1], rows["acts"].shape[1]
+    memory = new_buffer(submitted, obs_dim, count, count, act_dim) if own else KnownMemory(obs_dim, count, count)
     store_all(memory, rows)
     return memory
+
+
+def fits(submitted, obs_dim: int, act_dim: int, own: bool, flat: bool) -> bool:
+    """Return whether `update_model` takes the rows of a batch one by one, and looks beyond those that are no ends.
+
+    own: with the submission's own buffer, or a stand-in. flat: with a critic that returns `[B]`, or `[B, 1]`. Where it does
+    not, either it is wrong, or its batches or values are of a form that it does not expect.
+    """
+    rows = {name: values[[0, 1, 0, 1]] for name, values in numbered(2, obs_dim, act_dim).items()}
+    rows = {name: np.array(values) if name == "done" else values / np.abs(values).max() for name, values in rows.items()}
+    rows["done"][:], rows["next_obs"][2:] = [False, True, False, True], 0.5  # the last two differ in what comes after them
+    with quietly():
+        agent = new_agent(submitted, Still(obs_dim, [-1.0] * act_dim, [1.0] * act_dim), flat, gamma=0.9)
+        agent._target_soft_update = lambda *told, **named: None
+
+        def gradient(*which: int) -> np.ndarray:
+            agent.memory = memory_with(submitted, {name: values[list(which)] for name, values in rows.items()}, own)
+            agent.batch_size = len(which)
+            agent.actor_optimizer.zero_grad()
+            agent.critic_optimizer.zero_grad()
+            agent.critic_optimizer.gradients.clear()
+            with quietly():  # what is behind the critic's step does not matter here
+                agent.update_model()
+            return agent.critic_optimizer.gradients[0]
+
+        first, end, other, other_end = (gradient(row, row) for row in range(4))
+        one_by_one = np.allclose(gradient(0, 1), (first + end) / 2, rtol=1e-3, atol=1e-6)
+        return one_by_one and np.allclose(end, other_end, rtol=1e-3, atol=1e-6) and not np.allclose(first, other, rtol=1e-3)
+    return False
+
+
+def agreement(submitted, obs_dim: int, act_dim: int) -> tuple[bool, bool]:
+    """Return with what `update_model` is graded: (its own buffer, not a stand-in; a critic of values `[B]`, not `[B, 1]`).
+
+    The submission's own, if it agrees with them: its parts may do otherwise than was asked for, all in the same way. If it
+    agrees with the usual ones alone, the mistake is not the update's.
+    """
+    works, flat = buffer_works(submitted, obs_dim, act_dim), flat_values(submitted)
+    memories, values = ([True, False] if works else [False]), ([True, False] if flat else [False])
+    for form in values:
+        for own in memories:
+            if fits(submitted, obs_dim, act_dim, own, form):
+                return own, form
+    return works, flat
 
 
 def updates(
@@ -963,29 +1081,38 @@ def updates(
     critic's values are multiplied. of_the_actor: report what the second part does; otherwise it need not be there.
     """
     rows = dict(zip(NAMES, (obs, next_obs, acts, rews, done), strict=True))
-    memory = own_memory(submitted, rows)  # first: the agent's classes are stand-ins later
-    agent = new_agent(submitted, Still(obs.shape[1], [-1.0] * acts.shape[1], [1.0] * acts.shape[1]), gamma=gamma, tau=0.25)
+    own, flat = agreement(submitted, obs.shape[1], acts.shape[1])
+    memory = memory_with(submitted, rows, own)
+    env = Still(obs.shape[1], [-1.0] * acts.shape[1], [1.0] * acts.shape[1])
+    agent = new_agent(submitted, env, flat, gamma=gamma, tau=0.25)
     agent.memory, agent.batch_size = memory, len(obs)
-    agent.actor_optimizer, agent.critic_optimizer = RecordingSGD(agent.actor, actor_lr), RecordingSGD(agent.critic, critic_lr)
+    record_steps(agent, actor_lr, critic_lr)
     with torch.no_grad():
         agent.critic.out.weight *= steep
     called: list[int] = []
     agent._target_soft_update = lambda *told, **named: called.append(len(agent.actor_optimizer.gradients))
     draws, draw = [], memory.sample_batch
     memory.sample_batch = lambda *told, **named: (draws.append(1), draw(*told, **named))[1]
-    targets = {
-        name: [plain(value) for value in getattr(agent, name).parameters()] for name in ("actor_target", "critic_target")
-    }
+    pairs = [(getattr(agent, f"{name}_target"), getattr(agent, name)) for name in ("actor", "critic")]
+    targets = [[plain(value) for value in target.parameters()] for target, _ in pairs]
     facts: dict[str, Any] = {}
     returned: list[Any] = []
+    followed = True
     for number_of in range(count):
         agent.total_step = 1009 + 4 * number_of  # no round numbers: every update counts
         try:
             pair = agent.update_model()
-        except NotImplementedError:
-            if of_the_actor or not agent.critic_optimizer.gradients:
+        except Exception:  # in the second part it is that part's mistake, or the stub's blank
+            if of_the_actor or len(agent.critic_optimizer.gradients) <= number_of:
                 raise
             continue
+        finally:
+            # Targets may be updated here, not by the method; then they go back, as if it had been called.
+            followed = all(all(shares_of_the_way(*two, at)) for two, at in zip(pairs, targets, strict=True)) and followed
+            with torch.no_grad():
+                for (target, _), at in zip(pairs, targets, strict=True):
+                    for value, number_at in zip(target.parameters(), at, strict=True):
+                        value.copy_(tensor(number_at))
         if not of_the_actor:
             continue
         two = isinstance(pair, (tuple, list)) and len(pair) == 2
@@ -1000,11 +1127,7 @@ def updates(
         facts["batches that are drawn"] = len(draws)
         facts["actor losses returned"] = [pair[0] for pair in returned]
         facts["critic losses returned"] = [pair[1] for pair in returned]
-        moved = {
-            name: not all(map(np.array_equal, values, [plain(value) for value in getattr(agent, name).parameters()]))
-            for name, values in targets.items()
-        }
-        inside = list(range(1, count + 1)) if all(moved.values()) else []
+        inside = list(range(1, count + 1)) if followed else []
         facts["steps of the actor before each update of the targets"] = called or inside
     return facts
 
@@ -1012,17 +1135,17 @@ def updates(
 def untouched(submitted, obs: np.ndarray, acts: np.ndarray, rews: np.ndarray, next_obs: np.ndarray, done: np.ndarray) -> dict:
     """Call `update_model` with optimizers that move nothing, and targets that do not follow; report what has changed anyway."""
     rows = dict(zip(NAMES, (obs, next_obs, acts, rews, done), strict=True))
-    memory = own_memory(submitted, rows)
-    agent = new_agent(submitted, Still(obs.shape[1], [-1.0] * acts.shape[1], [1.0] * acts.shape[1]), tau=0.0)
-    agent.memory, agent.batch_size = memory, len(obs)
+    own, flat = agreement(submitted, obs.shape[1], acts.shape[1])
+    agent = new_agent(submitted, Still(obs.shape[1], [-1.0] * acts.shape[1], [1.0] * acts.shape[1]), flat, tau=0.0)
+    agent.memory, agent.batch_size = memory_with(submitted, rows, own), len(obs)
     agent._target_soft_update = lambda *told, **named: None
     names = ("actor", "critic", "actor_target", "critic_target")
     before = {name: [plain(value) for value in getattr(agent, name).parameters()] for name in names}
-    for _ in range(2):
+    for number_of in range(2):
         try:
             agent.update_model()
-        except NotImplementedError:
-            if not agent.critic_optimizer.gradients:
+        except Exception:
+            if len(agent.critic_optimizer.gradients) <= number_of:
                 raise
     return {
         "networks that changed": [
@@ -1041,6 +1164,12 @@ def went(first: np.ndarray, now: np.ndarray, towards: np.ndarray) -> Any:
     way, walked = (towards - first).astype(np.float64).ravel(), (now - first).astype(np.float64).ravel()
     share = float(way @ walked / (way @ way))
     return share if np.allclose(walked, share * way, atol=1e-5) else "elsewhere"
+
+
+def shares_of_the_way(target: nn.Module, network: nn.Module, before: list[np.ndarray]) -> Iterator[bool]:
+    """Return of each parameter of a target whether it went τ = 0.25 of the way to its network."""
+    for value, first, towards in zip(target.parameters(), before, network.parameters(), strict=True):
+        yield np.allclose(plain(value), first + 0.25 * (plain(towards) - first), atol=1e-6)
 
 
 def following(submitted, obs_dim: int, act_dim: int, tau: float | None, count: int) -> dict:
@@ -1174,6 +1303,7 @@ def testing(submitted, observations: list[np.ndarray], rewards: list[np.ndarray]
     print(said.getvalue(), end="")
     score = float(sum(rewards[0]))
     told = [float(found) for found in re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", said.getvalue())]
+    printed = "its score" if any(abs(found - score) < 0.6 for found in told) else "other numbers" if told else "no number"
     if not isinstance(frames, (list, tuple, np.ndarray)):
         return {"returned": described(frames)}
     shown = [number(np.asarray(frame).ravel()[0]) for frame in frames]
@@ -1186,7 +1316,7 @@ def testing(submitted, observations: list[np.ndarray], rewards: list[np.ndarray]
         "states in which actions are selected": [one[1] for one in asked],
         "actions that the environment is given": [float(np.ravel(action)[0]) for action in env.actions],
         "episodes that were begun": len(env.resets),
-        "its score is printed": any(abs(found - score) < 0.6 for found in told),
+        "what is printed": printed,
     }
 
 
@@ -1201,25 +1331,29 @@ class Heard(Still):
         return super().step(action)
 
 
-def units(submitted, low: list[float], high: list[float], actions: np.ndarray, own: np.ndarray) -> dict:
-    """Map actions there and back; report what comes, and what the environment is told by `step`."""
+def units(
+    submitted, low: list[float], high: list[float], actions: np.ndarray | None = None, own: np.ndarray | None = None
+) -> dict:
+    """Map actions there, or back, or both; report what comes, and what the environment is told by `step`."""
     env = Heard(2, low, high)
     wrapped = submitted.ActionNormalizer(env)
-    given, back = np.array(actions), np.array(own)
-    facts = {
-        "in the environment's units": [np.array(plain(wrapped.action(action)), np.float64) for action in given],
-        "in units of [-1, 1]": [np.array(plain(wrapped.reverse_action(action)), np.float64) for action in back],
-    }
-    heard = []
-    for action in np.array(actions):
-        wrapped.step(action)
-        heard.append(env.heard)
-    changed = [
-        name
-        for name, before, after in (("action", actions, given), ("reverse_action", own, back))
-        if not np.array_equal(before, after)
-    ]
-    return facts | {"what the environment is told": heard, "methods that changed what they were given": changed}
+    facts: dict[str, Any] = {}
+    changed = []
+    if actions is not None:
+        given = np.array(actions)
+        facts["in the environment's units"] = [np.array(plain(wrapped.action(action)), np.float64) for action in given]
+        if not np.array_equal(given, actions):
+            changed.append("action")
+        facts["what the environment is told"] = []
+        for action in np.array(actions):
+            wrapped.step(action)
+            facts["what the environment is told"].append(env.heard)
+    if own is not None:
+        back = np.array(own)
+        facts["in units of [-1, 1]"] = [np.array(plain(wrapped.reverse_action(action)), np.float64) for action in back]
+        if not np.array_equal(back, own):
+            changed.append("reverse_action")
+    return facts | {"methods that changed what they were given": changed}
 
 
 # Learning
@@ -1230,12 +1364,10 @@ class LearningActor(nn.Module):
 
     def __init__(self, in_dim: int, out_dim: int, *others: Any, **named: Any) -> None:
         nn.Module.__init__(self)
-        self.layers = nn.Sequential(
-            nn.Linear(in_dim, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, out_dim), nn.Tanh()
-        )
+        self.hidden1, self.hidden2, self.out = nn.Linear(in_dim, HIDDEN), nn.Linear(HIDDEN, HIDDEN), nn.Linear(HIDDEN, out_dim)
 
     def forward(self, state: Tensor) -> Tensor:
-        return self.layers(state)
+        return torch.tanh(self.out(torch.relu(self.hidden2(torch.relu(self.hidden1(state))))))
 
 
 class LearningCritic(nn.Module):
@@ -1243,12 +1375,11 @@ class LearningCritic(nn.Module):
 
     def __init__(self, in_dim: int, *others: Any, **named: Any) -> None:
         nn.Module.__init__(self)
-        self.layers = nn.Sequential(
-            nn.Linear(in_dim, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 1)
-        )
+        self.hidden1, self.hidden2, self.out = nn.Linear(in_dim, HIDDEN), nn.Linear(HIDDEN, HIDDEN), nn.Linear(HIDDEN, 1)
 
     def forward(self, state: Tensor, action: Tensor) -> Tensor:
-        return self.layers(torch.cat((state, action), dim=-1))
+        value = torch.relu(self.hidden1(torch.cat((state, action), dim=-1)))
+        return self.out(torch.relu(self.hidden2(value)))
 
 
 class LearningCriticOfOneAxis(LearningCritic):

@@ -41,6 +41,7 @@ def test_one_row(student):
 def test_batches_of_two_actions(student):
     """Batches of a full buffer with actions of two numbers."""
     names = ("keys", "shapes", "numbers of an action", "what does not belong to the obs beside it", "a batch has a row twice")
+    names += ("update_model is made for such a batch",)
 
     def view(facts):
         return only(*names)(facts) | drawn_evenly(facts)
@@ -50,7 +51,7 @@ def test_batches_of_two_actions(student):
 
 @points(1, question="ReplayBuffer.sample_batch")
 def test_too_few(student):
-    """Where fewer are stored than a batch has, none comes twice."""
+    """Where fewer are stored than a batch has, it raises an error, and makes no smaller batch."""
     student.expect("batch_of_too_few")
 
 
@@ -241,7 +242,7 @@ def test_waits_for_a_batch(student):
 
 @points(1, question="DDPGAgent.train")
 def test_long_training(student):
-    """Fourteen episodes, with a plot every two hundred steps."""
+    """Thirteen episodes and a part of one, with a plot every two hundred steps."""
     names = (
         "updates, by the steps before",
         "plots",
@@ -253,7 +254,7 @@ def test_long_training(student):
 
 @points(1, question="DDPGAgent.train")
 def test_all_episodes_begin_anew(student):
-    """After each of fourteen episodes environment and noise are reset, without a seed that makes them all alike."""
+    """After each of thirteen episodes environment and noise are reset, without a seed that makes them all alike."""
     names = (
         "steps of the environment before each reset",
         "the noise is reset between two episodes",

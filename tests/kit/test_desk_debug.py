@@ -237,7 +237,7 @@ def test_exit_in_the_function_is_told(replaced) -> None:
     """A student's exit() must not end the session without a word."""
     done = debug("get_advantages", replaced(get_advantages="exit(3)"), "c\nq\n")
     assert done.returncode == 0
-    assert "get_advantages did not return.\nSystemExit: your code called exit()" in done.stdout
+    assert "get_advantages did not return.\nSystemExit: your code ended the program, with exit() or the like" in done.stdout
 
 
 def test_code_that_catches_everything_cannot_keep_the_user(replaced) -> None:

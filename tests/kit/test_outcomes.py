@@ -51,6 +51,25 @@ def test_failed_shows_case_expected_and_got(replaced, graded) -> None:
         assert part in message(report)
 
 
+def test_a_training_at_import_is_told_as_one(replaced, graded) -> None:
+    """A file that trains when it is imported runs out of time in every check: nobody finds that in 'a loop that never ends'."""
+    path = replaced(get_returns="return torch.zeros(rollout_buffer.final_size, 1)")
+    path.write_text(path.read_text() + "\n\nwhile True:\n    pass\n")
+    report = graded(path, QUESTION)
+    assert outcomes(report) == {Outcome.TIMEOUT}
+    for part in ("still being imported", 'if __name__ == "__main__":', "in <module>"):
+        assert part in message(report)
+
+
+def test_options_of_a_script_are_its_own(replaced, graded) -> None:
+    """A file may look for options, as many scripts do: it finds none, and not those of the grader's process."""
+    path = replaced(get_returns="raise ValueError(f'{vars(OPTIONS)} {sys.argv}')")
+    options = "import argparse\nimport sys\n\nPARSER = argparse.ArgumentParser()\n"
+    options += "PARSER.add_argument('--seed', default=1)\nOPTIONS = PARSER.parse_args()\n"
+    path.write_text(path.read_text() + options)
+    assert "{'seed': 1} ['submitted.py']" in message(graded(path, QUESTION))
+
+
 def test_shape_comes_before_value(replaced, graded) -> None:
     """(T,) where (T, 1) is meant: the numbers look right, so the shape must be named."""
     assert "expected shape [22, 1], got shape [22]" in message(

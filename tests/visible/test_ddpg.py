@@ -30,7 +30,7 @@ def test_rows_are_filled(student):
     arrays = [
         f"{name}_buf after {count} transitions" for name in ("obs", "next_obs", "acts", "rews", "done") for count in (0, 3)
     ]
-    student.expect("buffer_half_full", only(*arrays))
+    student.expect("buffer_of_two_actions", only(*arrays))
 
 
 @points(1, question="ReplayBuffer.store")
@@ -55,7 +55,7 @@ def test_goes_around(student):
 def test_whole_transitions(student):
     """A batch has the five keys, and the same rows of all arrays; it is a copy."""
     names = ("keys", "shapes", "precision", "numbers of an action", "what does not belong to the obs beside it")
-    student.expect("batches_of_a_half_full_buffer", only(*names))
+    student.expect("batches_of_a_half_full_buffer", only(*names, "update_model is made for such a batch"))
 
 
 @points(1, question="ReplayBuffer.sample_batch")
@@ -130,7 +130,8 @@ def test_actor_layers(student):
 @points(1, question="Actor")
 def test_shape_of_actions(student):
     """One action for each state, [B, A]; for a single state, [A]."""
-    student.expect("actor_of_two_actions", only("shape", "shape for a single state", "changed by the call"))
+    for case in ("actor_of_two_actions", "actor_of_one_action"):
+        student.expect(case, only("shape", "shape for a single state", "changed by the call"))
 
 
 @points(1, question="Actor")
@@ -231,7 +232,7 @@ def test_step_returns(student):
 def test_step_stores(student):
     """In training the transition is stored; `done` says whether the episode was terminated, not truncated."""
     names = [f"{name} that was stored" for name in ("obs", "next_obs", "acts", "rews", "done")]
-    student.expect("steps_in_training", only("transitions that were stored", *names))
+    student.expect("steps_in_training", only("transitions that were stored", *names, "steps that it counted"))
 
 
 @points(1, question="DDPGAgent.step")
@@ -356,7 +357,8 @@ def test_units_of_each_dimension(student):
 @points(1, question="ActionNormalizer")
 def test_units_and_back(student):
     """`reverse_action` is the way back; neither method changes the array that it is given."""
-    student.expect("units_of_each_dimension", only("in units of [-1, 1]", "methods that changed what they were given"))
+    student.expect("units_and_back")
+    student.expect("units_of_each_dimension", only("methods that changed what they were given"))
 
 
 # Learning
