@@ -88,7 +88,8 @@ def load_policy(data: bytes) -> TrainedPolicy:
         raise ValueError(f"expected the arrays {', '.join((*LAYERS, *NORMALIZATION))}, found {', '.join(sorted(arrays))}")
     for name, array in arrays.items():
         if array.dtype.kind != "f" or not np.isfinite(array).all():
-            raise ValueError(f"{name} must be finite floating-point numbers, found {array.dtype}")
+            found = "NaN or infinity" if array.dtype.kind == "f" else array.dtype
+            raise ValueError(f"{name} must be finite floating-point numbers, found {found}")
     arrays = {name: array.astype(np.float64) for name, array in arrays.items()}
     layers = [arrays[name] for name in LAYERS]
     sizes = [arrays["observation_mean"].size, *(bias.size for bias in layers[1::2])]

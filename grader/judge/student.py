@@ -37,7 +37,7 @@ MAX_KEPT, MAX_KEPT_BYTES = 200, 1 << 18  # replies of a run, and of facts in one
 NO_KEYBOARD = {
     "BdbQuit": "there is no keyboard here; remove breakpoint() and pdb",
     "EOFError": "there is no keyboard here; remove input()",
-    "SystemExit": "your code called exit()",
+    "SystemExit": "your code ended the program, with exit() or the like",
 }
 
 LIMITS = {
@@ -426,6 +426,11 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
             allowed = "1 second" if seconds < 1.5 else f"{seconds:.0f} seconds"
             floods = " It also printed a great deal, which takes time." if LEFT_OUT in reply.output else ""
             ask = "is there a loop that never ends?"
+            if any(isinstance(frame, dict) and frame.get("function") == "<module>" for frame in details.get("frames") or []):
+                ask += (
+                    " Your file was still being imported: what stands outside of functions and classes runs each time that "
+                    'something is graded. A training belongs below `if __name__ == "__main__":`.'
+                )
             if "turns" in details:
                 ask = f"it was still going on, after {details['turns']:,} turns. Is the machine busy, or your code slow?"
             text = f"stopped after {allowed}: {ask}{floods}{trace(details)}"

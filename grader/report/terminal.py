@@ -198,6 +198,8 @@ def next_step(report: Report) -> tuple[str, QuestionResult | None]:
     first = next(iter(left), None)
     if first is None or one_reason(report):
         return "", None
+    if not first.max_points:
+        return "If you like", first
     return "Start with" if first.outcome is Outcome.NOT_STARTED else "Fix first", first
 
 

@@ -18,6 +18,7 @@ ROOT = str(Path(__file__).resolve().parents[2])
 def main() -> None:
     """Answer until standard input closes."""
     settings = json.loads(sys.argv[1])
+    sys.argv[:] = ["submitted.py"]  # as where a submission is run by itself: it may look for options
     # The libraries are those of the judge, wherever it found them; the kit's own folder is searched only for the grader.
     sys.path[:] = [ROOT, *settings["path"]]
     from grader.sandbox import guard, wire, worker

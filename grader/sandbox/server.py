@@ -36,6 +36,7 @@ def main() -> None:
     """Serve until the control socket closes."""
     control = socket.socket(fileno=int(sys.argv[1]))
     settings = json.loads(sys.argv[2])
+    sys.argv[:] = ["submitted.py"]  # as where a submission is run by itself: it may look for options
     # The libraries are those of the judge, wherever it found them; the kit's own folder is searched only for the grader.
     sys.path[:] = [ROOT, *settings["path"]]
     from grader.sandbox import confinement, pages, wire, worker
