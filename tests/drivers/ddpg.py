@@ -260,9 +260,6 @@ def sampling(submitted, count: int, size: int, batch_size: int, obs_dim: int, ac
     facts["shapes"] = {name: list(array.shape) for name, array in arrays.items() if name != "acts"}
     facts["numbers of an action"] = arrays["acts"].size / max(len(arrays["acts"]), 1)
     facts["precision"] = sorted({str(array.dtype) for name, array in arrays.items() if name != "done"})
-    # What comes out of a buffer that works is not used if the update fits the usual batches, and these do not.
-    own, _ = agreement(submitted, obs_dim, act_dim)
-    facts["update_model is made for such a batch"] = own or not buffer_works(submitted, obs_dim, act_dim)
     for name in NAMES:  # what is done to a batch must not come into the buffer
         with quietly():
             first[name][...] = 0
@@ -283,6 +280,12 @@ def sampling(submitted, count: int, size: int, batch_size: int, obs_dim: int, ac
     # A buffer may keep 1 - done, if its agent knows.
     torn = broken - {"1 - done"} - ({"done"} if "1 - done" not in broken else set())
     facts["what does not belong to the obs beside it"] = sorted(torn)
+    facts["update_model is made for such a batch"] = True
+    # What comes out of a buffer that works is not used in updates if they fit the usual batches, and not these.
+    if buffer_works(submitted, obs_dim, act_dim) and not agreement(submitted, obs_dim, act_dim)[0]:
+        truths = ", done is True or False" if arrays["done"].dtype == bool else ""
+        opposite = ", done is 0 at an end" if broken == {"done"} else ""
+        facts["update_model is made for such a batch"] = f"no{truths}{opposite}"
     picked = np.concatenate(batches)
     facts["rows that are not filled, or are no more what they were, come"] = bool(((picked < 0) | (picked >= count)).any())
     facts["a batch has a row twice"] = any(len(set(batch.tolist())) < len(batch) for batch in batches)
@@ -818,7 +821,7 @@ def parts(submitted, obs_dim: int, act_dim: int, options: dict) -> dict:
     values = {name: list(network.parameters()) for name, network in networks.items()}
     for name in ("actor", "critic"):
         target = f"{name}_target"
-        facts[f"{name} and {target} are made for sizes"] = [networks[name].sizes, networks[target].sizes]
+        facts[f"{name} and {target} are made for sizes"] = [sizes(networks[which], name) for which in (name, target)]
         facts[f"{target} is equal to {name}"] = all(map(torch.equal, values[name], values[target]))
         shared = {value.data_ptr() for value in values[name]} & {value.data_ptr() for value in values[target]}
         facts[f"{target} has parameters of its own"] = not shared
@@ -842,6 +845,14 @@ def parts(submitted, obs_dim: int, act_dim: int, options: dict) -> dict:
     facts["memory is made for such actions"] = act_dim == 1 or act_dim in agent.memory.given_besides
     facts["noise is made with θ and σ"] = [float(agent.noise.theta), float(agent.noise.sigma)]
     return facts
+
+
+def sizes(network: nn.Module, name: str) -> list[int]:
+    """Return the numbers that go into a network and, of an actor, that come out; it may be the submission's own after all."""
+    if hasattr(network, "sizes"):
+        return network.sizes
+    linear = [layer for layer in network.modules() if isinstance(layer, nn.Linear)]
+    return [linear[0].in_features, linear[-1].out_features] if name == "actor" else [linear[0].in_features]
 
 
 def normalised(submitted, env: gym.Env) -> gym.Env:
