@@ -413,7 +413,9 @@ def between(out: Tensor, into: Tensor) -> str:
 
 
 def without_norms(network: nn.Module) -> nn.Module:
-    """Return a copy of a network that does not normalise, as it may between its layers: then what else is there can be told."""
+    """Return a network that does not normalise, as it may between its layers: then what else is there can be told."""
+    if not any("Norm" in type(layer).__name__ for layer in network.modules()):
+        return network
     plainer = copy.deepcopy(network)
     for parent in list(plainer.modules()):
         for name, layer in list(parent.named_children()):
@@ -821,7 +823,7 @@ def parts(submitted, obs_dim: int, act_dim: int, options: dict) -> dict:
     values = {name: list(network.parameters()) for name, network in networks.items()}
     for name in ("actor", "critic"):
         target = f"{name}_target"
-        facts[f"{name} and {target} are made for sizes"] = [sizes(networks[which], name) for which in (name, target)]
+        facts[f"{name} and {target} are made for sizes"] = [sizes_of(networks[which], name) for which in (name, target)]
         facts[f"{target} is equal to {name}"] = all(map(torch.equal, values[name], values[target]))
         shared = {value.data_ptr() for value in values[name]} & {value.data_ptr() for value in values[target]}
         facts[f"{target} has parameters of its own"] = not shared
@@ -847,7 +849,7 @@ def parts(submitted, obs_dim: int, act_dim: int, options: dict) -> dict:
     return facts
 
 
-def sizes(network: nn.Module, name: str) -> list[int]:
+def sizes_of(network: nn.Module, name: str) -> list[int]:
     """Return the numbers that go into a network and, of an actor, that come out; it may be the submission's own after all."""
     if hasattr(network, "sizes"):
         return network.sizes
@@ -977,6 +979,7 @@ def steps(
     env = Recorded(observations, rewards, ends, actions[0].shape[1])
     agent = new_agent(submitted, env)
     agent.is_test, agent.total_step = is_test, 7
+    counted = 0  # which is for train to do
     returned: dict[str, list] = {"next states": [], "rewards": [], "over": []}
     for number_of, episode in enumerate(actions):
         state, _ = env.reset()
@@ -984,7 +987,9 @@ def steps(
             with quietly():
                 agent.select_action(np.array(state))
             agent.transition = [np.array(state), np.array(action)]
+            before = agent.total_step
             three = agent.step(np.array(action))
+            counted += agent.total_step - before
             if not isinstance(three, (tuple, list)) or len(three) != 3:
                 return {"returned": described(three)}
             for name, value in zip(returned, three, strict=True):
@@ -994,7 +999,7 @@ def steps(
     facts |= {f"{name} that were returned": values for name, values in returned.items()}
     facts["actions that the environment was given"] = env.actions
     facts["transitions that were stored"] = len(agent.memory)
-    facts["steps that it counted"] = int(agent.total_step) - 7  # that is for train to do
+    facts["steps that it counted"] = int(counted)
     facts |= {f"{name} that was stored": values for name, values in agent.memory.rows.items() if values}
     return facts
 
