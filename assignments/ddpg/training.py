@@ -75,7 +75,7 @@ def draw_training(title: str, scores: Sequence[float], actor_losses: Sequence[fl
     named = (("score of an episode", scores), ("actor loss", actor_losses), ("critic loss", critic_losses))
     for axes, (name, values) in zip(figure.subplots(1, 3), named, strict=True):
         places, means = thinned(values)
-        axes.plot(places, means, lw=1)
+        axes.plot(places, means, lw=1, marker="." if len(places) < 20 else "")  # of one value there is no line
         axes.set_title(name, fontsize=10)
         axes.set_xlabel("episode" if values is scores else "update", fontsize=9)
         axes.grid(alpha=0.3)
