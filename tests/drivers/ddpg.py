@@ -29,6 +29,8 @@ from trained_actor import ARRAYS, TrainedActor, evaluate, load_actor
 
 UNCONNECTED = "none: the loss is not connected to it"
 CLEARED = "none: the latest zero_grad has taken it away"
+TAU = 0.25  # of agents whose updates are looked at
+CLOSE = {"rtol": 1e-3, "atol": 1e-6}  # gradients, about 1, that are computed in another order in single precision
 HIDDEN = 32  # units of the networks of the learning check
 NETWORKS = 40  # made to see how their weights are drawn
 MAX_CURVE = 500
@@ -1057,8 +1059,8 @@ def fits(submitted, obs_dim: int, act_dim: int, own: bool, flat: bool) -> bool:
             return agent.critic_optimizer.gradients[0]
 
         first, end, other, other_end = (gradient(row, row) for row in range(4))
-        one_by_one = np.allclose(gradient(0, 1), (first + end) / 2, rtol=1e-3, atol=1e-6)
-        return one_by_one and np.allclose(end, other_end, rtol=1e-3, atol=1e-6) and not np.allclose(first, other, rtol=1e-3)
+        one_by_one = np.allclose(gradient(0, 1), (first + end) / 2, **CLOSE)
+        return one_by_one and np.allclose(end, other_end, **CLOSE) and not np.allclose(first, other, **CLOSE)
     return False
 
 
@@ -1100,7 +1102,7 @@ def updates(
     own, flat = agreement(submitted, obs.shape[1], acts.shape[1])
     memory = memory_with(submitted, rows, own)
     env = Still(obs.shape[1], [-1.0] * acts.shape[1], [1.0] * acts.shape[1])
-    agent = new_agent(submitted, env, flat, gamma=gamma, tau=0.25)
+    agent = new_agent(submitted, env, flat, gamma=gamma, tau=TAU)
     agent.memory, agent.batch_size = memory, len(obs)
     record_steps(agent, actor_lr, critic_lr)
     with torch.no_grad():
@@ -1124,11 +1126,12 @@ def updates(
             continue
         finally:
             # Targets may be updated here, not by the method; then they go back, as if it had been called.
-            followed = all(all(shares_of_the_way(*two, at)) for two, at in zip(pairs, targets, strict=True)) and followed
-            with torch.no_grad():
-                for (target, _), at in zip(pairs, targets, strict=True):
-                    for value, number_at in zip(target.parameters(), at, strict=True):
-                        value.copy_(tensor(number_at))
+            for (target, network), first in zip(pairs, targets, strict=True):
+                now, towards = ([plain(value) for value in one.parameters()] for one in (target, network))
+                followed = followed and all(way != "elsewhere" and abs(way - TAU) < 1e-5 for way in ways(first, now, towards))
+                with torch.no_grad():
+                    for value, at_first in zip(target.parameters(), first, strict=True):
+                        value.copy_(tensor(at_first))
         if not of_the_actor:
             continue
         two = isinstance(pair, (tuple, list)) and len(pair) == 2
@@ -1182,10 +1185,9 @@ def went(first: np.ndarray, now: np.ndarray, towards: np.ndarray) -> Any:
     return share if np.allclose(walked, share * way, atol=1e-5) else "elsewhere"
 
 
-def shares_of_the_way(target: nn.Module, network: nn.Module, before: list[np.ndarray]) -> Iterator[bool]:
-    """Return of each parameter of a target whether it went τ = 0.25 of the way to its network."""
-    for value, first, towards in zip(target.parameters(), before, network.parameters(), strict=True):
-        yield np.allclose(plain(value), first + 0.25 * (plain(towards) - first), atol=1e-6)
+def ways(first: list[np.ndarray], now: list[np.ndarray], towards: list[np.ndarray]) -> list[Any]:
+    """Return of each parameter of a target how far it went; see `went`."""
+    return [went(*three) for three in zip(first, now, towards, strict=True)]
 
 
 def following(submitted, obs_dim: int, act_dim: int, tau: float | None, count: int) -> dict:
@@ -1201,9 +1203,7 @@ def following(submitted, obs_dim: int, act_dim: int, tau: float | None, count: i
         agent._target_soft_update()
     for name, target in pairs:
         now = [plain(value) for value in getattr(agent, target).parameters()]
-        facts[f"how far {target} went to {name}, parameter by parameter"] = [
-            went(*three) for three in zip(before[target], now, before[name], strict=True)
-        ]
+        facts[f"how far {target} went to {name}, parameter by parameter"] = ways(before[target], now, before[name])
         facts[f"{name} changed"] = not all(
             map(np.array_equal, before[name], [plain(value) for value in getattr(agent, name).parameters()])
         )
