@@ -17,24 +17,32 @@ from pathlib import Path
 from typing import IO, Any
 
 from grader.assignment import Home, UsageError
-from grader.course import fingerprints, run
+from grader.course import fingerprints, run, stopping
 from grader.course.results import Folder
 from grader.judge.run import Grader
 
 
 def main(parent: int) -> None:
-    """Answer shards, which are all of one job, until no more come."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that folders and processes are cleared up
-    if sys.platform == "linux":
-        from grader.sandbox import kernel
+    """Answer shards, which are all of one job, until no more come or SIGTERM arrives."""
+    with contextlib.suppress(KeyboardInterrupt), stopping.heard() as stop:
+        if sys.platform == "linux":
+            from grader.sandbox import kernel
 
-        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:
-            return
-    with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as kept, _pipes() as (asked, answers):
+            kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGTERM)
+            if os.getppid() != parent:
+                return
+        _answer(stop)
+
+
+def _answer(stop: stopping.Stop) -> None:
+    with contextlib.ExitStack() as kept, _pipes() as (asked, answers):
         job: run.Job | None = None
         template: Grader | None = None
-        for line in asked:
+        while True:
+            with stop.raises():
+                line = asked.readline()
+            if not line:
+                return
             shard = json.loads(line)
             try:
                 if job is None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.assignment import Home, UsageError
-from grader.course import fingerprints
+from grader.course import fingerprints, stopping
 from grader.course.results import Course, Folder, Key, Result
 from grader.course.worklist import Entry, read, unread
 from grader.judge.run import Grader
@@ -29,6 +29,7 @@ from grader.report.text import clean
 
 ATTEMPTS = 3  # to grade a submission over which workers die
 SPARE_SECONDS = 120.0  # beyond the budget of a run, before a worker counts as hung
+END_SECONDS = 20.0  # for all workers together to clean up after SIGTERM, before they are killed
 HANDED_IN = "grader-handed-in-"
 LAID_OUT = re.compile(rf"(?: in )?[^ ]*{HANDED_IN}\w+/?")
 FORKS = sys.platform == "linux"  # elsewhere a judge that has threads cannot be copied
@@ -246,13 +247,16 @@ Again = Mapping[str, tuple[Result, frozenset[str]]]
 def warm(job: Job) -> Iterator[Grader]:
     """Yield a judge and a sandbox that are ready, for workers to be copies of them.
 
-    Raises UsageError when the suite cannot be run, or the isolation is less than required.
+    Raises UsageError when the suite cannot be run, or the isolation is less than required. SIGINT and SIGTERM raise
+    KeyboardInterrupt while the sandbox gets ready; after that they are noted, see `stopping`.
     """
-    with Grader(job.home, job.course.suites, job.require) as template:
-        template.warm_up(wait=True)
-        template.require_isolation()
-        # One run of nothing: it shows that the suite can be run, and leaves in memory what all copies share.
-        trial = template.grade(template.refused(Path("nothing"), "nothing was handed in"))
+    with stopping.heard() as stop, Grader(job.home, job.course.suites, job.require) as template:
+        template.start()
+        with stop.raises():
+            template.warm_up(wait=True)
+            template.require_isolation()
+            # One run of nothing: it shows that the suite can be run, and leaves in memory what all copies share.
+            trial = template.grade(template.refused(Path("nothing"), "nothing was handed in"))
         if not trial.final:
             raise UsageError(f"nothing was graded: {trial.note or 'the checks cannot be run here'}")
         yield template
@@ -269,14 +273,15 @@ def grade(
     """Grade these entries, each into a file of its own, and return how it went. tell: called after each one.
 
     Every worker is a copy of this process, which has a judge and a sandbox ready; a worker that dies or hangs is replaced, and
-    its submission tried again. template: what `warm` yields, where it is kept for several calls. Raises UsageError as `warm`.
+    its submission tried again. template: what `warm` yields, where it is kept for several calls. Raises UsageError as `warm`,
+    and KeyboardInterrupt after SIGINT or SIGTERM, once no worker is left.
     """
     standing = Standing(len(entries))
     if not entries:
         return standing
     tasks = [(entry, *(again or {}).get(entry.id, (None, frozenset()))) for entry in entries]
-    with warm(job) if template is None else contextlib.nullcontext(template) as ready:
-        _Crew(job, tasks, ready, min(workers, len(tasks)), standing, tell).run()
+    with stopping.heard() as stop, warm(job) if template is None else contextlib.nullcontext(template) as ready:
+        _Crew(job, tasks, ready, min(workers, len(tasks)), standing, tell, stop).run()
     return standing
 
 
@@ -291,44 +296,64 @@ class _Crew:
         size: int,
         standing: Standing,
         tell: Callable[[Standing], None],
+        stop: stopping.Stop,
     ) -> None:
         self.job = job
         self.tasks = tasks
         self.template = template
+        self.size = size
         self.standing = standing
         self.tell = tell
+        self.stop = stop
         self.folder = Folder(job.folder)
         self.waiting = list(reversed(range(len(tasks))))
         self.attempts = [0] * len(tasks)
         self.limit = job.course.assignment.limits.budget + SPARE_SECONDS
         self.context = multiprocessing.get_context("fork" if FORKS else "spawn")
-        gc.collect()
-        gc.freeze()  # so that collecting does not copy in every worker what all share
-        self.crew = [self._start(number) for number in range(size)]
+        self.crew: list[Worker] = []
 
     def run(self) -> None:
-        self.standing.began = time.monotonic()
+        """Grade all tasks; raise KeyboardInterrupt if this process is asked to stop. Afterwards no worker is left."""
+        gc.collect()
+        gc.freeze()  # so that collecting does not copy in every worker what all share
         try:
+            for number in range(self.size):
+                self.stop.check()
+                self.crew.append(self._start(number))
+            self.standing.began = time.monotonic()
             while self.crew:
+                self.stop.check()
                 self._hand_out()
-                ready = multiprocessing.connection.wait([worker.connection for worker in self.crew], 1.0)
+                with self.stop.raises():
+                    ready = multiprocessing.connection.wait([worker.connection for worker in self.crew], 1.0)
                 for worker in [worker for worker in self.crew if worker.connection in ready]:
                     self._hear(worker)
                 for worker in [worker for worker in self.crew if self._hangs(worker)]:
                     self._replace(worker, "it took too long")
         finally:
-            for worker in self.crew:
-                worker.process.terminate()
-            for worker in self.crew:
-                worker.process.join(5)
-                worker.process.kill()
+            self._end()
             gc.unfreeze()
+
+    def _end(self) -> None:
+        """End the workers that are left."""
+        for worker in self.crew:
+            worker.process.terminate()
+        until = time.monotonic() + END_SECONDS
+        for worker in self.crew:
+            worker.process.join(max(until - time.monotonic(), 0.0))
+            worker.process.kill()
+            worker.process.join()
 
     def _start(self, number: int) -> Worker:
         ours, theirs = self.context.Pipe()
         template = (self.template, number) if FORKS else None
         process = self.context.Process(target=_work, args=(self.job, self.tasks, theirs, template, os.getpid()), daemon=True)
-        process.start()
+        if not FORKS and os.name == "posix":
+            from multiprocessing import resource_tracker
+
+            resource_tracker.ensure_running()  # now, because it ends with a mask that lets the signals through
+        with stopping.held_back():
+            process.start()
         theirs.close()
         return Worker(number, process, ours)
 
@@ -343,6 +368,7 @@ class _Crew:
                 with contextlib.suppress(OSError):
                     worker.connection.send(None)
                 worker.process.join(10)
+                worker.process.kill()
                 worker.connection.close()
                 self.crew.remove(worker)
 
@@ -388,9 +414,8 @@ def _work(
     template: tuple[Grader, int] | None,
     parent: int,
 ) -> None:
-    """Be a worker: grade what is asked for until nothing is."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal, which the parent hears as well, and ends this one
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Grade the tasks that arrive at `connection` until None arrives, or SIGTERM, after which no result is written."""
+    stop = stopping.take_over()
     if sys.platform == "linux":
         from grader.sandbox import kernel
 
@@ -398,10 +423,20 @@ def _work(
         if os.getppid() != parent:
             return
     folder = Folder(job.folder)
-    with contextlib.suppress(KeyboardInterrupt), Grader(job.home, job.course.suites, job.require, template) as grader:
-        grader.require_isolation()  # before a submission is blamed for it
-        while (asked := connection.recv()) is not None:
-            number, attempt = asked
-            result = job.grade(grader, *tasks[number])
-            folder.write(result.model_copy(update={"attempts": attempt}))
-            connection.send(result.status != "failed")
+    try:
+        with Grader(job.home, job.course.suites, job.require, template) as grader:
+            stop.then(grader.interrupted.set)
+            grader.require_isolation()  # before a submission is blamed for it
+            while True:
+                with stop.raises():
+                    asked = connection.recv()
+                if asked is None:
+                    return
+                number, attempt = asked
+                result = job.grade(grader, *tasks[number])
+                stop.check()  # the result of an interrupted run is not valid
+                folder.write(result.model_copy(update={"attempts": attempt}))
+                connection.send(result.status != "failed")
+    except BaseException:
+        if not stop.asked:  # otherwise a consequence, for example of a sandbox server that was stopped as well
+            raise

@@ -9,6 +9,7 @@ MAX_TEXT = 4_000
 LENGTHS = (10_000, 2_000, 500, 100, 20)  # to cut texts to, until all of them together fit
 # What a spreadsheet may take for a formula; the last four are the full-width forms of the first four.
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+DROPPED = ("\t", "\n", "\r")  # some spreadsheets drop these at the beginning of a cell
 KEPT = frozenset("\n\t")
 # Cc: control, Cf: format (bidirectional overrides, zero-width characters), Cs: lone surrogates, Co/Cn: private, unassigned.
 NEUTRALISED = frozenset(("Cc", "Cf", "Cs", "Co", "Cn"))
@@ -41,7 +42,7 @@ def fitted(render: Callable[[int], str], most: int) -> str:
 
 def no_formula(text: str) -> str:
     """Return the text as a cell of a table that no spreadsheet takes for a formula, whatever it begins with."""
-    return f"'{text}" if text.lstrip().startswith(FORMULA) else text
+    return f"'{text}" if text.startswith(DROPPED) or text.lstrip().startswith(FORMULA) else text
 
 
 def _spelt(character: str) -> str:

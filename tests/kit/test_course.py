@@ -27,6 +27,8 @@ from grader.course.worklist import Entry
 from grader.judge.run import Grader
 from grader.sandbox.places import temporary_folder
 
+INPUTS = ("grader/__main__.py", "grader/judge/*.py", "grader/sandbox/*.py", "tests/kit/toy/solutions/toy/submitted.py")
+
 ROOT = Path(__file__).resolve().parents[2]
 KIT = "import sys, pathlib, grader.__main__ as kit; kit.ROOT = pathlib.Path(sys.argv.pop(1)); sys.exit(kit.main())"
 
@@ -403,7 +405,12 @@ class Class(NamedTuple):
     def start(self, *options: str, script: str = KIT, **environment: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", script, str(self.root), *options]
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, cwd=ROOT, env=os.environ | environment, stdout=pipe, stderr=pipe, text=True)
+
+        def heed_interrupts() -> None:  # they are ignored below `nohup COMMAND &`, and children inherit that
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+        settings = {"cwd": ROOT, "env": os.environ | environment, "stdout": pipe, "stderr": pipe, "text": True}
+        return subprocess.Popen(command, **settings, preexec_fn=heed_interrupts if os.name == "posix" else None)
 
     def run(self, *options: str, code: int = 0, script: str = KIT, **environment: str) -> str:
         process = self.start(*options, script=script, **environment)
@@ -587,6 +594,25 @@ def counting(self, entry, final):
 
 run._Crew._count = counting
 """
+SLOW_WORKERS = """
+import multiprocessing.process, multiprocessing.util, time
+
+main = os.getpid()
+
+
+def slow(name, function):
+    def run(*arguments, **named):
+        if os.getpid() != main:
+            (marks / f"{name}-{os.getpid()}").touch()
+            time.sleep(1.0)
+        return function(*arguments, **named)
+
+    return run
+
+
+multiprocessing.process.BaseProcess._after_fork = staticmethod(slow("starts", multiprocessing.process.BaseProcess._after_fork))
+multiprocessing.util._exit_function = slow("ends", multiprocessing.util._exit_function)
+"""
 WORKERS_FAIL = """
 graded = run.Job.grade
 
@@ -672,6 +698,44 @@ def test_stopped(graded_class: Class, tmp_path: Path, temporary: Path, number: i
     assert gone(temporary, part.root)
     assert list(temporary.iterdir()) == []
     assert not list(part.folder.glob("results/.*"))
+
+
+def marked(folder: Path, pattern: str, seconds: float = 60.0) -> int:
+    """Return the process id in the name of the first mark that fits."""
+    until = time.monotonic() + seconds
+    while not (found := list(folder.glob(pattern))) and time.monotonic() < until:
+        time.sleep(0.01)
+    return int(found[0].name.partition("-")[2])
+
+
+@linux
+def test_stopped_while_workers_start(graded_class: Class, tmp_path: Path, temporary: Path) -> None:
+    """Signals between a worker's fork and its first line, and a second one during cleanup, change nothing of this."""
+    part = graded_class.copy(tmp_path, results=False)
+    process = part.start(*part.words(), script=HOOK + SLOW_WORKERS + KIT, MARKS=str(tmp_path), TMPDIR=str(temporary))
+    worker = marked(tmp_path, "starts-*")
+    process.send_signal(signal.SIGTERM)
+    os.kill(worker, signal.SIGINT)  # Ctrl-C is for the whole group
+    os.kill(worker, signal.SIGTERM)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=90)
+    assert (process.returncode, errors) == (130, "stopped: what was not finished does not count\n")
+    assert gone(temporary, part.root)
+    assert list(temporary.iterdir()) == []
+    assert not list(part.folder.glob("results/*"))
+
+
+@linux
+def test_a_worker_is_stopped_after_its_last_line(graded_class: Class, tmp_path: Path) -> None:
+    """What it has graded counts, and multiprocessing prints no traceback while the process ends."""
+    part = graded_class.copy(tmp_path, results=False)
+    process = part.start(*part.words("--shard", "1/4"), script=HOOK + SLOW_WORKERS + KIT, MARKS=str(tmp_path))
+    os.kill(marked(tmp_path, "ends-*"), signal.SIGTERM)
+    _, errors = process.communicate(timeout=90)
+    assert process.returncode == 0, errors
+    assert "Traceback" not in errors
+    assert len(part.results()) == 3
 
 
 @linux

@@ -23,6 +23,9 @@ from grader.course.results import Course, Folder, Key, Result
 from grader.course.worklist import Entry, Student
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import FORMULA
+from tests.kit.examples import examples
+
+INPUTS = ("docs/policy.md",)
 
 UTC = timezone.utc
 ASSIGNMENT = Assignment.model_validate(
@@ -150,7 +153,7 @@ def scored(one: Entry, report: Report | None, rule: Policy) -> Score:
 
 
 @given(policies(), WORTH, MOMENT, st.lists(MOMENT, max_size=3))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_steps_lead_to_points_within_the_bounds(rule: Policy, got: tuple, at: datetime, earlier: list) -> None:
     """A student can follow each step from 0 to the score, which is a multiple of what it is rounded to, within its bounds."""
     one = scored(entry("submission_1", at, earlier=tuple(earlier)), graded(got), rule)
@@ -168,7 +171,7 @@ def test_steps_lead_to_points_within_the_bounds(rule: Policy, got: tuple, at: da
 
 
 @given(policies(), WORTH, WORTH, MOMENT)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_more_points_never_lower_a_score(rule: Policy, one: tuple, other: tuple, at: datetime) -> None:
     """Whoever passes more gets as much, at least."""
     less, more = tuple(map(min, one, other)), tuple(map(max, one, other))
@@ -182,7 +185,7 @@ def test_more_points_never_lower_a_score(rule: Policy, one: tuple, other: tuple,
     datetime(2026, 10, 25, 0, 45, tzinfo=UTC),
     datetime(2026, 10, 25, 1, 15, tzinfo=UTC),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_later_never_raises_a_score(rule: Policy, got: tuple, one: datetime, other: datetime) -> None:
     """No moment is better than an earlier one, whatever clocks do."""
     first, last = sorted((one, other))
@@ -190,7 +193,7 @@ def test_later_never_raises_a_score(rule: Policy, got: tuple, one: datetime, oth
 
 
 @given(policies(), WORTH)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_a_score_tells_what_a_student_may_know(rule: Policy, got: tuple) -> None:
     """It can be made of the student's own report, so hidden checks give nothing away."""
     report = graded(got)
@@ -201,7 +204,7 @@ def test_a_score_tells_what_a_student_may_know(rule: Policy, got: tuple) -> None
 
 
 @given(policies(), st.sampled_from([None, "failed", "interrupted"]))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_no_number_before_grading_is_final(rule: Policy, fault: str | None) -> None:
     """What is still to come, or was the grader's fault, is no 0: not by any rule, in no gradebook."""
     whole = course(entry())
@@ -221,7 +224,7 @@ def test_no_number_before_grading_is_final(rule: Policy, fault: str | None) -> N
 
 
 @given(policies(), st.lists(st.tuples(WORTH, st.none() | MOMENT), min_size=1, max_size=12), st.randoms(use_true_random=False))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_same_scores_in_any_order(rule: Policy, work: list, chance: random.Random) -> None:
     """Scores depend on nothing but outcomes, times and policy; not on the order in which a class is listed."""
     people = [Student(name=f"n{index % 4}", sid=str(index % 4)) for index in range(len(work))]
@@ -236,7 +239,7 @@ def test_same_scores_in_any_order(rule: Policy, work: list, chance: random.Rando
 
 
 @given(WORTH, st.integers(1, 50), st.integers(1, 200))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_weights_scale(got: tuple, factor: int, out_of: int) -> None:
     """All weights times a number: so are the points and the maximum, and nothing changes in what is scaled."""
     names = ("a", '"loop.first"', "bonus")
@@ -632,7 +635,7 @@ HOSTILE = [
 
 
 @given(st.lists(st.sampled_from(HOSTILE) | st.text(max_size=8), min_size=3, max_size=3))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @example(["=cmd|'/C calc'!A0", "=x@y", "-7"])
 def test_no_cell_is_a_formula(texts: list[str]) -> None:
     """Names come from students: none starts a formula or breaks a row, in any of the files; numbers stay numbers."""
@@ -766,7 +769,7 @@ def test_the_old_policy_brings_the_old_scores(folder: Folder) -> None:
 
 
 @given(policies(), policies())
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 def test_there_and_back(tmp_path_factory: pytest.TempPathFactory, one: Policy, other: Policy) -> None:
     """For any two policies: what the second one changes, the first one takes back exactly."""
     whole = course(entry("submission_1"), entry("submission_2", DUE + timedelta(days=9), BOB))

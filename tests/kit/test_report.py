@@ -21,6 +21,9 @@ from grader.judge.run import grade
 from grader.report import gradescope, model, page, terminal
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import clean
+from tests.kit.examples import examples
+
+INPUTS = ("grader/__main__.py", "grading:policy_gradient")
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -203,7 +206,7 @@ def test_clean_is_bounded() -> None:
     assert text.endswith("end")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.text(max_size=200), min_size=3, max_size=3), st.integers(1, 3000))
 def test_no_renderer_falls_over_text(home: Home, texts: list[str], times: int) -> None:
     """What a submission prints, raises and is called, of any kind and length, in every place where it is shown."""
