@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import threading
 import time
@@ -15,18 +14,16 @@ from grader import answers
 from grader import submission as intake
 from grader.answers import Case, Mistake
 from grader.assignment import Home, UsageError
+from grader.judge.harness import Harness
 from grader.judge.origin import Origin
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import clean
-from grader.sandbox import open_sandbox
-from grader.sandbox.places import share, temporary_folder
 from grader.sandbox.reply import LEVELS, Reply, SandboxFault
 
 if TYPE_CHECKING:
     from grader.judge.checks import Checks
     from grader.judge.judging import Judge
     from grader.judge.student import CheckFailed, Tried
-    from grader.sandbox import Sandbox
     from grader.submission import Handed
 
 
@@ -110,7 +107,7 @@ class Grader:
     require: the isolation below which nothing is graded. seen: how each check of the last submission failed, or None if it
     passed, by the check's id in the report. tried: likewise, its last call of the submission. retried: ids of checks of it that
     were run twice, because the grader failed at first. template: a Grader of the same that is warm, and a number; see
-    `ForkedSandbox`.
+    `ForkedSandbox`. harness: one that is open already, and stays so; by default, the Grader has its own.
     """
 
     def __init__(
@@ -119,6 +116,7 @@ class Grader:
         suites: Sequence[str] = ("visible",),
         require: str = "basic",
         template: tuple[Grader, int] | None = None,
+        harness: Harness | None = None,
     ) -> None:
         for suite in suites:
             if not home.checks[suite].is_file() or not home.answers[suite].is_file():
@@ -135,29 +133,20 @@ class Grader:
         self.retried: list[str] = []
         self._material: Material | None = template[0]._material if template else None
         self._checks: dict[str, Checks] = dict(template[0]._checks) if template else {}  # by the keyword
-        self._folder = temporary_folder(template[0]._folder if template else None)
-        try:
-            support, student = self._folder / "support", self._folder / "student"
-            support.mkdir()
-            student.mkdir()  # a sandbox shows its workers only folders that are there when it starts
-            for path in home.support():
-                shutil.copyfile(path, support / path.name)
-            drivers = shutil.copyfile(home.drivers, self._folder / "drivers.py")
-            share(self._folder)
-            folders = [student, support]
-            copied = (template[0]._sandbox, template[1]) if template else None
-            limits = home.assignment.limits
-            self._sandbox: Sandbox = open_sandbox(drivers, folders, limits.memory_mb, home.secrets(), copied)
-        except BaseException:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            raise
+        self._lent = harness is not None
+        self.harness = harness or Harness(home, (template[0].harness, template[1]) if template else None)
+        self._sandbox = self.harness.sandbox
 
     def __enter__(self) -> Grader:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._sandbox.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if not self._lent:
+            self.harness.__exit__(*exception)
+
+    def start(self) -> None:
+        """Start the process of the sandbox, unless it runs, and return at once."""
+        self._sandbox.start()
 
     def warm_up(self, wait: bool = False) -> None:
         """Let the sandbox import what calls need, and return while it does; an untouched stub would not ask for it."""
@@ -200,11 +189,11 @@ class Grader:
         """Return a stand-in for what cannot be read as a submission: every check of it fails, for this reason."""
         self._sandbox.start()
         self._material = self._material or self._read()
-        empty = intake.stage(b"", self._folder / "student" / self.home.assignment.submission)
+        empty = self.harness.place(b"")
         return Staged(intake.Handed(str(path), b"", False, None), empty, Reply("unreadable", details={"message": why}))
 
     def _file(self, handed: Handed, load: bool) -> Staged:
-        path = intake.stage(handed.content, self._folder / "student" / self.home.assignment.submission)
+        path = self.harness.place(handed.content)
         return Staged(handed, path, *self._look(path, load))
 
     def _look(self, path: Path, load: bool) -> tuple[Reply, Reply | None]:
@@ -217,12 +206,11 @@ class Grader:
 
     def _notebook(self, handed: Handed, load: bool) -> Staged:
         """Make a file of what a notebook defines; where that cannot be done, `looked` of what is returned says why."""
-        folder, own = self._folder / "student", self.home.assignment.submission
         names = self._functions()
-        notebook = intake.stage(handed.content, folder / "notebook")
-        reply = self._sandbox.extract(notebook, names, Path(own).stem)
+        notebook = self.harness.place(handed.content, "notebook")
+        reply = self._sandbox.extract(notebook, names, Path(self.home.assignment.submission).stem)
         notebook.unlink()
-        staged = Staged(handed, intake.stage(b"", folder / own), reply)
+        staged = Staged(handed, self.harness.place(b""), reply)
         if reply.status != "ok":
             return staged
         facts = reply.facts
@@ -231,7 +219,7 @@ class Grader:
             defined = ", ".join(facts["defined"]) or "no function"
             text = f"your notebook defines none of {', '.join(names)}; it defines {defined}"
             return replace(staged, looked=Reply("unreadable", details={"message": "\n".join([text, *remarks])}))
-        intake.stage(facts["source"].tobytes(), staged.path)
+        self.harness.place(facts["source"].tobytes())
         looked, loaded = self._look(staged.path, load)
         return replace(
             staged,
@@ -317,6 +305,18 @@ class Grader:
         stub = next(iter(found.values())).stub
         return Material({suite: content.cases for suite, content in found.items()}, stub, list(mistakes.values()))
 
+    def read_suites(self) -> None:
+        """Read checks, cases, answers and mistakes now, so that copies of this process share them."""
+        self._material = self._material or self._read()
+        self._collected("")
+
+    def _collected(self, keyword: str) -> Checks:
+        from grader.judge.checks import Checks
+
+        if keyword not in self._checks:
+            self._checks[keyword] = Checks(self.home, self.suites, keyword)
+        return self._checks[keyword]
+
     def _judge(
         self,
         report: Report,
@@ -337,12 +337,10 @@ class Grader:
             self._sandbox.warm_up(wait=False)
 
         # Imported and collected here, while the server imports torch.
-        from grader.judge.checks import Checks
         from grader.judge.judging import Judge
         from grader.judge.student import failure
 
-        if keyword not in self._checks:
-            self._checks[keyword] = Checks(self.home, self.suites, keyword)
+        checks = self._collected(keyword)
 
         broken = None
         if needed:
@@ -353,7 +351,7 @@ class Grader:
                 broken = failure(reply, first, allowed.seconds, allowed.memory_mb, reply.output, staged.origin)
         return Judge(
             assignment=assignment,
-            checks=self._checks[keyword],
+            checks=checks,
             report=report,
             sandbox=self._sandbox,
             submission=staged.path,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
-import shutil
 from pathlib import Path
 from types import ModuleType
 
@@ -11,15 +11,14 @@ from grader import answers
 from grader.answers import UNPREDICTABLE, Answers, Case, Mistake, Recipe
 from grader.assignment import SUITES, Home, UsageError
 from grader.judge.compare import difference, show
+from grader.judge.harness import Harness
 from grader.judge.student import failure
 from grader.publish.catalogue import load
 from grader.publish.notebook import make_notebook
+from grader.publish.pool import TrialPool
 from grader.publish.stub import make_stub
-from grader.publish.trials import recorded
+from grader.publish.trials import record_mistakes
 from grader.report.model import write
-from grader.sandbox import open_sandbox
-from grader.sandbox.places import share, temporary_folder
-from grader.sandbox.reply import SandboxFault
 from grader.sandbox.wire import Refused
 from grader.sandbox.worker import fingerprints
 
@@ -27,12 +26,21 @@ DEFAULT_SEED = 1
 SECONDS = 60  # wall clock of one case on the solution
 
 
-def build(root: Path, name: str, check: bool = False, seed: int | None = None, mistakes: bool = True) -> list[Path]:
+def build(
+    root: Path,
+    name: str,
+    check: bool = False,
+    seed: int | None = None,
+    mistakes: bool = True,
+    harness: Harness | None = None,
+    workers: int = 1,
+) -> list[Path]:
     """Bring stub, notebook, answers and the record of mistakes of an assignment up to date; return the files that were not.
 
     check: write nothing. seed: make the hidden cases from a new seed; otherwise the one in the file is kept. mistakes: False
-    leaves out the files of mistakes, which take longest. Numbers count as up to date when they agree within the checks'
-    tolerance, because the last digits differ from machine to machine.
+    leaves out the files of mistakes, which take longest. harness: one that is open already; by default, build opens one of its
+    own. workers: how many mistakes to try at a time. Numbers count as up to date when they agree within the checks' tolerance,
+    because the last digits differ from machine to machine.
     """
     home = Home(root, name)
     if not home.solution.is_dir():
@@ -54,18 +62,37 @@ def build(root: Path, name: str, check: bool = False, seed: int | None = None, m
         if not check:
             write(home.notebook, notebook)
     recipes = load_recipes(home)
+    with contextlib.ExitStack() as stack:
+        harness = harness or stack.enter_context(Harness(home))
+        return stale + _from_trials(home, recipes, fingerprints(stub), harness, check, seed, mistakes, workers)
+
+
+def _from_trials(
+    home: Home,
+    recipes: list[Recipe],
+    stub: dict[str, str],
+    harness: Harness,
+    check: bool,
+    seed: int | None,
+    mistakes: bool,
+    workers: int,
+) -> list[Path]:
+    """Bring up to date what only running the solution and the mistakes can tell; see `build`."""
+    name, stale = home.assignment.name, []
     for suite in SUITES:
         path = home.answers[suite]
         old = _old(path, name)
         chosen = seed if seed is not None and suite == "hidden" else old.seed if old else DEFAULT_SEED
         cooked = {recipe.name: _cook(recipe, chosen) for recipe in recipes if recipe.suite == suite}
-        new = Answers(chosen, solve(home, cooked), fingerprints(stub))
+        new = Answers(chosen, solve(harness, cooked), stub)
         if old is None or not _same(old, new):
             stale.append(path)
             if not check:
                 write(path, answers.render(path, name, new))
     if mistakes:
-        for suite, found in recorded(home, load(home, "mistakes")).items():
+        with TrialPool(harness, workers, "mistakes") as pool:
+            recorded = record_mistakes(pool, load(home, "mistakes"))
+        for suite, found in recorded.items():
             path = home.mistakes[suite]
             if not same_mistakes(answers.read_mistakes(path, name), found):
                 stale.append(path)
@@ -115,33 +142,21 @@ def _cook(recipe: Recipe, seed: int) -> Case:
     return case
 
 
-def solve(home: Home, cases: dict[str, Case]) -> dict[str, Case]:
+def solve(harness: Harness, cases: dict[str, Case]) -> dict[str, Case]:
     """Return the cases with the answers that the solution's drivers give, computed in the sandbox."""
-    solved = {}
-    support = temporary_folder()
-    try:
-        for path in (*home.support(), home.solution / home.assignment.submission):
-            shutil.copyfile(path, support / path.name)
-        share(support)
-        submission = support / home.assignment.submission
-        with open_sandbox(home.drivers, [support], home.assignment.limits.memory_mb) as sandbox:
-            for key, case in cases.items():
-                try:
-                    reply = sandbox.call(case.driver, case.inputs, submission, SECONDS)
-                except Refused as refused:
-                    raise UsageError(f"case {key} cannot be handed to its driver: {refused}") from refused
-                if reply.status != "ok":
-                    question = home.assignment.question(case.question)
-                    why = failure(reply, question, SECONDS, home.assignment.limits.memory_mb, reply.output)
-                    raise UsageError(
-                        f"case {key}: its driver {case.driver!r} fails on the solution: {why}\n{reply.output}".strip()
-                    )
-                solved[key] = Case(key, case.driver, case.question, case.inputs, reply.facts)
-    except SandboxFault as fault:
-        # What it imports before any call are the drivers.
-        raise UsageError(f"{home.drivers.relative_to(home.root)} cannot be run: {fault}") from fault
-    finally:
-        shutil.rmtree(support, ignore_errors=True)
+    solved, home = {}, harness.home
+    harness.warm_up()
+    submission = harness.place((home.solution / home.assignment.submission).read_bytes())
+    for key, case in cases.items():
+        try:
+            reply = harness.sandbox.call(case.driver, case.inputs, submission, SECONDS)
+        except Refused as refused:
+            raise UsageError(f"case {key} cannot be handed to its driver: {refused}") from refused
+        if reply.status != "ok":
+            question = home.assignment.question(case.question)
+            why = failure(reply, question, SECONDS, home.assignment.limits.memory_mb, reply.output)
+            raise UsageError(f"case {key}: its driver {case.driver!r} fails on the solution: {why}\n{reply.output}".strip())
+        solved[key] = Case(key, case.driver, case.question, case.inputs, reply.facts)
     return solved
 
 

@@ -24,14 +24,16 @@ def open_sandbox(
     memory_mb: int = 1024,
     secrets: Sequence[Path] = (),
     template: tuple[Sandbox, int] | None = None,
+    torch: bool = True,
 ) -> Sandbox:
     """Return the best sandbox that this system allows; GRADER_LEVEL=basic asks for the one that every system allows,
     GRADER_LEVEL=process for no more than an ordinary user gets, GRADER_WITHOUT=landlock,seccomp for no such layers.
 
     drivers: the file of public drivers. folders: where student code and drivers find support files such as utils.py.
     memory_mb: what a call may map beyond what torch has mapped already, where that can be limited. secrets: files that student
-    code must not read, where that can be prevented. template: see `ForkedSandbox`. Raises ModuleNotFoundError when torch is not
-    installed, which is better known here than in a process of its own.
+    code must not read, where that can be prevented. template: see `ForkedSandbox`. torch: whether to import it before the first
+    call, for all of them. Raises ModuleNotFoundError when torch is not installed, which is better known here than in a process
+    of its own.
     """
     if importlib.util.find_spec("torch") is None:
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
@@ -44,7 +46,7 @@ def open_sandbox(
     if sys.platform == "linux" and level != "basic":
         from grader.sandbox.forked import ForkedSandbox
 
-        return ForkedSandbox(drivers, folders, memory_mb, secrets, template=template)
+        return ForkedSandbox(drivers, folders, memory_mb, secrets, template=template, torch=torch)
     from grader.sandbox.spawned import SpawnedSandbox
 
-    return SpawnedSandbox(drivers, folders, memory_mb, secrets)
+    return SpawnedSandbox(drivers, folders, memory_mb, secrets, torch)

@@ -1,4 +1,4 @@
-"""The sandbox on Linux: a fork server that has torch ready, one fresh worker per call, limits enforced from outside.
+"""The sandbox on Linux: a fork server that has torch ready where it is needed, one fresh worker per call, limits from outside.
 
 This is the judge's side, trusted; server.py and worker.py are the other.
 """
@@ -57,12 +57,13 @@ def not_dumpable() -> None:
 
 
 class ForkedSandbox(SandboxCalls):
-    """One fork server, used by one thread, for one run. Start it early: it imports torch while the judge gets ready.
+    """One fork server, used by one thread, for one run. Start it early: it imports what calls need while the judge gets ready.
 
     drivers: the file of public drivers. folders: where student code and drivers find support files such as utils.py.
     memory_mb: what a worker may map beyond what the server has mapped already. secrets: files that no worker may read; whether
     it can is tried out. second: whether it works beside another one. template: a sandbox with the same drivers and support
     files, and a number, less than MOST_CLONES, that no other one has at the same time; the server is then a copy of that one's.
+    torch: whether the server imports it before the first call, so that no worker has to.
     """
 
     def __init__(
@@ -73,12 +74,14 @@ class ForkedSandbox(SandboxCalls):
         secrets: Sequence[Path] = (KIT,),
         second: bool = False,
         template: tuple[ForkedSandbox, int] | None = None,
+        torch: bool = True,
     ) -> None:
         self.drivers = drivers
         self.folders = folders
         self.memory_mb = memory_mb
         self.secrets = [str(path) for path in secrets]
         self.second = second
+        self.torch = torch
         self.cpu_seconds = 0.0  # of all workers so far
         self.template = template
         self._without = {layer for layer in os.environ.get("GRADER_WITHOUT", "").split(",") if layer}
@@ -152,19 +155,29 @@ class ForkedSandbox(SandboxCalls):
         order = {"op": "clone", "number": number, "folders": folders, "home": str(self._home), "second": self.second}
         with theirs:
             # Several processes may hold the template's socket, so nothing is answered there.
-            socket.send_fds(template._control, [json.dumps(order).encode()], [theirs.fileno()])
-        self._control, self._warm, self._examined = ours, True, False
+            try:
+                socket.send_fds(template._control, [json.dumps(order).encode()], [theirs.fileno()])
+            except OSError as error:
+                raise template._fault(f"the sandbox server that was to be copied is gone ({error})") from error
+        self._control, self._examined = ours, False
+        self._warm = template.torch or not self.torch
         self._clone = self._hear(START_SECONDS)["pid"]
         self._tell({"op": "confine"})
 
     def warm_up(self, wait: bool = True) -> None:
-        """Let the server import torch and the drivers; with `wait=False` return at once, while it does so."""
+        """Let the server import what calls need; with `wait=False` return at once, while it does so."""
         self._examine()
         if self._warm is False:
-            self._tell({"op": "warm"})
+            self._tell({"op": "warm", "torch": self.torch})
             self._warm = None
         if wait:
             self._await_warm()
+
+    def use_torch(self) -> None:
+        """Let the server import torch before the next call that runs anything, unless it has."""
+        if not self.torch:
+            self._await_warm()
+            self.torch, self._warm = True, False
 
     def _examine(self) -> None:
         """Find out, once for each server, what its layers are and what a worker can do in spite of them."""
@@ -191,7 +204,8 @@ class ForkedSandbox(SandboxCalls):
 
     def _another(self) -> ForkedSandbox:
         secrets = [Path(path) for path in self.secrets]
-        other = ForkedSandbox(self.drivers, self.folders, self.memory_mb, secrets, second=True, template=self.template)
+        template, torch = self.template, self.torch
+        other = ForkedSandbox(self.drivers, self.folders, self.memory_mb, secrets, True, template, torch)
         other.interrupted, other._isolation = self.interrupted, self._isolation  # and with any other it would not start
         return other
 
@@ -251,7 +265,7 @@ class ForkedSandbox(SandboxCalls):
         from grader.sandbox import wire
 
         self._examine()
-        frame = wire.encode(request | {"seconds": float(seconds)})
+        frame = wire.encode(request | {"seconds": seconds * self.patience})
         scratch = Path(tempfile.mkdtemp(dir=self._home))
         ours, theirs = socket.socketpair()
         # A file, not a pipe: nobody has to drain it, so a chatty submission runs as fast as a quiet one.
@@ -267,7 +281,7 @@ class ForkedSandbox(SandboxCalls):
                     self._tell(order, theirs.fileno(), printed.fileno())
                     self._hear(END_SECONDS)
                 interrupted = self.interrupted if request["do"] in RUNNING else None
-                exchange = _Exchange(ours, frame, seconds, scratch, interrupted)
+                exchange = _Exchange(ours, frame, seconds * self.patience, scratch, interrupted)
                 yield exchange
                 self._tell({"op": "end"})
                 ended = self._hear(END_SECONDS)

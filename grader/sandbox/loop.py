@@ -50,8 +50,9 @@ def main() -> None:
         except EOFError:
             return
         prepare(request, environment, worker)
-        if request["do"] not in worker.READING and "torch" not in sys.modules:
-            importlib.import_module("torch")
+        if request["do"] not in worker.READING:
+            if request["torch"]:
+                importlib.import_module("torch")
             worker.postpone_pictures()
         if request["do"] in RUNNING:
             renew(settings, worker)
@@ -91,15 +92,14 @@ def prepare(request: dict, environment: dict[str, str], worker) -> None:
 
 def renew(settings: dict, worker) -> None:
     """Load drivers and support files anew, and put torch's switches back: an earlier call may have changed them."""
-    import torch
-
     folders = tuple(settings["folders"])
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__file__", None) or "").startswith(folders):
             del sys.modules[name]
-    torch.set_num_threads(1)
-    torch.set_grad_enabled(True)
-    torch.set_default_dtype(torch.float32)
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)
+        torch.set_grad_enabled(True)
+        torch.set_default_dtype(torch.float32)
     worker.load("drivers", Path(settings["drivers"]))
 
 

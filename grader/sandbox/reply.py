@@ -109,12 +109,14 @@ class Exchange(Protocol):
 class SandboxCalls:
     """What a sandbox can be asked.
 
-    How it gives a worker a request (`_exchange`), and has torch ready for what it runs (`_ready`), is its own business.
+    How it gives a worker a request (`_exchange`), and has everything imported for what it runs (`_ready`), is its own business.
     """
 
     _home: Path
-    warm = False  # whether a process is ready that has torch imported
+    warm = False  # whether a process is ready that has imported what calls need
     interrupted: threading.Event  # while it is set, a call that runs student code ends as if its time were over
+    patience = 1.0  # a call may take so many times its limit, but no more CPU seconds than otherwise, where they can be limited
+    observer: Callable[[dict[str, Any], Reply], None] | None = None  # is passed every driver call and its reply
     _other: SandboxCalls | None = None  # for the side of a dialogue that asks; started when there is the first one
 
     def inspect(self, path: Path, names: Sequence[str] = (), seconds: float = 10.0) -> Reply:
@@ -188,7 +190,10 @@ class SandboxCalls:
         from the start of the call. seed: of every global generator.
         """
         request = _request("call", driver, inputs, submission, seed)
-        return self._ready(lambda: self._run(request, seconds))
+        reply = self._ready(lambda: self._run(request, seconds))
+        if self.observer is not None:
+            self.observer(request, reply)
+        return reply
 
     def dialogue(
         self, asks: Part, answers: Part, submission: Path | None = None, seconds: float = 10.0, seed: int = 0
@@ -205,6 +210,7 @@ class SandboxCalls:
         def run() -> Reply:
             # Nothing is shared that one side could reach the other by: each has a server, or spawned worker, of its own.
             other = self._other = self._other or self._another()
+            other.patience = self.patience
             other.warm_up()
             with self._exchange(answered, seconds) as answering, other._exchange(asked, seconds) as asking:
                 turns, last = _relay(asking, answering)

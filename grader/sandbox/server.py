@@ -1,4 +1,4 @@
-"""The fork server: imports torch once, forks one worker per call, kills it with everything it started. Holds no secret.
+"""The fork server: imports what calls need once, forks one worker per call, kills it with everything it started. No secrets.
 
 Run as a script by `forked.py`, with a clean environment: `python server.py CONTROL_FD SETTINGS_JSON`. The control socket
 carries one JSON message a packet:
@@ -6,7 +6,7 @@ carries one JSON message a packet:
     {"op": "fork", "scratch": ..., "memory_mb": ..., "cpu_seconds": ...} with two descriptors, the wire and the output
         file -> {"pid": ...}; the worker writes one byte on the wire when it is confined, before it reads the request
     {"op": "end"} -> {"status": the worker's wait status, "cpu_seconds": ...}; afterwards no process of that call is left
-    {"op": "warm"} imports what calls need; answered by {"warm": true} or {"error": ...}
+    {"op": "warm", "torch": ...} imports what calls need; answered by {"warm": true} or {"error": ...}
     {"op": "clone", "number": ..., "folders": [...], "home": ..., "second": ...} with one descriptor, a control socket; the
         answer is {"pid": ...} on that one, from a copy of this server that serves it from then on. It shares the memory of all
         that has been imported, so that another server costs a few MB. A server that was copied serves no calls.
@@ -178,21 +178,19 @@ class Server:
         self.pid = 0
         return {"status": status, "cpu_seconds": round(used.ru_utime + used.ru_stime, 6)}
 
-    def warm(self) -> dict:
-        """Import torch and the drivers, and do once what every worker does, so that none pays for a first time."""
+    def warm(self, torch: bool) -> dict:
+        """Import the drivers and what they need, and do once what every worker does, so that none pays for a first time."""
         gc.disable()
         try:
-            torch = importlib.import_module("torch")
-            torch.set_num_threads(1)
+            if torch:
+                importlib.import_module("torch")
             self.worker.postpone_pictures()
             self.worker.load("drivers", Path(self.settings["drivers"]))
             self.worker.seed_everything()
-            loss = torch.nn.functional.log_softmax(torch.nn.Linear(2, 2)(torch.ones(3, 2)), dim=-1).sum()
-            loss.backward()
-            frame = self.wire.encode({"loss": loss.detach()})
+            frame = self.wire.encode({"first": first_numbers()})
             text, _ = self.wire.lengths(frame[: self.wire.HEADER.size])
             body = frame[self.wire.HEADER.size :]
-            self.wire.decode(body[:text], body[text:], torch.from_numpy)
+            self.wire.decode(body[:text], body[text:])
             self.scattered = self.pages.scattered()
             return {"warm": True}
         except Exception as error:
@@ -216,6 +214,17 @@ class Server:
                     self.confinement.kill(self.user)
                     helped = True
                 time.sleep(0.001)
+
+
+def first_numbers():
+    """Return numbers of the kind that calls return: a tensor after a first backward pass, where torch is imported."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return sys.modules["numpy"].ones(2)
+    torch.set_num_threads(1)
+    loss = torch.nn.functional.log_softmax(torch.nn.Linear(2, 2)(torch.ones(3, 2)), dim=-1).sum()
+    loss.backward()
+    return loss.detach()
 
 
 def close_others(kept: list[int]) -> None:

@@ -43,8 +43,16 @@ class SpawnedSandbox(SandboxCalls):
     isolation = ISOLATION
     cpu_seconds = 0.0  # of all calls; cannot be told apart here
 
-    def __init__(self, drivers: Path, folders: Sequence[Path], memory_mb: int = 1024, _secrets: Sequence[Path] = ()) -> None:
+    def __init__(
+        self,
+        drivers: Path,
+        folders: Sequence[Path],
+        memory_mb: int = 1024,
+        _secrets: Sequence[Path] = (),
+        torch: bool = True,
+    ) -> None:
         self.drivers = drivers
+        self.torch = torch
         self.folders = folders
         self.memory_mb = memory_mb  # cannot be enforced here; kept for the message of a failed allocation
         self.interrupted = threading.Event()
@@ -53,7 +61,7 @@ class SpawnedSandbox(SandboxCalls):
         self._home = Path(tempfile.mkdtemp(prefix="grader-sandbox-"))
 
     def start(self) -> None:
-        """Start the worker, unless it runs. It imports torch when it is first asked for something that needs it."""
+        """Start the worker, unless it runs. It imports what calls need when there is the first one."""
         if self._worker is not None and self._worker.poll() is None:
             return
         settings = {
@@ -74,7 +82,7 @@ class SpawnedSandbox(SandboxCalls):
             )
 
     def warm_up(self, wait: bool = True) -> None:
-        """Let the worker import torch and the drivers; with `wait=False` return at once, while it does so."""
+        """Let the worker import what calls need; with `wait=False` return at once, while it does so."""
         self.start()
         if wait:
             reply = self._run({"do": "warm"}, START_SECONDS)
@@ -82,8 +90,12 @@ class SpawnedSandbox(SandboxCalls):
                 log = (self._home / "worker.log").read_text(errors="replace").strip()
                 raise SandboxFault(f"the sandbox cannot start: {reply.status} {reply.details} {log[-1000:]}")
 
+    def use_torch(self) -> None:
+        """Let the worker import torch before the next call that runs anything, unless it has."""
+        self.torch = True
+
     def _another(self) -> SpawnedSandbox:
-        other = SpawnedSandbox(self.drivers, self.folders, self.memory_mb)
+        other = SpawnedSandbox(self.drivers, self.folders, self.memory_mb, torch=self.torch)
         other.interrupted = self.interrupted
         return other
 
@@ -109,9 +121,9 @@ class SpawnedSandbox(SandboxCalls):
         scratch = Path(tempfile.mkdtemp(dir=self._home))
         printed = self._home / f"printed-{self._number}"
         printed.touch()
-        frame = wire.encode(
-            request | {"seconds": float(seconds), "number": self._number, "scratch": str(scratch), "printed": str(printed)}
-        )
+        places = {"scratch": str(scratch), "printed": str(printed)}
+        seconds *= self.patience
+        frame = wire.encode(request | places | {"seconds": seconds, "number": self._number, "torch": self.torch})
         interrupted = self.interrupted if request["do"] in RUNNING else threading.Event()
         exchange = _Exchange(self._worker, frame, self._number, seconds, interrupted)
         try:

@@ -17,6 +17,10 @@ from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.reply import Reply
 from grader.sandbox.wire import TensorArray
 
+pytestmark = pytest.mark.attack
+
+OWN_SERVERS = True
+
 
 @pytest.fixture
 def answer(sandbox: ForkedSandbox):

@@ -10,6 +10,10 @@ from grader.assignment import Home
 from grader.judge.run import grade
 from grader.report.model import Outcome
 
+pytestmark = pytest.mark.attack
+
+OWN_SERVERS = True
+
 QUESTION = "get_returns"
 
 

@@ -1,0 +1,86 @@
+"""One assignment's drivers and support files in place, a folder for submissions, and the sandbox that runs them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader import submission as intake
+from grader.assignment import Home, UsageError
+from grader.sandbox import open_sandbox
+from grader.sandbox.places import share, temporary_folder
+from grader.sandbox.reply import SandboxFault
+
+if TYPE_CHECKING:
+    from grader.sandbox import Sandbox
+
+NAMES_TORCH = re.compile(rb"\btorch\b")
+
+
+class Harness:
+    """What runs the calls of one assignment: its sandbox starts at the first call, and is kept for all that follow.
+
+    Args:
+        home: The assignment's files.
+        template: A harness of the same files whose sandbox is warm, and a number; see `ForkedSandbox`.
+
+    Attributes:
+        sandbox: Runs drivers beside the submission that was placed last.
+    """
+
+    def __init__(self, home: Home, template: tuple[Harness, int] | None = None) -> None:
+        self.home = home
+        self._folder = temporary_folder(template[0]._folder if template else None)
+        try:
+            support, self.student = self._folder / "support", self._folder / "student"
+            support.mkdir()
+            self.student.mkdir()  # a sandbox shows its workers only folders that are there when it starts
+            for path in home.support():
+                shutil.copyfile(path, support / path.name)
+            drivers = shutil.copyfile(home.drivers, self._folder / "drivers.py")
+            share(self._folder)
+            self.sandbox: Sandbox = open_sandbox(
+                drivers,
+                [self.student, support],
+                home.assignment.limits.memory_mb,
+                home.secrets(),
+                (template[0].sandbox, template[1]) if template else None,
+                torch=uses_torch(home),
+            )
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+
+    def __enter__(self) -> Harness:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.sandbox.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def warm_up(self) -> None:
+        """Import the drivers and what they need; raise UsageError if that fails, which is for the author to mend."""
+        try:
+            self.sandbox.warm_up()
+        except SandboxFault as fault:
+            raise UsageError(f"{self.home.drivers.relative_to(self.home.root)} cannot be run: {fault}") from fault
+
+    def place(self, content: bytes, name: str | None = None) -> Path:
+        """Write a file where the sandbox can read it, in place of an earlier one, and return its path.
+
+        If it names torch, the sandbox imports that once for all calls, also where drivers and support files do not need it.
+
+        Args:
+            content: The file's bytes.
+            name: Its name; the name of a submission by default.
+        """
+        if NAMES_TORCH.search(content):
+            self.sandbox.use_torch()
+        return intake.stage(content, self.student / (name or self.home.assignment.submission))
+
+
+def uses_torch(home: Home) -> bool:
+    """Return whether drivers or support files name torch, if only in a comment: then a server imports it at once."""
+    return any(NAMES_TORCH.search(path.read_bytes()) for path in (home.drivers, *home.support()))

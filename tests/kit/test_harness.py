@@ -1,0 +1,77 @@
+"""What a harness has ready for calls: torch where it is named, and one server for all."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from grader.assignment import SUITES, Home
+from grader.judge.harness import Harness
+from grader.judge.run import Grader
+from grader.publish.build import build
+
+OWN_SERVERS = True
+LOOKS = """
+import sys
+
+{first}
+def loaded(submitted):
+    return {{"loaded": "tor" + "ch" in sys.modules}}
+"""
+
+
+@pytest.fixture
+def toy(built_toy: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be changed."""
+    return Path(shutil.copytree(built_toy, tmp_path / "toy"))
+
+
+@pytest.mark.parametrize(
+    ("drivers", "support", "imported"),
+    [
+        ("", "", False),
+        ("import torch\n", "", True),
+        ("import helpers\n", "from torch import nn\n", True),
+        ("import helpers\n", "import numpy\n", False),
+    ],
+    ids=["not named", "by the drivers", "by a support file", "support file without it"],
+)
+def test_torch_is_imported_where_it_is_named(toy: Path, drivers: str, support: str, imported: bool) -> None:
+    """Catches: 2.4 CPU seconds at the start of every server whose drivers add numbers."""
+    (toy / "tests" / "drivers" / "toy.py").write_text(LOOKS.format(first=drivers))
+    (toy / "helpers.py").write_text(support)
+    about = toy / "assignments" / "toy" / "assignment.toml"
+    about.write_text(about.read_text().replace("submission", 'support = ["helpers.py"]\nsubmission', 1))
+    home = Home(toy, "toy")
+    assert home.assignment.support == ("helpers.py",)
+    with Harness(home) as harness:
+        assert harness.sandbox.call("loaded", {}).facts == {"loaded": imported}
+
+
+def test_an_assignment_with_torch_is_built_and_graded(toy: Path) -> None:
+    """Catches: a server that is prepared differently for the solution than for submissions."""
+    drivers = toy / "tests" / "drivers" / "toy.py"
+    drivers.write_text(f"import torch\n\n{drivers.read_text()}".replace('"total": ', '"total": torch.tensor(1.0) * '))
+    assert "torch.tensor(1.0) *" in drivers.read_text()
+    build(toy, "toy")
+    home = Home(toy, "toy")
+    with Grader(home, SUITES) as grader:
+        report = grader.grade(home.solution)
+    assert report.points == report.max_points > 0
+
+
+def test_a_submission_may_import_torch_by_itself(toy: Path) -> None:
+    """Catches: right work that loses its points because only the student, and no driver, has thought of torch."""
+    home = Home(toy, "toy")
+    text = (home.solution / "submitted.py").read_text()
+    path = toy / "submitted.py"
+    with_torch = "return torch.tensor(result, dtype=torch.float64).item()"
+    path.write_text(f"import torch\n\n{text}".replace("return result", with_torch))
+    with Grader(home, SUITES) as grader:
+        for submission in (home.solution, path):  # a server that has served others without torch, and one that has not
+            report = grader.grade(submission)
+            assert [check.message for check in report.checks if check.points < check.max_points] == []
+    with Grader(home, SUITES) as grader:
+        assert grader.grade(path).points == report.max_points
