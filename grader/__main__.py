@@ -35,14 +35,17 @@ def main() -> int:
     build.add_argument("names", nargs="*", metavar="NAME", help="assignments (default: all)")
     build.add_argument("--check", action="store_true", help="write nothing; fail when something is stale")
     build.add_argument("--seed", type=int, help="make new hidden cases from this seed")
+    _add_workers(build, "mistakes tried")
     build.set_defaults(run=_build)
 
     verify = commands.add_parser("verify", help="prove the suite: solution and alternatives 100 %%, stub 0 %%, mistakes caught")
     verify.add_argument("names", nargs="*", metavar="NAME", help="assignments (default: all)")
-    verify.add_argument("--quick", action="store_true", help="without mutants of the solution")
+    about = "without mutants, and without training alternatives that return what the solution returns in every call"
+    verify.add_argument("--quick", action="store_true", help=about)
     verify.add_argument("--matrix", action="store_true", help="try every mistake on every question")
     verify.add_argument("--html", type=Path, metavar="FILE", help="write the matrix of mistakes and checks as a page")
     verify.add_argument("--flake", type=int, default=0, metavar="N", help="measure with N seeds what chance decides; slow")
+    _add_workers(verify, "trials run")
     verify.set_defaults(run=_verify)
 
     grade = commands.add_parser("grade", help="grade submissions")
@@ -108,14 +111,14 @@ def main() -> int:
     course.add_argument("--shard", default="1/1", metavar="I/N", help="only this part of N; all parts share DIR")
     course.add_argument("--scheduler", metavar="ADDRESS", help="grade on the workers of this Dask cluster: see docs/cluster.md")
     course.add_argument("--policy", type=Path, metavar="FILE", help="late days, weights, caps: see docs/policy.md")
-    _add_workers(course)
+    _add_workers(course, "submissions graded")
     _add_level(course)
     course.set_defaults(run=_course)
 
     regrade = commands.add_parser("regrade", help="score a class anew by a policy, or run what was corrected in the checks")
     regrade.add_argument("folder", type=Path, metavar="DIR", help="what `course` wrote")
     regrade.add_argument("--policy", type=Path, metavar="FILE", help="only score anew, by this policy; nothing is run")
-    _add_workers(regrade)
+    _add_workers(regrade, "submissions graded")
     _add_level(regrade)
     regrade.set_defaults(run=_regrade)
 
@@ -127,8 +130,8 @@ def main() -> int:
     return guarded(lambda: options.run(options))
 
 
-def _add_workers(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--workers", type=int, metavar="N", help="submissions graded at the same time (default: one a core)")
+def _add_workers(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--workers", type=int, metavar="N", help=f"{what} at the same time (default: one a core)")
 
 
 def _add_level(parser: argparse.ArgumentParser) -> None:
@@ -142,7 +145,7 @@ def _build(options: argparse.Namespace) -> int:
 
     stale = []
     for name in options.names or names(ROOT):
-        for path in build(ROOT, name, check=options.check, seed=options.seed):
+        for path in build(ROOT, name, check=options.check, seed=options.seed, workers=_workers(options)):
             stale.append(path)
             print(f"{'stale' if options.check else 'wrote'} {path.relative_to(ROOT)}")
     if not stale:
@@ -161,7 +164,8 @@ def _verify(options: argparse.Namespace) -> int:
         raise UsageError(f"--html makes the page of one assignment; name one of: {', '.join(chosen)}")
     for name in chosen:
         faults = []
-        for line, fault in verify(ROOT, name, options.quick, options.matrix, options.html, options.flake):
+        found = verify(ROOT, name, options.quick, options.matrix, options.html, options.flake, _workers(options))
+        for line, fault in found:
             print(line if fault is None else f"{'FAULT' if fault else 'ok   '} {name}: {line}", flush=True)
             faults += [line] if fault else []
         if faults:

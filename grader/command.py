@@ -53,16 +53,36 @@ def student(arguments: Sequence[str] | None = None) -> int:
 
 def guarded(action: Callable[[], int]) -> int:
     """Return the action's exit code; a usage error, or a library that is not installed, is told in one line."""
-    try:
-        from grader.assignment import UsageError
-    except ModuleNotFoundError as error:
-        return _lacks(error)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that folders and processes are cleared up
     for descriptor in range(3):  # one of these that was closed would be given to a socket, and closed again in the sandbox
         try:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
+    try:
+        return _reported(action)
+    except KeyboardInterrupt:
+        try:
+            _stop_hearing()
+        except KeyboardInterrupt:  # a second signal, which arrived at the same time
+            _stop_hearing()
+        print("stopped: what was not finished does not count", file=sys.stderr)
+        return STOPPED
+
+
+def _stop_hearing() -> None:
+    """Ignore further signals: this process is stopping already."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    else:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _reported(action: Callable[[], int]) -> int:
+    try:
+        from grader.assignment import UsageError
+    except ModuleNotFoundError as error:
+        return _lacks(error)
     try:
         return action()
     except ModuleNotFoundError as error:
@@ -73,9 +93,6 @@ def guarded(action: Callable[[], int]) -> int:
     except NotWritten as error:
         _tell(error)
         return GRADER_ERROR
-    except KeyboardInterrupt:
-        print("stopped: what was not finished does not count", file=sys.stderr)
-        return STOPPED
     except BrokenPipeError:
         # Whoever read our output has seen enough; the interpreter must not try to flush the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

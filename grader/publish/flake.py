@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import os
 import platform
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 
-from grader.assignment import SUITES, Home
+from grader.assignment import Home
 from grader.judge.run import Grader
 from grader.publish.catalogue import Variant
-from grader.publish.trials import tracked, try_out, whole_agent
+from grader.publish.pool import TrialPool
+from grader.publish.trials import try_out, whole_agent
 from grader.report.model import Outcome, write
 
 ALLOWED = 1 / 200  # of the solution's runs, at most so many may fail a check
@@ -33,7 +29,9 @@ class Task:
     seed: int
 
 
-def measure(home: Home, seeds: int, right: Sequence[Variant], wrong: Sequence[Variant]) -> Iterator[tuple[str, bool]]:
+def measure(
+    pool: TrialPool, home: Home, seeds: int, right: Sequence[Variant], wrong: Sequence[Variant]
+) -> Iterator[tuple[str, bool]]:
     """Grade with many seeds, keep the counts in benchmarks/results/NAME_flake.json, and yield what was found.
 
     seeds: how often the solution is graded. The alternatives share as many gradings, and so do, on the checks of the whole
@@ -42,7 +40,8 @@ def measure(home: Home, seeds: int, right: Sequence[Variant], wrong: Sequence[Va
     tasks = [*_right(home, seeds, right), *_wrong(home, seeds, wrong)]
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     lost: dict[str, Counter[str]] = defaultdict(Counter)
-    for task, run, failed in _graded(home, tasks):
+    for task, pending in [(task, pool.submit(_grade, task)) for task in tasks]:
+        run, failed = pending.result()
         counts[task.kind].update(run)
         lost[task.kind].update(failed)
     results = {
@@ -80,25 +79,8 @@ def _wrong(home: Home, seeds: int, wrong: Sequence[Variant]) -> Iterator[Task]:
             yield Task("cannot learn", variant.id, variant.submission, frozenset((question,)), seed)
 
 
-def _graded(home: Home, tasks: Sequence[Task]) -> Iterator[tuple[Task, list[str], list[str]]]:
-    """Yield (task, checks that were run, checks that failed), in parallel."""
-    arguments = (home.root, home.assignment.name)
-    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn"), _prepare, arguments) as pool:
-        results = pool.map(_grade, tasks, chunksize=4)
-        for task in tracked(tasks, "gradings"):
-            yield (task, *next(results))
-
-
-_grader: Grader | None = None  # of a process of the pool
-
-
-def _prepare(root: os.PathLike, name: str) -> None:
-    global _grader
-    _grader = Grader(Home(root, name), SUITES)
-
-
-def _grade(task: Task) -> tuple[list[str], list[str]]:
-    with contextlib.redirect_stdout(io.StringIO()):
-        trial = try_out(_grader, task, set(task.select) if task.select is not None else None, task.seed)
+def _grade(grader: Grader, task: Task) -> tuple[list[str], list[str]]:
+    """Return the checks that were run, and those that failed."""
+    trial = try_out(grader, task.submission, set(task.select) if task.select is not None else None, task.seed)
     run = [check.id for check in trial.report.checks if check.outcome is not Outcome.NOT_RUN]
     return run, [check.id for check in trial.lost()]

@@ -43,7 +43,7 @@ class Matrix:
         """Return the checks that catch no mistake, or only such as end in an exception, which any call would catch."""
         seen: set[str] = set()
         for _, trial in self.trials.values():
-            seen |= {check for check, failure in trial.failed.items() if "status" not in failure.shown}
+            seen |= {check for check, failure in trial.failed.items() if "status" not in failure}
         return [check for check in self.checks if check.id not in seen]
 
     def redundant(self) -> list[CheckResult]:

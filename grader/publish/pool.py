@@ -1,0 +1,132 @@
+"""Trials side by side: each core has a copy of one warm grader."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing.sharedctypes import Synchronized
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+
+from grader.assignment import SUITES, Home
+from grader.judge.harness import Harness
+from grader.judge.run import Grader
+
+PATIENCE = 6.0  # times the limit of a call: a busy machine must not decide a proof. CPU seconds stay limited.
+FORKS = sys.platform == "linux"  # elsewhere a grader that has threads cannot be copied
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result", covariant=True)
+
+
+class Pending(Protocol[Result]):
+    """The result of a task that may still be running."""
+
+    def result(self) -> Result: ...
+
+
+class TrialPool:
+    """Runs tasks on copies of a grader with all checks, and shows on a terminal how many are done.
+
+    A task is a function at the top level of a module. It gets a grader and plain arguments, and returns what can be pickled.
+    With one worker, a task runs when its result is asked for, on the pool's own grader.
+
+    Args:
+        harness: Where the assignment's calls run. Until the pool is closed, nothing else may use it.
+        workers: How many tasks run at a time.
+        label: What the progress bar counts.
+    """
+
+    def __init__(self, harness: Harness, workers: int, label: str) -> None:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        harness.warm_up()
+        self._grader = _patient(Grader(harness.home, SUITES, harness=harness))
+        self._executor = _executor(self._grader, workers) if workers > 1 else None
+        console = Console(stderr=True)
+        self._progress = Progress(console=console, transient=True, disable=not console.is_terminal)
+        self._bar = self._progress.add_task(label, total=0)
+
+    def __enter__(self) -> TrialPool:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(cancel_futures=True)
+        self._progress.stop()
+
+    def submit(
+        self, task: Callable[Concatenate[Grader, Arguments], Result], *arguments: Arguments.args, **options: Arguments.kwargs
+    ) -> Pending[Result]:
+        """Return the result to come of `task(grader, *arguments, **options)`; tasks start in the order of submission."""
+        self._progress.update(self._bar, total=self._progress.tasks[0].total + 1)
+        if self._executor is None:
+            return _Deferred(lambda: self._counted(task(self._grader, *arguments, **options)))
+        future = self._executor.submit(_run, task, arguments, options)
+        future.add_done_callback(self._counted)
+        return future
+
+    def _counted(self, result: Future | Result) -> Any:
+        self._progress.advance(self._bar)
+        return result
+
+
+class _Deferred(Generic[Result]):
+    """A task that runs when its result is asked for."""
+
+    def __init__(self, run: Callable[[], Result]) -> None:
+        self.result = run
+
+
+def _executor(grader: Grader, workers: int) -> ProcessPoolExecutor:
+    if not FORKS:
+        home = grader.home
+        arguments = (home.root, home.assignment.name)
+        return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start_anew, arguments)
+    # What all copies share is read before they are made: checks, cases, what mistakes show.
+    grader.read_suites()
+    context = multiprocessing.get_context("fork")
+    executor = ProcessPoolExecutor(workers, context, _start_copy, (grader, context.Value("i", 0), os.getpid()))
+    executor.submit(_run, _nothing, (), {}).result()  # processes are forked now, while there is only one thread
+    return executor
+
+
+def _patient(grader: Grader) -> Grader:
+    grader.harness.sandbox.patience = PATIENCE
+    return grader
+
+
+_own: Grader  # of a process of the pool
+
+
+def _start_copy(template: Grader, started: Synchronized, parent: int) -> None:
+    """Make this process a worker whose sandbox is a copy of the template's."""
+    from grader.sandbox import kernel
+
+    global _own
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent as well, which ends the pool
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+    with started.get_lock():
+        number, started.value = started.value, started.value + 1
+    _own = _patient(Grader(template.home, template.suites, template=(template, number)))
+
+
+def _start_anew(root: os.PathLike, name: str) -> None:
+    """Make this process a worker with a sandbox of its own."""
+    global _own
+    _own = _patient(Grader(Home(root, name), SUITES))
+
+
+def _run(task: Callable, arguments: tuple, options: dict[str, Any]) -> Any:
+    return task(_own, *arguments, **options)
+
+
+def _nothing(_grader: Grader) -> None:
+    pass
