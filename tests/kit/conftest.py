@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -13,17 +14,79 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from grader.assignment import Home
+from grader.judge import harness
 from grader.judge.run import Grader, selected
 from grader.publish.build import build
 from grader.report.model import Report
+from grader.sandbox import open_sandbox
 from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.places import temporary_folder
+from tests.kit.examples import USUAL
+from tests.kit.warm_servers import WarmServers, in_use
 
 ROOT = Path(__file__).resolve().parents[2]
-settings.register_profile("kit", suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no fault of a test
-settings.load_profile("kit")
+# A busy machine fails no test, and a failure is printed with the blob by which `@reproduce_failure` replays it elsewhere.
+settings.register_profile("kit", max_examples=USUAL, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile("thorough", settings.get_profile("kit"), max_examples=10 * USUAL)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "kit"))
 collect_ignore = ["toy"]  # an assignment of its own, with checks that need a judge
 SOLUTION = ROOT / "solutions" / "policy_gradient" / "submitted.py"
+pytest_plugins = ["tests.kit.selection"]
+# Files that tests read by a fixture of this module, beside what its code names (tests/kit/inputs.py says how).
+FIXTURE_INPUTS = {
+    "home": ("grading:policy_gradient",),
+    "replaced": ("solutions/policy_gradient/submitted.py",),
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in a random order, made from this seed")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for marker in (
+        "slow(seconds): takes about so long; slow tests run first, so that none ends alone",
+        "attack: about what hostile or broken submissions can do",
+        "oracle: compares a solution, or what is given to students, with an independent computation",
+    ):
+        config.addinivalue_line("markers", marker)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the slowest tests first, or all in a random order; every process of pytest-xdist comes to the same order."""
+    seed = config.getoption("shuffle")
+    if seed is not None:
+        random.Random(seed).shuffle(items)
+    else:
+        items.sort(key=_seconds, reverse=True)
+
+
+def _seconds(item: pytest.Item) -> float:
+    slow = item.get_closest_marker("slow")
+    return slow.args[0] if slow else 0.0
+
+
+@pytest.fixture(scope="session")
+def warm_servers() -> Iterator[WarmServers]:
+    """The servers of this test process that the sandboxes of tests are copies of."""
+    servers = WarmServers()
+    yield servers
+    servers.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def copied_servers(request: pytest.FixtureRequest, warm_servers: WarmServers) -> Iterator[None]:
+    """Let the module's harnesses copy warm servers, unless it says OWN_SERVERS."""
+    own = getattr(request.module, "OWN_SERVERS", False)
+    with contextlib.nullcontext() if own else in_use(warm_servers):
+        yield
+
+
+@pytest.fixture
+def own_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a single test start its own servers."""
+    monkeypatch.setattr(harness, "open_sandbox", open_sandbox)
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,21 @@ from grader.report.model import CheckResult, Entry, Outcome, Report
 from grader.sandbox.places import temporary_folder
 from tests.kit.test_gradescope import check_contract
 
+INPUTS = {
+    "test_packages_of_one_assignment_are_asked_for": (
+        "grade.py",
+        "grader/**",
+        "assignments/policy_gradient/notebook.ipynb",
+        "utils.py",
+    ),
+    "test_students_read_what_else_they_may_hand_in": (
+        "grade.py",
+        "grader/**",
+        "assignments/policy_gradient/notebook.ipynb",
+        "utils.py",
+    ),
+}
+
 NAME = "policy.safetensors"
 MOST = 1 << 20
 SETTINGS = f'attachments = ["{NAME}"]\n'
@@ -154,7 +169,7 @@ def test_found_beside_the_submission(grader: Grader, folder: Path, handed: Calla
         path.unlink()
     assert (report.points, report.max_points, report.final, report.remarks) == (6, 6, True, ())
     assert (result(report).outcome, report.leaderboard()[0].value) == (Outcome.PASSED, SCORE)
-    assert sorted(file.name for file in (grader._folder / "student").iterdir()) == ["submitted.py"]
+    assert sorted(file.name for file in grader.harness.student.iterdir()) == ["submitted.py"]
 
 
 def test_beside_the_notebook_that_is_graded(grader: Grader, toy: Path, folder: Path) -> None:

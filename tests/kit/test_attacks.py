@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,12 @@ from tests.kit.attacks.catalogue import load
 from tests.kit.attacks.situations import ROOT, SITUATIONS, USER
 from tests.kit.attacks.table import table
 
+pytestmark = [pytest.mark.attack, pytest.mark.slow(150)]
+
+OWN_SERVERS = True
+INPUTS = ("tests/kit/attacks/**", "SECURITY.md", "benchmarks/results/isolation.json")
+
+AT_A_TIME = 2  # what honest submissions may take is a matter of the clock
 OURS = [situation for situation in SITUATIONS if os.geteuid() == 0 or situation in ("user", "basic")]
 
 
@@ -32,27 +39,25 @@ def seen(built_toy: Path) -> dict[str, dict[str, Any]]:
     home.mkdir(mode=0o755)
     home.chmod(0o755)
     shutil.copytree(built_toy, home / "toy")
-    running = {}
+
+    def attack(run: str) -> dict[str, Any]:
+        work = home / run
+        work.mkdir()
+        if run == "user" and os.geteuid() == 0:
+            os.chown(work, USER, USER)
+        situation = OURS[0] if run == "everywhere" else run
+        more = ["--everywhere"] if run == "everywhere" else []
+        arguments = ["-m", "tests.kit.attacks.run", str(home / "toy"), str(work), str(work / "seen.json"), *more]
+        command = [sys.executable, "-m", "tests.kit.attacks.situations", situation, *arguments]
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900)
+        assert done.returncode == 0, f"{run}: {done.stdout[-3000:]}"
+        return json.loads((work / "seen.json").read_text())
+
+    runs = (*OURS, "everywhere")
     try:
-        for run in (*OURS, "everywhere"):
-            work = home / run
-            work.mkdir()
-            if run == "user" and os.geteuid() == 0:
-                os.chown(work, USER, USER)
-            situation = OURS[0] if run == "everywhere" else run
-            more = ["--everywhere"] if run == "everywhere" else []
-            arguments = ["-m", "tests.kit.attacks.run", str(home / "toy"), str(work), str(work / "seen.json"), *more]
-            command = [sys.executable, "-m", "tests.kit.attacks.situations", situation, *arguments]
-            running[run] = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        found = {}
-        for run, process in running.items():
-            output, _ = process.communicate(timeout=900)
-            assert process.returncode == 0, f"{run}: {output[-3000:]}"
-            found[run] = json.loads((home / run / "seen.json").read_text())
-        return found
+        with ThreadPoolExecutor(AT_A_TIME) as pool:
+            return dict(zip(runs, pool.map(attack, runs), strict=True))
     finally:
-        for process in running.values():
-            process.kill()
         shutil.rmtree(home, ignore_errors=True)
 
 

@@ -25,6 +25,7 @@ from grader.judge.run import Grader
 from grader.judge.student import LIMITS, failure
 from grader.report.model import CheckResult, Outcome, Report
 from grader.sandbox.reply import Reply
+from tests.kit.examples import examples
 from tests.kit.test_page import CHROMIUM, HOSTILE, LEVELS, MEASURE, Parsed
 
 ASSIGNMENT = Assignment(
@@ -288,7 +289,7 @@ def test_levels_and_environments() -> None:
         assert part in text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.integers(1, 500).map(lambda n: n / 2), st.lists(st.floats(0, 1), max_size=60))
 def test_every_submission_is_in_one_bin(most: float, shares: list[float]) -> None:
     """Bins are round, not many, and full marks are a bin of their own."""

@@ -20,6 +20,14 @@ from grader.assignment import Home, UsageError
 from grader.course import cluster, hosting, run
 from grader.course.results import Course, Folder
 
+INPUTS = (
+    "grader/__main__.py",
+    "grader/course/host.py",
+    "grader/judge/*.py",
+    "grader/sandbox/*.py",
+    "assignments/policy_gradient/assignment.toml",
+)
+
 distributed = pytest.importorskip("distributed")
 ROOT = Path(__file__).resolve().parents[2]
 WRONG = "def total(values):\n    return 1.0 + sum(values)\n\n\ndef spread(values, scale=1.0):\n    return max(values) * scale\n"

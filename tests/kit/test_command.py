@@ -15,6 +15,30 @@ import pytest
 
 from grader.assignment import names
 
+INPUTS = {
+    "*": ("grade.py", "grader/__main__.py", "assignments/*/assignment.toml", "grading:policy_gradient"),
+    "test_suite_error_is_the_graders_fault": (
+        "grader/**",
+        "assignments/**",
+        "solutions/**",
+        "tests/drivers/**",
+        "tests/visible/**",
+        "tests/hidden/**",
+        "utils.py",
+        "solution.json",
+    ),
+    "test_build_does_not_overwrite_work": (
+        "grader/**",
+        "assignments/**",
+        "solutions/**",
+        "tests/drivers/**",
+        "tests/visible/**",
+        "tests/hidden/**",
+        "utils.py",
+        "solution.json",
+    ),
+}
+
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTION = "solutions/policy_gradient/submitted.py"
 
@@ -221,7 +245,9 @@ def test_build_does_not_overwrite_work(tmp_path: Path) -> None:
     assert "my_helper" in stub.read_text()
 
 
-def test_torch_that_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_torch_that_is_not_installed_is_told(
+    own_servers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A forgotten pip install is the user's to mend: no fault of the grader, and no table of failures."""
     from grader import command, sandbox
 

@@ -29,6 +29,12 @@ from scipy.signal import lfilter
 from torch import Tensor, nn
 from torch.distributions import MultivariateNormal
 
+from tests.kit.examples import examples
+
+pytestmark = pytest.mark.oracle
+
+INPUTS = ("solutions/continuous_ppo/submitted.py", "assignments/continuous_ppo/*.py")
+
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTION = ROOT / "solutions" / "continuous_ppo" / "submitted.py"
 ASSIGNMENT = ROOT / "assignments" / "continuous_ppo"
@@ -677,7 +683,7 @@ def numbers_of(minibatch: dict[str, Any]) -> list[int]:
 
 
 class TestTrajectorySampler:
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=examples(80), deadline=None)
     @given(
         steps=st.integers(1, 40), envs=st.none() | st.integers(1, 4), epochs=st.integers(1, 3), minibatches=st.integers(1, 9)
     )
@@ -1058,7 +1064,7 @@ class TestNormalize:
 
 
 class TestRunningMoments:
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=examples(100), deadline=None)
     @given(
         values=st.lists(st.tuples(*[st.floats(-1e4, 1e4)] * 2), min_size=1, max_size=40),
         offset=st.floats(-1e6, 1e6),

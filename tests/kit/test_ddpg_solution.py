@@ -34,6 +34,11 @@ from scipy.stats import chisquare, kstest
 from torch import Tensor, nn
 
 import utils
+from tests.kit.examples import examples
+
+pytestmark = pytest.mark.oracle
+
+INPUTS = ("solutions/ddpg/submitted.py", "assignments/ddpg/training.py")
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTION = ROOT / "solutions" / "ddpg" / "submitted.py"
@@ -407,7 +412,7 @@ class TestReplayBuffer:
         obs_dim=st.integers(1, 3), act_dim=st.integers(1, 4), size=st.integers(1, 9), batch=st.integers(1, 9),
         count=st.integers(0, 25), seed=st.integers(0, 1000),
     )  # fmt: skip
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=examples(60), deadline=None)
     def test_as_a_deque(
         self, solution: ModuleType, obs_dim: int, act_dim: int, size: int, batch: int, count: int, seed: int
     ) -> None:
@@ -1051,7 +1056,7 @@ class TestActionNormalizer:
         assert ours.action_space == env.action_space
 
     @given(data=st.data(), size=st.integers(1, 4))
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=examples(80), deadline=None)
     def test_round_trips(self, solution: ModuleType, data: st.DataObject, size: int) -> None:
         """Catches: a way back that is not that of the way there; a caller's array that is changed; actions outside the box."""
         numbers = st.floats(-50, 50, width=32)
@@ -1167,7 +1172,7 @@ class TestLivePlot:
         assert training.in_notebook() is False
 
     @given(size=st.integers(0, 2500), seed=st.integers(0, 100))
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=examples(60), deadline=None)
     def test_thinned(self, training: ModuleType, size: int, seed: int) -> None:
         """Catches: a part that is left out or counted twice; more points than can be seen; a few values that are smoothed."""
         values = np.random.default_rng(seed).normal(size=size).tolist()

@@ -18,6 +18,8 @@ import pytest
 
 from grader.desk.debug import places
 
+INPUTS = ("grade.py", "grading:policy_gradient")
+
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTION = ROOT / "solutions" / "policy_gradient" / "submitted.py"
 STUB = ROOT / "assignments" / "policy_gradient" / "submitted.py"

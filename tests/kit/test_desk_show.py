@@ -22,6 +22,8 @@ from grader.judge.student import Compared, Tried
 from grader.report.model import CheckResult, Outcome
 from grader.sandbox.wire import TensorArray
 
+INPUTS = ("grade.py", "grading:policy_gradient")
+
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTION = ROOT / "solutions" / "policy_gradient" / "submitted.py"
 

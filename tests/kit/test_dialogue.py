@@ -26,6 +26,8 @@ from grader.sandbox.places import temporary_folder
 from grader.sandbox.reply import Reply
 from grader.sandbox.spawned import SpawnedSandbox
 
+INPUTS = ("tests/kit/toy/**",)
+
 Sandbox = ForkedSandbox | SpawnedSandbox
 HERE = Path(__file__).parent
 LEFT_OUT = {"full": "", "by user alone": "landlock,seccomp,mount namespace,network namespace", "without user": "own user"}

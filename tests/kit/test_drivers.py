@@ -11,6 +11,8 @@ import torch
 
 import utils
 
+INPUTS = ("tests/drivers/policy_gradient.py",)
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -21,6 +21,8 @@ from scipy.optimize import lsq_linear
 
 import utils
 
+pytestmark = pytest.mark.oracle
+
 EQUAL = [  # id, class, batch, parameters; all episodes are equally long
     ("PointMass-v0", utils.PointMass, utils.PointMassVector, {}),
     ("PointMass-v0", utils.PointMass, utils.PointMassVector, {"d": 2}),

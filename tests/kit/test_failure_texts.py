@@ -17,6 +17,8 @@ from grader.judge.run import Grader
 from grader.publish.catalogue import load
 from grader.report import terminal
 
+INPUTS = ("solutions/policy_gradient/mistakes.py",)
+
 KEPT = Path(__file__).with_name("failure_texts.txt")
 IN_THE_CATALOGUE = (
     "returns_run_into_the_next_episode",

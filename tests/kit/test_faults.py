@@ -23,6 +23,11 @@ from grader.sandbox.reply import SandboxFault
 from tests.kit.attacks.run import descendants
 from tests.kit.attacks.soak import soak
 
+pytestmark = pytest.mark.attack
+
+OWN_SERVERS = True
+INPUTS = ("tests/kit/attacks/**",)
+
 QUESTIONS = ["get_returns", "get_value_net_loss"]
 
 
@@ -80,10 +85,11 @@ def test_no_room_to_work_at_all(home: Home, monkeypatch: pytest.MonkeyPatch, cap
 def test_server_killed_in_the_middle(home: Home) -> None:
     """Whatever ends the server (an administrator, the kernel for want of memory) costs an honest submission nothing."""
     killed = []
+    others = descendants()  # of tests before this one
 
     def changed(report: Report) -> None:
         if sum(check.outcome is Outcome.PASSED for check in report.checks) == 5 and not killed:
-            for process in descendants():
+            for process in set(descendants()) - set(others):
                 if b"server.py" in Path(f"/proc/{process}/cmdline").read_bytes():
                     killed.append(process)
                     os.kill(process, signal.SIGKILL)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -28,6 +28,9 @@ from grader.judge.run import grade
 from grader.report import autolab, classroom, picture
 from grader.report.formats import ENDINGS, renderer
 from grader.report.model import CheckResult, Outcome, Report
+from tests.kit.examples import examples
+
+INPUTS = ("grader/__main__.py", "grading:policy_gradient")
 
 ROOT = Path(__file__).resolve().parents[2]
 FOR_ONE_STUDENT = {"text", "html", "json", "csv"}
@@ -369,8 +372,9 @@ def test_no_message_is_a_formula(toy: Home, begin: str) -> None:
     assert next(rows)["message"].startswith("'")
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text(max_size=60), min_size=4, max_size=4), st.integers(1, 200))
+@example(["\t", "", "", ""], 1)  # one cell that is one tab
 def test_any_text_can_be_read(toy: Home, texts: list[str], times: int) -> None:
     """Control characters make XML that no reader takes; a line of a student's must not become one of the format's."""
     title, message, printed, remark = (text * times for text in texts)

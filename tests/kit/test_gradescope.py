@@ -23,6 +23,8 @@ from grader.publish.release import pack
 from grader.report import gradescope
 from grader.report.model import CheckResult, Outcome, Report
 
+INPUTS = ("grade.py", "grader/**", "assignments/policy_gradient/notebook.ipynb", "utils.py")
+
 NUMBER, TEXT = (int, float), (str,)
 FORMATS = {"text", "html", "simple_format", "md", "ansi"}
 VISIBILITIES = {"hidden", "after_due_date", "after_published", "visible"}

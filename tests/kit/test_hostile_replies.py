@@ -26,6 +26,10 @@ from grader.sandbox.reply import STATUSES, Reply
 from grader.sandbox.wire import TensorArray
 from tests.kit.attacks.soak import resident_kb
 
+pytestmark = pytest.mark.attack
+
+OWN_SERVERS = True
+
 HOSTILE: tuple[Callable[[], Any], ...] = (
     lambda: None,
     lambda: True,

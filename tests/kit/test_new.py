@@ -20,6 +20,8 @@ from grader.publish.build import build
 from grader.publish.new import new
 from grader.publish.verify import verify
 
+INPUTS = ("docs/authoring.md", "grader/publish/example/**")
+
 ROOT = Path(__file__).resolve().parents[2]
 NAME, TITLE = "smoothing_of_long_curves", "Smoothing " * 8  # as long as they may be, for the length of lines
 

@@ -19,6 +19,10 @@ from nbclient.exceptions import CellExecutionError
 from grader.assignment import Home, UsageError
 from grader.publish.notebook import make_notebook
 
+pytestmark = pytest.mark.slow(90)
+
+INPUTS = ("assignments/{name}/**", "solutions/{name}/notebook.py", "solutions/{name}/submitted.py", "utils.py")
+
 ROOT = Path(__file__).resolve().parents[2]
 WITH_NOTEBOOK = sorted(path.parent.name for path in (ROOT / "solutions").glob("*/notebook.py"))
 each_notebook = pytest.mark.parametrize("name", WITH_NOTEBOOK)

@@ -20,6 +20,8 @@ import pytest
 from grader.assignment import Home, UsageError
 from grader.publish import autolab, classroom, package, prairielearn
 
+INPUTS = ("grade.py", "grader/**", "assignments/policy_gradient/notebook.ipynb")
+
 ROOT = Path(__file__).resolve().parents[2]
 SLOW = "import time\n\n\ndef total(values):\n    time.sleep(0.3)\n    return sum(values)\n"
 

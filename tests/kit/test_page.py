@@ -23,6 +23,9 @@ from grader.judge.run import Grader, grade
 from grader.judge.student import MAX_CURVES, MAX_POINTS, Clock, Patience, Student
 from grader.report import page
 from grader.report.model import CheckResult, Outcome, QuestionResult, Report, outcome_of
+from tests.kit.examples import examples
+
+INPUTS = ("grade.py", "grader/__main__.py", "grading:policy_gradient")
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTION = ROOT / "solutions" / "policy_gradient" / "submitted.py"
@@ -276,7 +279,7 @@ def test_what_is_no_curve_is_left_out(home: Home, values: Any) -> None:
     assert student.curves == {}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=40), min_size=1, max_size=3))
 def test_every_curve_stays_in_its_plot(curves: list[list[float]]) -> None:
     """One point, a constant, a huge range: nothing is divided by zero or drawn outside."""

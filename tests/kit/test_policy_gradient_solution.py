@@ -20,6 +20,10 @@ from torch import Tensor, nn
 
 import utils
 
+pytestmark = pytest.mark.oracle
+
+INPUTS = ("solutions/policy_gradient/submitted.py",)
+
 SOLUTION = Path(__file__).resolve().parents[2] / "solutions" / "policy_gradient" / "submitted.py"
 
 # float32 sums of some ten numbers near 1, against float64

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+INPUTS = ("grader/sandbox/worker.py",)
+
 ROOT = Path(__file__).resolve().parents[2]
 BEFORE = f"""
 import os, sys

@@ -13,7 +13,8 @@ from grader.judge.run import Grader
 from grader.publish.catalogue import Variant, load
 from grader.publish.stub import make_stub
 from grader.publish.trials import try_out
-from grader.publish.verify import Whole
+
+INPUTS = ("grading:ppo_agent", "solutions/ppo_agent/mistakes.py", "solutions/ppo_agent/alternatives.py")
 
 ROOT = Path(__file__).resolve().parents[2]
 HOME = Home(ROOT, "ppo_agent")
@@ -54,7 +55,7 @@ def grader() -> Iterator[Grader]:
 
 def points(grader: Grader, submission: str, *questions: str) -> dict[str, float]:
     """Return what a submission gets for some questions."""
-    report = try_out(grader, Whole(submission), set(questions)).report
+    report = try_out(grader, submission, set(questions)).report
     return {question.id: question.points for question in report.questions if question.id in questions}
 
 

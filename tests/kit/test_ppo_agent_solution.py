@@ -29,6 +29,10 @@ from scipy.stats import multivariate_normal
 from torch import Tensor, nn
 from torch.distributions import Independent, MultivariateNormal, Normal
 
+pytestmark = pytest.mark.oracle
+
+INPUTS = ("solutions/ppo_agent/submitted.py", "assignments/ppo_agent/training.py")
+
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTION = ROOT / "solutions" / "ppo_agent" / "submitted.py"
 TRAINING = ROOT / "assignments" / "ppo_agent" / "training.py"

@@ -14,6 +14,16 @@ from grader.judge.run import grade
 from grader.publish.build import build, load_recipes
 from grader.publish.stub import make_stub
 
+INPUTS = (
+    "assignments/**",
+    "solutions/**",
+    "tests/drivers/**",
+    "tests/visible/**",
+    "tests/hidden/**",
+    "utils.py",
+    "solution.json",
+)
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

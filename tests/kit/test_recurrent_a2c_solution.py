@@ -27,6 +27,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.distributions import Categorical
 
+from tests.kit.examples import examples
+
+pytestmark = pytest.mark.oracle
+
+INPUTS = ("solutions/recurrent_a2c/submitted.py", "assignments/recurrent_a2c/*.py")
+
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTION = ROOT / "solutions" / "recurrent_a2c" / "submitted.py"
 ASSIGNMENT = ROOT / "assignments" / "recurrent_a2c"
@@ -306,7 +312,7 @@ class TestTraining:
             # The tolerance must be far below what is compared; with one column that is played or none, little flows back.
             assert expected.abs().max() > 1e-3 or weight == "rnn.weight_hh"
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=examples(40), deadline=None)
     @given(data=st.data(), size=st.integers(1, 4), columns=st.integers(2, 9), gamma=st.floats(0, 1), seed=st.integers(0, 999))
     def test_agrees_with_split_games_wherever_they_end(
         self, solution: ModuleType, data: Any, size: int, columns: int, gamma: float, seed: int
@@ -1249,7 +1255,7 @@ class TestWatching:
         assert all(torch.equal(*pair) for pair in zip(pool.prev_memory_states, before[1], strict=True))
         assert torch.equal(torch.get_rng_state(), before[2])
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=examples(60), deadline=None)
     @given(values=st.lists(st.floats(-1e5, 1e5), max_size=40), span=st.integers(1, 30))
     def test_moving_average(self, modules: SimpleNamespace, values: list[float], span: int) -> None:
         """Catches: an average that begins at 0, weights that do not sum to 1, another span: the formula of pandas' `ewm`."""

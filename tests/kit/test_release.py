@@ -16,6 +16,8 @@ from grader.publish import release as module
 from grader.publish.gradescope import files as gradescope_files
 from grader.publish.release import files, pack, release
 
+INPUTS = ("grading:policy_gradient", "grade.py", "grader/**", "assignments/policy_gradient/notebook.ipynb", "utils.py")
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -14,6 +14,8 @@ import pytest
 
 from grader.course.similarity import LEVEL, MOST, MOST_TOKENS, Pair, compare
 
+INPUTS = ("assignments/policy_gradient/submitted.py",)
+
 ROOT = Path(__file__).resolve().parents[2]
 STUB = (ROOT / "assignments" / "policy_gradient" / "submitted.py").read_text(encoding="utf-8")
 

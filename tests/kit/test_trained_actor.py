@@ -25,6 +25,8 @@ from grader.judge.run import grade
 from grader.report.model import Report
 from grader.sandbox.places import temporary_folder
 
+INPUTS = ("grading:ddpg",)
+
 ROOT = Path(__file__).resolve().parents[2]
 GIVEN = ("training", "trained_actor")
 LEADERBOARD_SEEDS = range(100, 120)

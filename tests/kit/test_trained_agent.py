@@ -18,6 +18,8 @@ from grader.judge.run import grade
 from grader.report.model import Report
 from grader.sandbox.places import temporary_folder
 
+INPUTS = ("grading:recurrent_a2c",)
+
 ROOT = Path(__file__).resolve().parents[2]
 GAMES = 5
 pytest.importorskip("ale_py")

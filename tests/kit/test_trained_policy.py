@@ -19,6 +19,8 @@ from grader.assignment import Home
 from grader.judge.run import grade
 from grader.sandbox.places import temporary_folder
 
+INPUTS = ("grading:continuous_ppo",)
+
 ROOT = Path(__file__).resolve().parents[2]
 pytest.importorskip("mujoco")
 

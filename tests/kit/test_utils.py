@@ -20,6 +20,9 @@ from scipy.stats import chisquare
 from torch import Tensor, nn
 
 import utils
+from tests.kit.examples import examples
+
+pytestmark = pytest.mark.oracle
 
 matplotlib.use("Agg")
 
@@ -235,7 +238,7 @@ class TestGridWorld:
         assert seeded[0] == seeded[1]
         assert states[0] != states[1]  # the comparison above can tell states apart
 
-    @settings(max_examples=60, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=examples(60), deadline=None, derandomize=True, database=None)
     @given(data=st.data(), dimensions=st.integers(1, 2), grid_size=st.integers(1, 12))
     def test_walks_agree_with_a_plain_model(self, data: st.DataObject, dimensions: int, grid_size: int) -> None:
         """Catches: any slip in moves, clipping, map or reward that a single chosen step does not show."""

@@ -15,6 +15,8 @@ import pytest
 
 from tests.kit.test_submissions import notebook
 
+INPUTS = ("grade.py", "grading:policy_gradient")
+
 pty = pytest.importorskip("pty", reason="no pseudo-terminals here")
 
 ROOT = Path(__file__).resolve().parents[2]

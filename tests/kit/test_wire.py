@@ -15,6 +15,9 @@ from hypothesis.extra import numpy as hnp
 from safetensors.numpy import save
 
 from grader.sandbox import wire
+from tests.kit.examples import examples
+
+pytestmark = pytest.mark.attack
 
 leaves = (
     st.none()
@@ -53,14 +56,14 @@ def same(one, other) -> bool:
     return type(one) is type(other) and (one == other or (isinstance(one, float) and math.isnan(one) and math.isnan(other)))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(trees)
 def test_round_trip(tree) -> None:
     """A value that changes on the way would be graded wrongly."""
     assert same(tree, decoded(wire.encode(tree)))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.binary(max_size=300), st.binary(max_size=300))
 def test_random_bytes_are_refused(text: bytes, blob: bytes) -> None:
     """Nothing but ProtocolError may come of a student's bytes, or the judge dies of them."""
@@ -68,7 +71,7 @@ def test_random_bytes_are_refused(text: bytes, blob: bytes) -> None:
         wire.decode(text, blob)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(trees, st.data())
 def test_mutated_frames_are_refused_or_read(tree, data) -> None:
     """A frame with a few bytes changed is read as something else or refused, never a crash."""

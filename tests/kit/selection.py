@@ -1,0 +1,327 @@
+"""A pytest plugin: record what tests pass with; with --changed, run those whose inputs differ.
+
+The inputs of a test are files of the repository (tests/kit/inputs.py finds them) and the environment.
+While a test runs, a guard notes the files that it opens and the programs that it starts. The test
+fails if one of these is not among its inputs, so that leaving it out later is safe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypedDict
+
+import pytest
+
+from tests.kit.inputs import Snapshot, Source, describe_code, describe_environment, find_inputs
+
+Inputs = dict[str, "str | None"]  # digests by path
+FOUND = pytest.StashKey[Inputs]()  # the inputs of a test
+USED = pytest.StashKey["set[str]"]()  # the files that it has used
+ENVIRONMENT = "Python, the platform, an installed package or a GRADER_ variable"
+UNKNOWN = "no pass is recorded here"
+MOST_REASONS = 12
+
+
+class Choice(TypedDict):
+    """What --changed chose: numbers of tests by test file, and of the chosen ones by reason."""
+
+    chosen: dict[str, int]
+    left_out: dict[str, int]
+    reasons: dict[str, dict[str, int]]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --changed."""
+    about = "run only the tests whose inputs differ from those they last passed with here"
+    parser.addoption("--changed", action="store_true", help=about)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start to record, unless pytest has no cache to record in."""
+    if hasattr(config, "cache"):
+        config.pluginmanager.register(Selection(config), "selection")
+
+
+class Selection:
+    """The hooks of one session; under pytest-xdist, of the controller or of one worker."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.is_worker = hasattr(config, "workerinput")
+        folder = config.cache.mkdir("selection")
+        self.records = folder / "records.json"
+        self.sources = folder / "sources.json"
+        self.snapshot = Snapshot(config.rootpath)
+        self.loaded: set[str] = set()  # digests of the files that sources.json describes
+        self.environment = describe_environment()
+        self.guard = Guard(self.snapshot)
+        self.choice: Choice | None = None
+        self.carried: set[str] = set()  # keys of inputs that went to the controller with a report
+        self.inputs: dict[str, Inputs] = {}  # by key
+        self.passed: dict[str, str] = {}  # keys by test
+        self.failed: set[str] = set()
+        self.not_passed: set[str] = set()  # also skipped ones
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[None]:
+        """Note what a test module opens while it is imported."""
+        with self.guard.watch() as used:
+            report = yield
+        collector.stash[USED] = used
+        return report
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Function]) -> None:
+        """Find the inputs of every test; with --changed, leave out those that passed with the same."""
+        self._load_sources()
+        for item in items:
+            item.stash[FOUND] = self._find_inputs(item)
+        self._save_sources()
+        if self.config.getoption("changed"):
+            self._leave_out_unchanged(items)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Function) -> Iterator[None]:
+        """Note what a test opens and starts, and the fixtures that are set up for it."""
+        with self.guard.watch() as item.stash[USED]:
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Function) -> Iterator[None]:
+        """Fail a test that used files which are not among its inputs."""
+        result = yield
+        used = item.stash[USED] | item.getparent(pytest.Module).stash[USED]
+        if missing := used - {path.partition("#")[0] for path in item.stash[FOUND]}:
+            module = item.path.relative_to(self.config.rootpath).as_posix()
+            pytest.fail(
+                f"{item.name} opens or starts files that are not among its inputs: {', '.join(sorted(missing))}. "
+                f"Add them to INPUTS of {module}; tests/kit/inputs.py says how.",
+                pytrace=False,
+            )
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Function, call: pytest.CallInfo) -> Iterator[None]:
+        """Attach the key of the test's inputs to its last report, and the inputs themselves once."""
+        report = yield
+        if not report.passed:
+            item.stash[USED].clear()  # a traceback opens sources
+        if call.when == "teardown":
+            inputs = item.stash[FOUND]
+            report.key = _make_key(inputs)
+            if report.key not in self.carried:
+                report.inputs = inputs
+                self.carried.add(report.key)
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Collect what passed, with which inputs, and what failed."""
+        if self.is_worker:
+            return
+        if report.failed:
+            self.failed.add(report.nodeid)
+        if not report.passed or hasattr(report, "wasxfail"):
+            self.not_passed.add(report.nodeid)
+        if report.when == "teardown":
+            if hasattr(report, "inputs"):
+                self.inputs[report.key] = report.inputs
+            if report.nodeid not in self.not_passed:
+                self.passed[report.nodeid] = report.key
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take over what a worker of pytest-xdist has chosen; all of them choose the same."""
+        self.choice = getattr(node, "workeroutput", {}).get("choice") or self.choice
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Store the records. A session that had nothing to run was successful."""
+        if self.is_worker:
+            self.config.workeroutput["choice"] = self.choice
+            return
+        self._store_records()
+        if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.choice and self.choice["left_out"]:
+            session.exitstatus = pytest.ExitCode.OK
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say what was left out, why that is safe, and why the other tests ran."""
+        if self.choice:
+            terminalreporter.section("changed")
+            for line in _describe_choice(self.choice, self.config.get_verbosity() > 0):
+                terminalreporter.line(line)
+
+    def _find_inputs(self, item: pytest.Function) -> Inputs:
+        module = item.path.relative_to(self.config.rootpath).as_posix()
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        inputs = find_inputs(self.snapshot, module, item.originalname, params, item.fixturenames)
+        return {**inputs, ENVIRONMENT: self.environment}
+
+    def _leave_out_unchanged(self, items: list[pytest.Function]) -> None:
+        records = _read(self.records, {"passed": {}, "inputs": {}})
+        self.choice = Choice(chosen={}, left_out={}, reasons={})
+        kept, left_out = [], []
+        for item in items:
+            key = records["passed"].get(item.nodeid)
+            if key == _make_key(item.stash[FOUND]):
+                left_out.append(item)
+                _count(self.choice["left_out"], item)
+                continue
+            kept.append(item)
+            _count(self.choice["chosen"], item)
+            before = records["inputs"].get(key)
+            for reason in [UNKNOWN] if before is None else _find_differences(before, item.stash[FOUND]):
+                _count(self.choice["reasons"].setdefault(reason, {}), item)
+        if left_out:
+            self.config.hook.pytest_deselected(items=left_out)
+            items[:] = kept
+
+    def _store_records(self) -> None:
+        """Add what passed to the records, except where a file has changed since the session began."""
+        now = Snapshot(self.config.rootpath)
+        inputs = {
+            key: digests
+            for key, digests in self.inputs.items()
+            if all(now.digest(path) == digest for path, digest in digests.items() if path != ENVIRONMENT)
+        }
+        records = _read(self.records, {"passed": {}, "inputs": {}})
+        passed = {test: key for test, key in records["passed"].items() if test not in self.failed}
+        passed |= {test: key for test, key in self.passed.items() if key in inputs}
+        inputs = {key: digests for key, digests in (records["inputs"] | inputs).items() if key in set(passed.values())}
+        _write(self.records, {"passed": passed, "inputs": inputs})
+
+    def _load_sources(self) -> None:
+        """Take over what files named in earlier sessions: to parse all of them takes seconds."""
+        stored = _read(self.sources, {})
+        if stored.get("by") == self.snapshot.digest("tests/kit/inputs.py"):
+            self.snapshot.sources |= {digest: Source(*fields) for digest, fields in stored["sources"].items()}
+        self.loaded = set(self.snapshot.sources)
+
+    def _save_sources(self) -> None:
+        sources = self.snapshot.sources
+        if sources.keys() - self.loaded:
+            present = set(self.snapshot.files.values())
+            by = self.snapshot.digest("tests/kit/inputs.py")
+            _write(self.sources, {"by": by, "sources": {digest: sources[digest] for digest in sources.keys() & present}})
+
+
+class Guard:
+    """Notes the files of the repository that this process opens, or starts programs with.
+
+    It does not see what the started programs open, nor what C++ code does.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.root = os.path.realpath(snapshot.root) + os.sep
+        self.used: set[str] | None = None
+        sys.addaudithook(self._hear)
+
+    @contextlib.contextmanager
+    def watch(self) -> Iterator[set[str]]:
+        """Give the set to which files are added until the end."""
+        before, self.used = self.used, set()
+        try:
+            yield self.used
+        finally:
+            self.used = before
+
+    def _hear(self, event: str, details: tuple) -> None:
+        used = self.used
+        if used is None or event not in ("open", "subprocess.Popen"):
+            return
+        with contextlib.suppress(OSError, ValueError):  # not a path: no concern of the guard
+            if event == "open":
+                path, _, flags = details
+                if not isinstance(path, int) and not flags & os.O_WRONLY:
+                    found = self._locate(path) - used
+                    if found and not _is_for_hypothesis():
+                        used |= found
+            else:
+                _, command, folder, _ = details
+                used |= self._find_started([command] if isinstance(command, (str, bytes)) else command, folder or "")
+
+    def _locate(self, path: str | bytes | os.PathLike) -> set[str]:
+        """Return the file, or the source that a compiled file was made from, if it is in the repository."""
+        full = os.path.realpath(os.fsdecode(path))
+        if not full.startswith(self.root):
+            return set()
+        name = full.removeprefix(self.root).replace(os.sep, "/")
+        folder, _, compiled = name.rpartition("__pycache__/")
+        name = name if compiled == name else f"{folder}{compiled.partition('.')[0]}.py"
+        return {name} & self.snapshot.files.keys()
+
+    def _find_started(self, command: list[str | bytes | os.PathLike], folder: str | bytes | os.PathLike) -> set[str]:
+        """Return the files among the arguments, the module after `-m`, and what code after `-c` names."""
+        found = set()
+        for before, word in pairwise(["", *map(os.fsdecode, command)]):
+            if before == "-m":
+                found |= self.snapshot.find_module(f"{word}.__main__")
+            elif before == "-c":
+                with contextlib.suppress(SyntaxError):  # not Python's -c
+                    found |= self.snapshot.find_named(describe_code(word), "")
+            else:
+                found |= self._locate(os.path.join(os.fsdecode(folder), word))
+        return found
+
+
+def _is_for_hypothesis() -> bool:
+    """Return whether hypothesis reads: it looks for constants in every module that is loaded, to draw them as examples."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith("hypothesis.internal.constants"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _make_key(inputs: Inputs) -> str:
+    return hashlib.sha256(json.dumps(sorted(inputs.items())).encode()).hexdigest()[:32]
+
+
+def _find_differences(before: Inputs, after: Inputs) -> list[str]:
+    return sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+
+
+def _count(tests: dict[str, int], item: pytest.Function) -> None:
+    tests[item.path.name] = tests.get(item.path.name, 0) + 1
+
+
+def _describe_choice(choice: Choice, verbose: bool) -> Iterator[str]:
+    chosen, left_out = (sum(choice[part].values()) for part in ("chosen", "left_out"))
+    yield f"{_number(chosen)} chosen, {left_out} left out: every file that they read is as it was when they passed here."
+    if verbose:
+        for file, count in sorted(choice["left_out"].items()):
+            yield f"{file}: {count} left out"
+    reasons = sorted(choice["reasons"].items(), key=lambda reason: -sum(reason[1].values()))
+    for reason, files in reasons[:MOST_REASONS]:
+        names = sorted(files, key=files.get, reverse=True)
+        more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+        yield f"{reason}: {_number(sum(files.values()))} in {', '.join(names[:4])}{more}"
+    if len(reasons) > MOST_REASONS:
+        yield f"... and {len(reasons) - MOST_REASONS} more changed files"
+
+
+def _number(count: int) -> str:
+    return f"{count} test" if count == 1 else f"{count} tests"
+
+
+def _read(path: Path, default: dict) -> dict:
+    """Return the content of a JSON file, or the default where there is none or it is damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return default
+
+
+def _write(path: Path, content: dict) -> None:
+    """Replace a JSON file at once, so that an interrupted session leaves the old one."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+        json.dump(content, file)
+    os.replace(file.name, path)

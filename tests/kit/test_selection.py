@@ -1,0 +1,399 @@
+"""Which inputs a test has, which tests --changed leaves out, and what the guard refuses."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.kit.inputs import CONFTEST, OF_ALL_TESTS, Snapshot, find_inputs
+
+INPUTS = {
+    "test_a_change_chooses_the_tests_that_it_can_affect": ("**",),
+    "test_a_json_entry_belongs_to_its_assignment": ("**",),
+    "test_every_pattern_matches_a_file": ("**",),
+    "test_every_fixture_in_the_table_exists": ("**",),
+}
+ROOT = Path(__file__).resolve().parents[2]
+
+
+# Inputs of a made-up repository
+
+
+def list_inputs(root: Path, files: dict[str, str], test: str = "", fixtures: tuple[str, ...] = (), **params: str) -> set[str]:
+    """Return the inputs of tests/kit/test_it.py in a repository of these files, without those of all tests."""
+    snapshot = Snapshot(root, {path: content.encode() for path, content in files.items()})
+    return find_inputs(snapshot, "tests/kit/test_it.py", test, params, fixtures).keys() - {
+        *OF_ALL_TESTS,
+        "tests/kit/test_it.py",
+    }
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("import grader.a", {"grader/__init__.py", "grader/a.py"}),
+        ("from grader.a import thing", {"grader/__init__.py", "grader/a.py"}),
+        ("from grader import a", {"grader/__init__.py", "grader/a.py"}),
+        ("def test():\n    import grader.a", {"grader/__init__.py", "grader/a.py"}),
+        ("import importlib\nimportlib.import_module('grader.a')", {"grader/__init__.py", "grader/a.py"}),
+        ("import beside", {"tests/kit/beside.py"}),
+        ("from .beside import thing", {"tests/kit/beside.py"}),
+        ("from ...grader import a", {"grader/__init__.py", "grader/a.py"}),
+        ("import grader.b", {"grader/__init__.py", "grader/b.py", "grader/b.html", "grader/table.ini", "utils.py"}),
+        ("FOLDER = Path(__file__).with_name('data')", {"tests/kit/data/deep/one.txt"}),
+        ("import json, numpy", set()),
+    ],
+)
+def test_what_code_names_is_an_input(tmp_path: Path, code: str, expected: set[str]) -> None:
+    """Imports are followed, wherever they stand; so are files beside a module that it names."""
+    files = {
+        "grader/__init__.py": "",
+        "grader/a.py": "",
+        "grader/b.py": "import utils\nSUFFIX = '.html'\nread('table.ini')",
+        "grader/b.html": "",
+        "grader/table.ini": "",
+        "tests/kit/beside.py": "",
+        "tests/kit/data/deep/one.txt": "",
+        "tests/kit/test_it.py": code,
+        "utils.py": "",
+    }
+    assert list_inputs(tmp_path, files) == expected
+
+
+def test_declared_patterns_are_inputs(tmp_path: Path) -> None:
+    """A parameter narrows a pattern; without it, the pattern means all. Python files are followed."""
+    files = {
+        "solutions/one/submitted.py": "import utils",
+        "solutions/two/deep/data.txt": "",
+        "solution.json": '{"one": 1, "two": 2}',
+        "tests/kit/test_it.py": "INPUTS = ('solutions/{name}/**', 'solution.json#{name}')",
+        "utils.py": "",
+    }
+    assert list_inputs(tmp_path, files, name="one") == {"solutions/one/submitted.py", "solution.json#one", "utils.py"}
+    assert list_inputs(tmp_path, files, name="two") == {"solutions/two/deep/data.txt", "solution.json#two"}
+    assert list_inputs(tmp_path, files) == files.keys() - {"tests/kit/test_it.py"}
+
+
+def test_functions_can_declare_their_own_inputs(tmp_path: Path) -> None:
+    """What one test reads is no input of its neighbours."""
+    files = {"a": "", "b": "", "tests/kit/test_it.py": "INPUTS = {'*': ('a',), 'test_b': ('b',)}"}
+    assert list_inputs(tmp_path, files, "test_a") == {"a"}
+    assert list_inputs(tmp_path, files, "test_b") == {"a", "b"}
+
+
+def test_only_fixtures_in_use_bring_their_inputs(tmp_path: Path) -> None:
+    """A unit test must not depend on all that conftest.py can set up."""
+    conftest = (
+        "import first\nimport second\nimport third\n"
+        "FIXTURE_INPUTS = {'one': ('data/one.txt',)}\n"
+        "configure(third)\n"
+        "def help(): return first\n"
+        "def one(): return help()\n"
+        "def both(one): return second\n"
+    )
+    names = ("first.py", "second.py", "third.py", "data/one.txt")
+    files = {CONFTEST: conftest, "tests/kit/test_it.py": "", **dict.fromkeys(names, "")}
+    assert list_inputs(tmp_path, files) == {"third.py"}
+    assert list_inputs(tmp_path, files, fixtures=("one",)) == {"third.py", "first.py", "data/one.txt"}
+    assert list_inputs(tmp_path, files, fixtures=("both", "tmp_path")) == set(names)
+
+
+def test_broken_python_is_an_input_that_leads_nowhere(tmp_path: Path) -> None:
+    """A file that is being edited must not stop the tests of other files."""
+    files = {"broken.py": "def", "tests/kit/test_it.py": "import broken"}
+    assert list_inputs(tmp_path, files) == {"broken.py"}
+
+
+@pytest.mark.parametrize("value", ["tuple(NAMES)", "('data.txt')"])
+def test_inputs_must_be_a_literal(tmp_path: Path, value: str) -> None:
+    """Catches: a value that only an import would tell, and a tuple without its comma."""
+    with pytest.raises(ValueError, match=r"tests/kit/test_it\.py: INPUTS must be a literal"):
+        list_inputs(tmp_path, {"tests/kit/test_it.py": f"INPUTS = {value}"})
+
+
+# Sessions in a made-up repository
+
+
+class Project:
+    """A repository with this plugin."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.write("tests/kit/conftest.py", "pytest_plugins = ['tests.kit.selection']")
+        for name in ("inputs.py", "selection.py"):
+            shutil.copy(Path(__file__).with_name(name), root / "tests/kit")
+        self.write("pyproject.toml", "[tool.pytest.ini_options]\npythonpath = ['.']\naddopts = '--import-mode=importlib'")
+
+    def write(self, path: str, content: str) -> None:
+        """Write a file of it."""
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(content, encoding="utf-8")
+
+    def run(self, *options: str) -> tuple[int, dict[str, str], str]:
+        """Run its tests; return the exit code, the outcome of each test that ran, and all output."""
+        command = [sys.executable, "-m", "pytest", "-rA", "tests/kit", *options]
+        environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        done = subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, timeout=120)
+        outcomes = re.findall(r"^(PASSED|FAILED|ERROR|XFAIL) tests/kit/\w+\.py::(\S+)", done.stdout, re.MULTILINE)
+        return done.returncode, {test: outcome for outcome, test in outcomes}, done.stdout + done.stderr
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """Two test files: one imports grader.total, one is parametrized over the entries of a JSON file."""
+    project = Project(tmp_path)
+    project.write("grader/total.py", "def total(values):\n    return sum(values)")
+    project.write("tests/kit/test_sum.py", "from grader.total import total\ndef test_sum():\n    assert total([1, 2]) == 3")
+    project.write("solution.json", json.dumps({"one": 1, "two": 2}))
+    project.write(
+        "tests/kit/test_data.py",
+        "import json, pytest\n"
+        "INPUTS = ('solution.json#{name}',)\n"
+        "@pytest.mark.parametrize('name', ['one', 'two'])\n"
+        "def test_data(name):\n"
+        "    assert json.load(open('solution.json'))[name]\n",
+    )
+    return project
+
+
+def test_unchanged_tests_are_left_out(project: Project) -> None:
+    """A test runs again only for a reason, and the summary names the reason."""
+    code, outcomes, output = project.run()
+    assert (code, set(outcomes)) == (0, {"test_sum", "test_data[one]", "test_data[two]"}), output
+
+    code, outcomes, output = project.run("--changed", "-v")
+    assert (code, outcomes) == (0, {}), output
+    assert "0 tests chosen, 3 left out: every file that they read is as it was when they passed here." in output
+    assert "test_data.py: 2 left out" in output
+
+    project.write("solution.json", json.dumps({"one": 1, "two": 22}))
+    project.write("tests/kit/test_new.py", "def test_new(): pass")
+    _, outcomes, output = project.run("--changed")
+    assert set(outcomes) == {"test_data[two]", "test_new"}
+    assert "solution.json#two: 1 test in test_data.py" in output
+    assert "no pass is recorded here: 1 test in test_new.py" in output
+
+
+def test_a_failure_is_chosen_until_it_passes(project: Project) -> None:
+    """To break something and to mend it again must not count as unchanged in between."""
+    right = (project.root / "grader/total.py").read_text(encoding="utf-8")
+    project.run()
+    project.write("grader/total.py", "def total(values):\n    return 0")
+    code, outcomes, output = project.run("--changed")
+    assert (code, outcomes) == (1, {"test_sum": "FAILED"})
+    assert "grader/total.py: 1 test in test_sum.py" in output
+    project.write("grader/total.py", right)
+    assert project.run("--changed")[1] == {"test_sum": "PASSED"}
+    assert project.run("--changed")[1] == {}
+
+
+def test_workers_of_xdist_choose_the_same(project: Project) -> None:
+    """Records come from the workers, the summary from the controller."""
+    pytest.importorskip("xdist")
+    assert len(project.run("-p", "xdist", "-n", "2")[1]) == 3
+    project.write("grader/total.py", "def total(values):\n    return sum(list(values))")
+    _, outcomes, output = project.run("-p", "xdist", "-n", "2", "--changed")
+    assert set(outcomes) == {"test_sum"}
+    assert "1 test chosen, 2 left out" in output
+    code, outcomes, output = project.run("-p", "xdist", "-n", "2", "--changed")
+    assert (code, outcomes) == (0, {}), output
+    assert "0 tests chosen, 3 left out" in output
+
+
+def test_only_a_pass_with_the_present_files_is_recorded(project: Project) -> None:
+    """Catches: a record of a test that was skipped, or that ran before a file was saved once more."""
+    project.write(
+        "tests/kit/test_states.py",
+        "import pytest\n"
+        "def test_skipped(): pytest.skip()\n"
+        "@pytest.mark.xfail\n"
+        "def test_xfailed(): assert False\n"
+        "@pytest.mark.xfail\n"
+        "def test_xpassed(): pass\n"
+        "def test_edits(): open('grader/total.py', 'a').write('# saved meanwhile')\n",
+    )
+    project.run()
+    _, _, output = project.run("--changed")
+    assert "4 tests chosen, 3 left out" in output  # chosen: three states, and test_sum, which imports grader.total
+
+
+def test_damaged_records_choose_everything(project: Project) -> None:
+    """A half-written file must not stop the tests."""
+    project.run()
+    (records,) = project.root.glob(".pytest_cache/**/records.json")
+    records.write_text('{"passed": ', encoding="utf-8")
+    assert len(project.run("--changed")[1]) == 3
+
+
+UNDECLARED = {  # by the name of the test: its module, and the file that it does not declare
+    "test_opens": ("def test_opens(): open('data.txt').read()", "data.txt"),
+    "test_module": ("CONTENT = open('data.txt').read()\ndef test_module(): pass", "data.txt"),
+    "test_fixture": (
+        "import pytest\n@pytest.fixture(scope='session')\ndef content(): return open('data.txt').read()\n"
+        "def test_fixture(content): pass",
+        "data.txt",
+    ),
+    "test_imports": (
+        "import importlib\ndef test_imports(): importlib.import_module('.'.join(['grader', 'lazy']))",
+        "grader/lazy.py",
+    ),
+    "test_code": (
+        "import subprocess, sys\ndef test_code(): subprocess.run([sys.executable, '-c', 'import grader.total'])",
+        "grader/total.py",
+    ),
+    "test_starts": (
+        "import subprocess, sys\ndef test_starts(): subprocess.run([sys.executable, '-m', 'grader'])",
+        "grader/__main__.py",
+    ),
+    "test_script": (
+        "import subprocess, sys\ndef test_script(): subprocess.run([sys.executable, 'grader/total.py'])",
+        "grader/total.py",
+    ),
+}
+
+
+def test_the_guard_names_a_file_that_is_not_declared(tmp_path: Path) -> None:
+    """A test that reads more than its inputs would be left out wrongly some day."""
+    project = Project(tmp_path)
+    for path in ("data.txt", "grader/lazy.py", "grader/total.py", "grader/__main__.py"):
+        project.write(path, "")
+    for name, (code, _) in UNDECLARED.items():
+        project.write(f"tests/kit/{name}.py", code)
+    _, outcomes, output = project.run()
+    assert outcomes == dict.fromkeys(UNDECLARED, "ERROR")
+    for name, (code, file) in UNDECLARED.items():
+        assert (
+            f"{name} opens or starts files that are not among its inputs: {file}. Add them to INPUTS of tests/kit/{name}.py"
+        ) in output
+        project.write(f"tests/kit/{name}.py", f"INPUTS = ('{file}',)\n{code}")
+    assert project.run()[1] == dict.fromkeys(UNDECLARED, "PASSED")
+
+
+# This repository
+
+
+@pytest.fixture(scope="module")
+def repository(pytestconfig: pytest.Config) -> Snapshot:
+    """The files as they are; the plugin knows already what they name."""
+    return Snapshot(ROOT, sources=pytestconfig.pluginmanager.get_plugin("selection").snapshot.sources)
+
+
+def list_modules(snapshot: Snapshot) -> list[str]:
+    """Return the paths of all test modules of the kit."""
+    return [path for path in snapshot.files if re.fullmatch(r"tests/kit/test_\w+\.py", path)]
+
+
+@functools.cache
+def list_arguments(code: bytes) -> set[str]:
+    """Return the names of all arguments: of these are the fixtures that a module uses."""
+    return {node.arg for node in ast.walk(ast.parse(code)) if isinstance(node, ast.arg)}
+
+
+def find_module_inputs(snapshot: Snapshot, module: str, **params: str) -> dict[str, str | None]:
+    """Return the inputs of all tests of a module together."""
+    names = list_arguments(snapshot.read(module))
+    tests = snapshot.source(module).declared
+    return {
+        path: digest for test in ["", *tests] for path, digest in find_inputs(snapshot, module, test, params, names).items()
+    }
+
+
+def choose_modules(snapshot: Snapshot, path: str, change: Callable[[bytes], bytes], **params: str) -> set[str]:
+    """Return the names of the test files that a change of one file affects."""
+    changed = Snapshot(ROOT, {path: change(snapshot.read(path))}, snapshot.sources)
+    modules = list_modules(snapshot)
+    return {
+        module.rpartition("/")[2].removesuffix(".py")
+        for module in modules
+        if find_module_inputs(snapshot, module, **params) != find_module_inputs(changed, module, **params)
+    }
+
+
+SOLUTIONS = {f"test_{name}_solution" for name in ("continuous_ppo", "ddpg", "policy_gradient", "ppo_agent", "recurrent_a2c")}
+PURE = {"test_wire", "test_views", "test_similarity", "test_utils", *SOLUTIONS}
+
+
+@pytest.mark.parametrize(
+    ("path", "affected", "unaffected"),
+    [
+        (
+            "solutions/ddpg/submitted.py",
+            {"test_ddpg_solution", "test_ddpg_blame", "test_trained_actor", "test_notebook"},
+            {"test_ppo_agent_solution", "test_wire", "test_outcomes", "test_course", "test_page"},
+        ),
+        (
+            "solutions/ppo_agent/mistakes.py",
+            {"test_ppo_agent_repair"},
+            PURE | {"test_ddpg_blame", "test_notebook", "test_outcomes", "test_report"},
+        ),
+        ("tests/drivers/policy_gradient.py", {"test_drivers", "test_outcomes", "test_command"}, PURE | {"test_ddpg_blame"}),
+        ("assignments/ddpg/training.py", {"test_ddpg_solution"}, {"test_recurrent_a2c_solution", "test_outcomes"}),
+        (
+            "utils.py",
+            {"test_utils", "test_environments", "test_ddpg_solution", "test_outcomes"},
+            {"test_wire", "test_course_policy"},
+        ),
+        ("grader/course/gradebook.py", {"test_course_policy", "test_course", "test_class_page"}, PURE | {"test_sandbox"}),
+        ("grader/course/classpage.html", {"test_class_page", "test_course"}, PURE | {"test_sandbox"}),
+        ("grader/report/gradescope.py", {"test_gradescope", "test_formats", "test_command"}, PURE | {"test_course_policy"}),
+        ("grader/desk/debug.py", {"test_desk_debug"}, PURE | {"test_course_policy", "test_sandbox"}),
+        ("grader/publish/mutants.py", {"test_verify", "test_new"}, PURE | {"test_course_policy", "test_sandbox"}),
+        ("grader/publish/example/solutions/NAME/cases.py", {"test_new"}, PURE | {"test_sandbox"}),
+        ("grader/judge/student.py", {"test_outcomes", "test_course", "test_verify", "test_command"}, PURE | {"test_sandbox"}),
+        ("grader/judge/checks.ini", {"test_outcomes", "test_course"}, PURE | {"test_sandbox"}),
+        (
+            "grader/sandbox/server.py",
+            {"test_sandbox", "test_faults", "test_outcomes", "test_attacks", "test_course", "test_desk_show", "test_verify"},
+            SOLUTIONS | {"test_course_policy", "test_similarity", "test_utils"},
+        ),
+        ("docs/policy.md", {"test_course_policy"}, PURE | {"test_course"}),
+        ("README.md", {"test_house", "test_selection"}, PURE | {"test_outcomes"}),
+        ("tests/kit/test_page.py", {"test_page", "test_class_page"}, PURE | {"test_outcomes"}),
+        *((path, PURE | {"test_sandbox", "test_course_policy"}, set()) for path in OF_ALL_TESTS),
+    ],
+)
+def test_a_change_chooses_the_tests_that_it_can_affect(
+    repository: Snapshot, path: str, affected: set[str], unaffected: set[str]
+) -> None:
+    """Nothing that can fail is left out, and what has nothing to do with a change is."""
+    found = choose_modules(repository, path, lambda content: content + b"\n")
+    assert affected <= found
+    assert not unaffected & found
+
+
+def test_a_json_entry_belongs_to_its_assignment(repository: Snapshot) -> None:
+    """To rebuild one assignment must not run the tests of another."""
+
+    def change(content: bytes) -> bytes:
+        return json.dumps(json.loads(content) | {"ddpg": None}).encode()
+
+    found = choose_modules(repository, "solution.json", change)
+    assert {"test_ddpg_blame", "test_trained_actor"} <= found
+    assert not {"test_outcomes", "test_trained_policy", "test_ppo_agent_repair"} & found
+
+
+def test_every_pattern_matches_a_file(repository: Snapshot) -> None:
+    """A pattern that matches nothing is a slip, or left over from a file that is gone."""
+    for module in list_modules(repository):
+        for patterns in repository.source(module).declared.values():
+            for pattern in patterns:
+                if not pattern.startswith("grading:"):
+                    assert repository.match(re.sub(r"\{\w+\}", "*", pattern)), f"{module}: {pattern}"
+
+
+def test_every_fixture_in_the_table_exists(repository: Snapshot) -> None:
+    """An entry for a fixture that was renamed declares nothing."""
+    tree = ast.parse(repository.read(CONFTEST))
+    defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    (table,) = [node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "FIXTURE_INPUTS"]
+    assert ast.literal_eval(table).keys() <= defined

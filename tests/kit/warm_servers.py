@@ -1,0 +1,128 @@
+"""Warm servers for the kit's own tests: what a test opens is a copy of one that has imported everything already.
+
+A class is graded in the same way (grader/course/run.py). A test module about servers, faults or attacks says
+`OWN_SERVERS = True`, and starts its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.judge import harness
+from grader.sandbox import open_sandbox
+from grader.sandbox.forked import ForkedSandbox
+from grader.sandbox.places import share, temporary_folder
+from grader.sandbox.reply import SandboxFault
+
+if TYPE_CHECKING:
+    from grader.sandbox import Sandbox
+
+MOST_KEPT = 3  # servers with torch, which take 200 MB each
+FIRST_NUMBER = 512  # of the copies: smaller ones are those that a course or a proof makes of a copy
+
+
+class _Copy(ForkedSandbox):
+    closed = False
+
+    def close(self) -> None:
+        super().close()
+        self.closed = True
+
+
+@dataclass
+class _Warm:
+    """A server that is only copied. Its end would be the end of its copies."""
+
+    sandbox: ForkedSandbox
+    folder: Path
+    copies: list[_Copy] = field(default_factory=list)
+
+    def in_use(self) -> bool:
+        self.copies = [copy for copy in self.copies if not copy.closed]
+        return bool(self.copies)
+
+    def gone(self) -> bool:
+        """Return whether a test has killed it."""
+        return self.sandbox._server is None or self.sandbox._server.poll() is not None
+
+    def close(self) -> None:
+        self.sandbox.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class WarmServers:
+    """The servers of one test process, by all that they depend on; the one that was not used for longest makes room."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, _Warm] = {}
+        self._numbers = itertools.count()
+
+    def open(
+        self,
+        drivers: Path,
+        folders: Sequence[Path],
+        memory_mb: int = 1024,
+        secrets: Sequence[Path] = (),
+        template: tuple[Sandbox, int] | None = None,
+        torch: bool = True,
+    ) -> Sandbox:
+        """Return a sandbox like `open_sandbox`, whose server is a copy of a warm one where that is possible."""
+        if template is not None or sys.platform != "linux" or os.environ.get("GRADER_LEVEL") == "basic":
+            return open_sandbox(drivers, folders, memory_mb, secrets, template, torch)
+        support = [path for folder in folders for path in sorted(folder.iterdir()) if path.is_file()]
+        layers = [os.environ.get(name, "") for name in ("GRADER_LEVEL", "GRADER_WITHOUT")]
+        parts = [drivers.read_bytes(), *(part for path in support for part in (path.name.encode(), path.read_bytes()))]
+        key = hashlib.sha256(repr((parts, torch, layers)).encode()).hexdigest()
+        if key in self._kept and self._kept[key].gone():
+            self._kept.pop(key).close()
+        if key not in self._kept:
+            try:
+                self._kept[key] = self._started(drivers, support, torch)
+            except SandboxFault:  # of broken drivers, say, which whoever opens the sandbox is to find
+                return open_sandbox(drivers, folders, memory_mb, secrets, torch=torch)
+        warm = self._kept[key] = self._kept.pop(key)  # now the last one to make room
+        number = FIRST_NUMBER + next(self._numbers) % FIRST_NUMBER
+        copy = _Copy(drivers, folders, memory_mb, secrets, template=(warm.sandbox, number), torch=torch)
+        warm.copies.append(copy)
+        for idle in [key for key, warm in self._kept.items() if not warm.in_use()][: max(len(self._kept) - MOST_KEPT, 0)]:
+            self._kept.pop(idle).close()
+        return copy
+
+    def close(self) -> None:
+        """Stop all servers and remove their folders."""
+        while self._kept:
+            self._kept.popitem()[1].close()
+
+    def _started(self, drivers: Path, support: Sequence[Path], torch: bool) -> _Warm:
+        folder = temporary_folder()
+        (folder / "support").mkdir()
+        for path in support:
+            shutil.copyfile(path, folder / "support" / path.name)
+        copied = shutil.copyfile(drivers, folder / "drivers.py")
+        share(folder)
+        warm = _Warm(ForkedSandbox(copied, [folder / "support"], torch=torch), folder)
+        try:
+            warm.sandbox.warm_up()
+        except SandboxFault:
+            warm.close()
+            raise
+        return warm
+
+
+@contextlib.contextmanager
+def in_use(servers: WarmServers) -> Iterator[None]:
+    """Let every harness get its sandbox from these servers."""
+    harness.open_sandbox = servers.open
+    try:
+        yield
+    finally:
+        harness.open_sandbox = open_sandbox
