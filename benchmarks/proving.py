@@ -1,0 +1,191 @@
+"""Measure what it costs to prove the kit: `make test`, `make check` after one changed file, `make verify`, a new assignment.
+
+    python benchmarks/proving.py [test] [check] [verify] [demo] [--tree FOLDER] [-o benchmarks/results]
+
+Every command runs in a fresh clone whose virtual environment is this one, or in --tree. CPU seconds are those of all processes,
+orphans among them, from the kernel's accounting of finished children; memory is the largest sum of proportional set sizes. Both
+times are also given in units of `import torch`, measured right before each command. Leave the machine quiet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+IMPORT_TORCH = [sys.executable, "-c", "import torch"]
+PR_SET_CHILD_SUBREAPER = 36
+
+GOALS = {
+    "make test": "14 minutes; aim 10; 3 GB, aim 2",
+    "make check": "2 minutes; aim 60 seconds",
+    "make verify": "20 minutes; aim 15",
+    "demo": "5 CPU seconds; aim 3",
+}
+# One file of each place that `make check` must be quick for, and a line that changes it.
+CHANGED = {
+    "solutions/ddpg/submitted.py": "\n# changed\n",
+    "solutions/policy_gradient/mistakes.py": "\n# changed\n",
+    "grader/course/gradebook.py": "\n# changed\n",
+    "grader/report/table.py": "\n# changed\n",
+    "grader/desk/show.py": "\n# changed\n",
+    "grader/publish/classroom.py": "\n# changed\n",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", default=["test", "check", "verify", "demo"])
+    parser.add_argument("--tree", type=Path, help="a checkout that is set up, in place of a fresh clone")
+    parser.add_argument("-o", dest="output", type=Path, default=ROOT / "benchmarks" / "results")
+    options = parser.parse_args()
+    adopt_orphans()
+    result = {
+        "about": "CPU and wall seconds of whole commands, alone and in units of `import torch`; goals from the issue",
+        "machine": {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()},
+        "goals": GOALS,
+    }
+    with tree(options.tree) as folder:
+        for part in options.parts:
+            result[part] = PARTS[part](folder)
+    text = json.dumps(result, indent=1)
+    print(text)
+    (options.output / "proving.json").write_text(text + "\n")
+
+
+@contextlib.contextmanager
+def tree(given: Path | None) -> Iterator[Path]:
+    """Yield a checkout whose virtual environment is ready."""
+    if given is not None:
+        yield given
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        clone = Path(folder, "kit")
+        subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+        (clone / ".venv").symlink_to(ROOT / ".venv")
+        (ROOT / ".venv" / "ready").touch()
+        yield clone
+
+
+def test(folder: Path) -> dict:
+    return measured(["make", "test"], folder)
+
+
+def check(folder: Path) -> dict:
+    """Return what `make check` costs after one changed file, for each of some; what passed before it must be known."""
+    found = {}
+    for name, line in CHANGED.items():
+        path = folder / name
+        before = path.read_bytes()
+        path.write_bytes(before + line.encode())
+        try:
+            found[name] = measured(["make", "check"], folder)
+        finally:
+            path.write_bytes(before)
+    return found
+
+
+def verify(folder: Path) -> dict:
+    return measured(["make", "verify"], folder)
+
+
+def demo(folder: Path) -> dict:
+    grader = f"{sys.executable} -m grader"
+    steps = f"{grader} new demo && {grader} build demo && {grader} verify demo"
+    try:
+        return measured(["sh", "-c", steps], folder)
+    finally:
+        subprocess.run(["git", "clean", "--quiet", "-fd"], cwd=folder, check=True)
+        subprocess.run(["git", "checkout", "--quiet", "."], cwd=folder, check=True)
+
+
+PARTS = {"test": test, "check": check, "verify": verify, "demo": demo}
+
+
+def measured(command: list[str], folder: Path) -> dict:
+    """Run a command and return its times, its memory and how it ended; its output goes to the terminal's stderr."""
+    unit_wall, unit_cpu = import_torch()
+    wall, cpu, exit_code, peak = timed(command, folder)
+    return {
+        "exit code": exit_code,
+        "wall seconds": round(wall, 1),
+        "cpu seconds": round(cpu, 1),
+        "wall in imports of torch": round(wall / unit_wall, 1),
+        "cpu in imports of torch": round(cpu / unit_cpu, 1),
+        "peak proportional MB": round(peak / 1024),
+    }
+
+
+def import_torch(repeats: int = 5) -> tuple[float, float]:
+    """Return the median (wall, CPU) seconds of `import torch`."""
+    times = [timed(IMPORT_TORCH, ROOT)[:2] for _ in range(repeats)]
+    return statistics.median(wall for wall, _ in times), statistics.median(cpu for _, cpu in times)
+
+
+def timed(command: list[str], folder: Path) -> tuple[float, float, int, int]:
+    """Return (wall seconds, CPU seconds, exit code, peak proportional kB) of a command and all that it started."""
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    process = subprocess.Popen(command, cwd=folder, stdout=sys.stderr, env=os.environ | {"CI": "true"})
+    peak, over = [0], threading.Event()
+
+    def sample() -> None:
+        while not over.wait(1.0):
+            peak[0] = max(peak[0], sum(map(proportional_kb, family(os.getpid())[1:])))
+
+    watcher = threading.Thread(target=sample)
+    watcher.start()
+    exit_code = process.wait()
+    wall = time.perf_counter() - began
+    over.set()
+    watcher.join()
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, 0):  # orphans, which count as well
+            pass
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, exit_code, peak[0]
+
+
+def adopt_orphans() -> None:
+    """Become the parent of processes whose own parent ends, so that their times are counted here."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def family(pid: int) -> list[int]:
+    """Return the process and all its descendants."""
+    try:
+        children = [child for task in os.listdir(f"/proc/{pid}/task") for child in children_of(pid, task)]
+    except OSError:
+        return []
+    return [pid, *(member for child in children for member in family(child))]
+
+
+def children_of(pid: int, task: str) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{task}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def proportional_kb(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+
+
+if __name__ == "__main__":
+    main()
