@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -68,7 +69,7 @@ class Answers:
 
 def read(path: Path, name: str) -> Answers:
     """Return the cases and answers of assignment `name` from the file."""
-    entry = json.loads(path.read_text(encoding="utf-8"))[name]
+    entry = json.loads(_entries(path)[name])
     cases = {
         key: Case(key, value["driver"], value["question"], _revive(value["inputs"]), _revive(value["answer"]))
         for key, value in entry["cases"].items()
@@ -78,8 +79,7 @@ def read(path: Path, name: str) -> Answers:
 
 def render(path: Path, name: str, answers: Answers) -> str:
     """Return the new text of the file `path`, with the entry of assignment `name` replaced and all others kept."""
-    content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    content[name] = {
+    content = {
         "seed": answers.seed,
         "stub": answers.stub,
         "cases": {
@@ -92,7 +92,7 @@ def render(path: Path, name: str, answers: Answers) -> str:
             for key, value in answers.cases.items()
         },
     }
-    return _readable(dict(sorted(content.items()))) + "\n"
+    return _joined((_entries(path) if path.is_file() else {}) | {name: _readable(content, " ")})
 
 
 # What a mistake shows where chance decides: no two runs are alike, so it is no evidence.
@@ -117,7 +117,7 @@ def read_mistakes(path: Path, name: str) -> dict[str, Mistake]:
     """Return the mistakes of assignment `name` by id, in the order of the catalogue; none when there is no such file."""
     if not path.is_file():
         return {}
-    entry = json.loads(path.read_text(encoding="utf-8")).get(name, {})
+    entry = json.loads(_entries(path).get(name, "{}"))
     return {
         key: Mistake(key, value["question"], value["hint"], {check: _revive(saw) for check, saw in value["shows"].items()})
         for key, value in entry.items()
@@ -126,8 +126,7 @@ def read_mistakes(path: Path, name: str) -> dict[str, Mistake]:
 
 def render_mistakes(path: Path, name: str, mistakes: dict[str, Mistake]) -> str:
     """Return the new text of the file `path`, with the entry of assignment `name` replaced and all others kept."""
-    content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    content[name] = {
+    content = {
         key: {
             "question": value.question,
             "hint": value.hint,
@@ -135,12 +134,27 @@ def render_mistakes(path: Path, name: str, mistakes: dict[str, Mistake]) -> str:
         }
         for key, value in mistakes.items()
     }
-    return _readable(dict(sorted(content.items()))) + "\n"
+    return _joined((_entries(path) if path.is_file() else {}) | {name: _readable(content, " ")})
 
 
 def only(path: Path, name: str) -> str:
     """Return the text of a file that holds the entry of assignment `name` alone, as it is in `path`."""
-    return _readable({name: json.loads(path.read_text(encoding="utf-8"))[name]}) + "\n"
+    return _joined({name: _entries(path)[name]})
+
+
+def _entries(path: Path) -> dict[str, str]:
+    """Return the JSON of each assignment's entry. To parse and write those of all others would take longest of all."""
+    text = path.read_text(encoding="utf-8")
+    begins = list(re.finditer(r'^ "(\w+)": ', text, re.MULTILINE))
+    ends = [*(begin.start() - len(",\n") for begin in begins[1:]), len(text) - len("\n}\n")]
+    entries = {begin[1]: text[begin.end() : end] for begin, end in zip(begins, ends, strict=False)}
+    if _joined(entries) == text:
+        return entries
+    return {name: _readable(content, " ") for name, content in json.loads(text).items()}
+
+
+def _joined(entries: dict[str, str]) -> str:
+    return "{\n" + ",\n".join(f' "{name}": {entry}' for name, entry in sorted(entries.items())) + "\n}\n"
 
 
 DIGITS = 6  # of what mistakes show: ten times finer than checks compare by default
@@ -168,9 +182,9 @@ def _plain(value: Any, digits: int | None = None) -> Any:
     return value
 
 
-def fingerprint(data: Any) -> str:
-    """Return a hash of plain data, exactly as it is."""
-    return hashlib.sha256(json.dumps(_plain(data, None), sort_keys=True).encode()).hexdigest()
+def fingerprint(data: Any, digits: int | None = None) -> str:
+    """Return a hash of plain data. digits: see `_plain`; with None, as of answers, NaN and infinity raise ValueError."""
+    return hashlib.sha256(json.dumps(_plain(data, digits), sort_keys=True).encode()).hexdigest()
 
 
 def _numbers(array: np.ndarray, digits: int | None) -> Any:

@@ -11,7 +11,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from grader.assignment import Assignment, Home, UsageError
@@ -79,11 +79,11 @@ def load(home: Home, kind: str) -> list[Variant]:
         tree = ast.parse(text, str(path))
     except SyntaxError as error:
         raise CatalogueError(f"{path.name}, line {error.lineno}: not valid Python: {error.msg}") from error
-    faults = []
+    faults, carried = [], _Carried(text, tree)
     for declare in _declarations(tree):
         try:
             entry = declare()
-            variant = entry.variant(home.assignment, solution, _Carried(text))
+            variant = entry.variant(home.assignment, solution, carried)
             if entry.id in variants:
                 raise CatalogueError(f"two entries are called {entry.id}")
             if kind == "mistakes" and not variant.hint.strip():
@@ -168,10 +168,13 @@ def _options(call: ast.Call, name: str, identifier: str) -> dict[str, Any]:
 
 def _definition(text: str, name: str) -> ast.FunctionDef | ast.ClassDef:
     """Return the definition of a function or class at the top level of a file."""
-    found = [node for node in ast.parse(text).body if isinstance(node, DEFINITIONS) and node.name == name]
+    found = [node for node in _parsed(text).body if isinstance(node, DEFINITIONS) and node.name == name]
     if len(found) != 1:
         raise CatalogueError(f"the solution defines {name} {len(found)} times, expected once")
     return found[0]
+
+
+_parsed = lru_cache(1)(ast.parse)  # the solution, for one entry after another
 
 
 def _text(text: str, node: ast.stmt) -> str:
@@ -230,10 +233,10 @@ def _edited(text: str, edits: dict[str, str] | None, identifier: str) -> str:
 class _Carried:
     """What else is in the file of an entry: imports, constants, helpers, of which each entry takes along what it uses."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, tree: ast.Module) -> None:
         self.text = text
         self.definitions: dict[str, ast.stmt] = {}
-        for node in ast.parse(text).body:
+        for node in tree.body:
             if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in ("grader", "__future__"):
                 continue
             if isinstance(node, (ast.Import, ast.ImportFrom)):
