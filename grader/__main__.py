@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.command import (
+from grader.console import (
     GRADED,
     GRADER_ERROR,
     ROOT,
@@ -42,6 +42,10 @@ def main() -> int:
     verify.add_argument("names", nargs="*", metavar="NAME", help="assignments (default: all)")
     about = "without mutants, and without training alternatives that return what the solution returns in every call"
     verify.add_argument("--quick", action="store_true", help=about)
+    about = "believe no record of a trial (tests/proof), and write them anew"
+    verify.add_argument("--all", action="store_true", help=about)
+    about = "the seed by which records are drawn that are tried all the same (default: another one at each run)"
+    verify.add_argument("--sample", type=int, metavar="SEED", help=about)
     verify.add_argument("--matrix", action="store_true", help="try every mistake on every question")
     verify.add_argument("--html", type=Path, metavar="FILE", help="write the matrix of mistakes and checks as a page")
     verify.add_argument("--flake", type=int, default=0, metavar="N", help="measure with N seeds what chance decides; slow")
@@ -162,9 +166,21 @@ def _verify(options: argparse.Namespace) -> int:
     code, chosen = GRADED, options.names or names(ROOT)
     if options.html and len(chosen) > 1:
         raise UsageError(f"--html makes the page of one assignment; name one of: {', '.join(chosen)}")
+    if options.all and (options.quick or options.matrix):
+        raise UsageError("--all records the whole proof of each assignment; leave out --quick and --matrix")
     for name in chosen:
         faults = []
-        found = verify(ROOT, name, options.quick, options.matrix, options.html, options.flake, _workers(options))
+        found = verify(
+            ROOT,
+            name,
+            options.quick,
+            options.matrix,
+            options.html,
+            options.flake,
+            _workers(options),
+            anew=options.all,
+            sample=options.sample,
+        )
         for line, fault in found:
             print(line if fault is None else f"{'FAULT' if fault else 'ok   '} {name}: {line}", flush=True)
             faults += [line] if fault else []

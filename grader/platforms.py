@@ -9,7 +9,7 @@ import json
 import os
 from pathlib import Path
 
-from grader.command import GRADED, ROOT, Keeping, memory_limit_mb, replace
+from grader.console import GRADED, ROOT, Keeping, memory_limit_mb, replace
 
 
 def prairielearn(require: str = "basic") -> int:

@@ -38,7 +38,7 @@ AUTOGRADE = '''\
 import sys
 from pathlib import Path
 
-from grader.command import guarded
+from grader.console import guarded
 from grader.platforms import autolab
 
 if __name__ == "__main__":

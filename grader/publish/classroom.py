@@ -29,7 +29,7 @@ from pathlib import Path
 
 sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from grader.command import guarded
+from grader.console import guarded
 from grader.platforms import classroom
 
 if __name__ == "__main__":

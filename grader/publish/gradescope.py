@@ -33,7 +33,8 @@ AUTOGRADE = '''\
 
 import sys
 
-from grader.command import gradescope, guarded
+from grader.command import gradescope
+from grader.console import guarded
 
 if __name__ == "__main__":
     sys.exit(guarded(lambda: gradescope("{level}")))

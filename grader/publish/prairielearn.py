@@ -41,7 +41,7 @@ AUTOGRADE = '''\
 
 import sys
 
-from grader.command import guarded
+from grader.console import guarded
 from grader.platforms import prairielearn
 
 if __name__ == "__main__":

@@ -1,0 +1,192 @@
+"""What all command lines share: exit codes, errors in one line, progress, and reports that are written as they grow.
+
+Exit codes: 0 graded, 2 usage or missing file, 3 grader error, 130 stopped by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from grader.course.run import Standing
+    from grader.report.model import Report
+
+ROOT = Path(__file__).resolve().parents[1]
+GRADED, USAGE, GRADER_ERROR, STOPPED = 0, 2, 3, 130
+
+
+def guarded(action: Callable[[], int]) -> int:
+    """Return the action's exit code; a usage error, or a library that is not installed, is told in one line."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that folders and processes are cleared up
+    for descriptor in range(3):  # one of these that was closed would be given to a socket, and closed again in the sandbox
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    try:
+        return _reported(action)
+    except KeyboardInterrupt:
+        try:
+            _stop_hearing()
+        except KeyboardInterrupt:  # a second signal, which arrived at the same time
+            _stop_hearing()
+        print("stopped: what was not finished does not count", file=sys.stderr)
+        return STOPPED
+
+
+def _stop_hearing() -> None:
+    """Ignore further signals: this process is stopping already."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    else:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _reported(action: Callable[[], int]) -> int:
+    try:
+        from grader.assignment import UsageError
+    except ModuleNotFoundError as error:
+        return _lacks(error)
+    try:
+        return action()
+    except ModuleNotFoundError as error:
+        return _lacks(error)
+    except UsageError as error:
+        _tell(error)
+        return USAGE
+    except NotWritten as error:
+        _tell(error)
+        return GRADER_ERROR
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; the interpreter must not try to flush the rest.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return GRADED
+    except OSError as error:
+        _tell(f"the grader cannot work here: {error}")
+        return GRADER_ERROR
+
+
+def _tell(error: object) -> None:
+    from grader.report.text import clean
+
+    print(f"error: {clean(str(error))}", file=sys.stderr)  # names of files are their owner's to choose
+
+
+def _lacks(error: ModuleNotFoundError) -> int:
+    how = "run `make setup`, then use .venv/bin/python"
+    if (ROOT / "requirements.txt").is_file():
+        how = "run `pip install -r requirements.txt` with this Python"
+    print(f"error: {sys.executable} has no module {error.name!r}; {how}", file=sys.stderr)
+    return USAGE
+
+
+def require_file(path: Path | None) -> None:
+    """Raise UsageError if a report cannot be written at `path` because a folder is there."""
+    from grader.assignment import UsageError
+
+    if path is not None and path.is_dir():
+        raise UsageError(f"{path} is a folder; name a file in it")
+
+
+def memory_limit_mb() -> int | None:
+    """Return what the container allows all processes together, or None when it sets no limit."""
+    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with contextlib.suppress(OSError, ValueError):
+            limit = int(Path(name).read_text()) >> 20
+            return limit if limit < 1 << 20 else None
+    return None
+
+
+class NotWritten(Exception):
+    """A report could not be written; what the file held before is still there."""
+
+
+def replace(path: Path, text: str) -> None:
+    """Replace the file by `text` in one step; raises NotWritten when it cannot be."""
+    from grader.report.model import write
+
+    try:
+        write(path, text)
+    except OSError as error:
+        raise NotWritten(f"{path} cannot be written ({error.strerror}); it does not hold the last report") from error
+
+
+class Keeping:
+    """What to do whenever the report changes: replace the file, if there is one, and show how far it is.
+
+    A disk that is full at one moment must not end the grading: the next change is written again, and `check` tells in the end.
+    """
+
+    def __init__(self, path: Path | None, rendered: Callable[[Report], str], show: Callable[[Report], None]) -> None:
+        self.path = path
+        self.rendered = rendered
+        self.show = show
+        self.error: NotWritten | None = None
+
+    def __call__(self, report: Report) -> None:
+        self.show(report)
+        if self.path is not None:
+            try:
+                replace(self.path, self.rendered(report))
+                self.error = None
+            except NotWritten as error:
+                self.error = error
+
+    def check(self) -> None:
+        """Raise NotWritten if the last report is not in the file."""
+        if self.error is not None:
+            raise self.error
+
+
+class Progress:
+    """One line on a terminal that says how many checks are done; nothing elsewhere."""
+
+    def __init__(self) -> None:
+        self.visible = sys.stderr is not None and sys.stderr.isatty()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.say("")
+
+    def show(self, report: Report) -> None:
+        """Show the number of checks that have an outcome."""
+        done, count, following = report.progress()
+        self.say(f"{done} of {count} checks  {following}")
+
+    def say(self, text: str) -> None:
+        """Replace the line."""
+        if self.visible:
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+class ClassProgress:
+    """How far the grading of a class is: one line on a terminal; elsewhere, as in the log of a cluster, a line now and then."""
+
+    EVERY = 30.0  # seconds
+
+    def __init__(self) -> None:
+        self.line = Progress()
+        self.told = time.monotonic()
+
+    def __enter__(self) -> ClassProgress:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.line.__exit__()
+
+    def show(self, standing: Standing) -> None:
+        """Show how many submissions are graded, at which rate, and how long it still takes."""
+        if self.line.visible:
+            self.line.say(standing.line())
+        elif time.monotonic() - self.told > self.EVERY or standing.done == standing.count:
+            self.told = time.monotonic()
+            print(standing.line(), flush=True)
