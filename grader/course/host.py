@@ -16,8 +16,9 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
+from grader import fingerprints
 from grader.assignment import Home, UsageError
-from grader.course import fingerprints, run, stopping
+from grader.course import run, stopping
 from grader.course.results import Folder
 from grader.judge.run import Grader
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import bisect
-import hashlib
 import itertools
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -126,16 +124,6 @@ class Folder:
             chosen = own if own in fitting else fitting[0] if fitting else None
             found[entry.id] = _read(self.results / chosen, Result) if chosen else None
         return found
-
-
-def digest(parts: Iterable[bytes | str]) -> str:
-    """Return a hash of these parts, in their order."""
-    whole = hashlib.sha256()
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-        whole.update(len(data).to_bytes(8, "little"))
-        whole.update(data)
-    return whole.hexdigest()
 
 
 def _read(path: Path, kind: type[BaseModel]):

@@ -19,8 +19,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grader import fingerprints
 from grader.assignment import Home, UsageError
-from grader.course import fingerprints, stopping
+from grader.course import contents, stopping
 from grader.course.results import Course, Folder, Key, Result
 from grader.course.worklist import Entry, read, unread
 from grader.judge.run import Grader
@@ -100,7 +101,7 @@ class Job:
         with tempfile.TemporaryDirectory(prefix=HANDED_IN) as folder:
             for name, path in entry.parts.items():
                 try:
-                    if fingerprints.counts(name, self.home):
+                    if contents.counts(name, self.home):
                         shutil.copyfile(self.export / path, Path(folder) / name, follow_symlinks=False)
                     else:
                         (Path(folder) / name).touch()  # a film, say: that it is there may be of use in a message
@@ -178,7 +179,7 @@ def remarks(job: Job) -> Iterator[str]:
 def hashed(home: Home, export: Path, entry: Entry) -> str:
     """Return the hash of a submission, as it lies in the export."""
     parts = {name: export / path for name, path in entry.parts.items()} if len(entry.parts) > 1 else {}
-    return fingerprints.of_submission(export / entry.path, parts, home)
+    return contents.of_submission(export / entry.path, parts, home)
 
 
 def shard(entries: Sequence[Entry], number: int, count: int) -> list[Entry]:

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from grader.assignment import Assignment, Home, Points, Question
 from grader.course import classpage, feedback, policy, summary
 from grader.course.insight import FORGED, MAX_BINS, Insight, QuestionInsight, bins, insight
-from grader.course.results import Course, Folder, Key, Result, digest
+from grader.course.results import Course, Folder, Key, Result
 from grader.course.worklist import Entry, Student
+from grader.fingerprints import digest
 from grader.judge.run import Grader
 from grader.judge.student import LIMITS, failure
 from grader.report.model import CheckResult, Outcome, Report

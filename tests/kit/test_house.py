@@ -13,6 +13,7 @@ from tests.kit.inputs import imports
 
 INPUTS = {
     "test_parts_know_only_what_they_may": ("grader/{part}/**",),
+    "test_fingerprints_stand_below_all_that_use_them": ("grader/fingerprints.py",),
     "test_imports_are_absolute": ("grader/**",),
     "test_nothing_imports_publish_but_the_command_line": ("grader/**",),
     "test_nothing_imports_the_desk_but_the_command_line": ("grader/**",),
@@ -39,6 +40,12 @@ def test_parts_know_only_what_they_may(part: str) -> None:
             for forbidden in FORBIDDEN[part]:
                 assert name != forbidden, f"{path.name} imports {name}"
                 assert not name.startswith(f"{forbidden}."), f"{path.name} imports {name}"
+
+
+def test_fingerprints_stand_below_all_that_use_them() -> None:
+    """A class and a proof hash the same things; if either were needed for it, the other would depend on it."""
+    found = {name for name in imports(ROOT / "grader" / "fingerprints.py") if name.startswith("grader")}
+    assert {name.split(".")[1] for name in found if "." in name} <= {"answers", "assignment"}
 
 
 def test_imports_are_absolute() -> None:

@@ -1,0 +1,46 @@
+"""Hashes of what students handed in, whatever its name and place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from grader import submission
+from grader.assignment import Home, UsageError
+from grader.course.worklist import HANDED_IN
+from grader.fingerprints import digest
+
+
+def of_submission(place: Path, parts: dict[str, Path], home: Home) -> str:
+    """Return the hash of what is graded of a submission, whatever its name and place; of what cannot be read, of the reason.
+
+    parts: see `grader.course.run.Job.handed_in`.
+    """
+    assignment = home.assignment
+    allowed = submission.Allowed(assignment.attachments, assignment.limits.attachment_mb << 20)
+    if parts:
+        return digest(
+            part for name, path in sorted(parts.items()) for part in (name, _content(path) if counts(name, home) else "")
+        )
+    if place.is_symlink():
+        return digest(["link"])
+    try:
+        handed = submission.read(place, assignment.submission, allowed)
+    except UsageError as error:
+        return digest(["refused", str(error).replace(str(place), "")])
+    texts: list[bytes | str] = []
+    for file in handed:
+        texts += ["notebook" if file.notebook else "file", file.content]
+        texts += [part for name, content in sorted(file.attachments.items()) for part in (name, content)]
+    return digest(texts)
+
+
+def counts(name: str, home: Home) -> bool:
+    """Return whether a file of this name, one of several that a student handed in, can be of use."""
+    return Path(name).suffix.lower() in HANDED_IN or name in home.assignment.attachments
+
+
+def _content(path: Path) -> bytes | str:
+    try:
+        return "link" if path.is_symlink() else path.read_bytes()
+    except OSError as error:
+        return f"unreadable: {error.strerror}"
