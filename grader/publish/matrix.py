@@ -7,7 +7,7 @@ from functools import cached_property
 
 from grader.assignment import Assignment
 from grader.publish.catalogue import Variant
-from grader.publish.trials import Trial
+from grader.publish.trials import RAISES, Task, Verdict
 from grader.report.model import CheckResult
 
 FAILS, PASSES, NOT_RUN = "x", ".", " "
@@ -19,31 +19,32 @@ class Matrix:
 
     assignment: Assignment
     checks: list[CheckResult]
-    trials: dict[str, tuple[Variant, Trial]]
+    trials: dict[str, tuple[Variant, Task, Verdict]]
 
     @cached_property
     def caught_by(self) -> dict[str, set[str]]:
         """By check, the mistakes that fail it."""
         return {
-            check.id: {name for name, (_, trial) in self.trials.items() if check.id in trial.failed} for check in self.checks
+            check.id: {name for name, (_, _, verdict) in self.trials.items() if check.id in verdict.failed}
+            for check in self.checks
         }
 
     def about(self, function: str) -> tuple[list[CheckResult], list[str]]:
         """Return the checks of a function's questions, and the mistakes in that function."""
         questions = {question.id for question in self.assignment.questions if question.function == function}
         checks = [check for check in self.checks if check.question in questions and not self._of_whole_agent(check)]
-        return checks, [name for name, (variant, _) in self.trials.items() if variant.function == function]
+        return checks, [name for name, (variant, _, _) in self.trials.items() if variant.function == function]
 
     def mark(self, name: str, check: CheckResult) -> str:
         """Return one character: the mistake fails the check, passes it, or was not tried on it."""
-        trial = self.trials[name][1]
-        return FAILS if check.id in trial.failed else PASSES if check.id in trial.seen else NOT_RUN
+        _, task, verdict = self.trials[name]
+        return FAILS if check.id in verdict.failed else PASSES if self._passes(check, task, verdict) else NOT_RUN
 
     def vacuous(self) -> list[CheckResult]:
         """Return the checks that catch no mistake, or only such as end in an exception, which any call would catch."""
         seen: set[str] = set()
-        for _, trial in self.trials.values():
-            seen |= {check for check, failure in trial.failed.items() if "status" not in failure}
+        for _, _, verdict in self.trials.values():
+            seen |= verdict.failed - {*verdict.lost.get(RAISES, ())}
         return [check for check in self.checks if check.id not in seen]
 
     def redundant(self) -> list[CheckResult]:
@@ -62,26 +63,23 @@ class Matrix:
 
     def confused(self) -> list[tuple[str, ...]]:
         """Return the groups of mistakes that look the same to all checks."""
-        groups = {
-            check.mistakes
-            for name, (_, trial) in self.trials.items()
-            for check in trial.report.checks
-            if len(check.mistakes) > 1 and name in check.mistakes and check.suite == "hidden"
-        }
+        groups = {group for _, _, verdict in self.trials.values() for group in verdict.confused}
         return sorted(groups)
 
     def told(self, suite: str | None = None) -> list[str]:
         """Return the mistakes whose own hint is found, by the checks of one suite or of any."""
         return [
             name
-            for name, (variant, trial) in self.trials.items()
-            if any(check.hint == variant.hint for check in trial.report.checks if suite in (None, check.suite))
+            for name, (_, _, verdict) in self.trials.items()
+            if suite in verdict.recognised or (verdict.recognised and not suite)
         ]
 
     def caught_in(self, suite: str) -> list[str]:
         """Return the mistakes that a check of this suite catches."""
         return [
-            name for name, (_, trial) in self.trials.items() if any(check.startswith(f"{suite}/") for check in trial.failed)
+            name
+            for name, (_, _, verdict) in self.trials.items()
+            if any(check.startswith(f"{suite}/") for check in verdict.failed)
         ]
 
     def lines(self) -> list[str]:
@@ -123,6 +121,9 @@ class Matrix:
             if names
         ]
         return environment.from_string(PAGE).render(assignment=self.assignment, blocks=blocks, remarks=self.remarks())
+
+    def _passes(self, check: CheckResult, task: Task, verdict: Verdict) -> bool:
+        return check.question in task.questions and not any(check.id in lost for lost in verdict.lost.values())
 
     def _of_whole_agent(self, check: CheckResult) -> bool:
         return bool(self.assignment.question(check.question).needs)

@@ -6,9 +6,12 @@ import contextlib
 import hashlib
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel, ConfigDict
 
 from grader.answers import UNPREDICTABLE, Mistake
 from grader.assignment import SUITES, Assignment, UsageError
@@ -19,6 +22,12 @@ from grader.publish.pool import TrialPool
 from grader.report.model import CheckResult, Outcome, Report
 from grader.sandbox import wire
 from grader.sandbox.reply import Reply
+
+Facts = dict[str, Any]
+"""What calls returned, by a digest of the driver, its inputs and the seed."""
+
+FAILS, RAISES = "fails", "raises"
+NOT_FINAL = (Outcome.TIMEOUT, Outcome.GRADER_ERROR)
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,123 @@ class Trial:
         """Return the checks that were run and have not passed."""
         return [check for check in self.report.checks if check.outcome not in (Outcome.PASSED, Outcome.NOT_RUN)]
 
+    def settled(self) -> bool:
+        """Return whether neither a time limit nor a fault of the grader had a part in it."""
+        late = any("status" in shown and shown["status"] == "timeout" for shown in self.failed.values())
+        return self.report.final and not late and all(check.outcome not in NOT_FINAL for check in self.report.checks)
+
+    def losses(self) -> list[str]:
+        """Return in words which checks were not passed."""
+        why = {check.id: f"{check.message} {check.detail}".strip().partition("\n")[0] for check in self.lost()}
+        return [f"{check.id} ({check.outcome.value}): {why[check.id]}" for check in self.lost()]
+
+    def verdict(self, mistake: tuple[str, str, str] = ("", "", "")) -> Verdict:
+        """Return it in short. mistake: see `Task`."""
+        name, _, hint = mistake
+        checks = self.report.checks
+        lost: dict[str, list[str]] = {}
+        for check in self.lost():
+            lost.setdefault(self._ending(check), []).append(check.id)
+        looks = {check.mistakes for check in checks if check.suite == "hidden" and name in check.mistakes}
+        groups = {mistakes for mistakes in looks if len(mistakes) > 1}
+        recognised = {check.suite for check in checks if hint and check.hint == hint}
+        return Verdict(lost=lost, recognised=sorted(recognised), confused=sorted(groups))
+
+    def _ending(self, check: CheckResult) -> str:
+        shown = self.failed.get(check.id)
+        return check.outcome.value if shown is None else RAISES if "status" in shown else FAILS
+
+
+class Verdict(BaseModel):
+    """What a trial showed, in short.
+
+    Attributes:
+        lost: Ids of the checks that did not pass, by how they ended: `FAILS`, `RAISES` if a call ended in an exception, or
+            another outcome of the report.
+        recognised: The suites whose checks give a mistake's own hint.
+        confused: Groups of mistakes that look like this one to a hidden check.
+        alike: Whether an alternative returned in every call what the solution returns.
+        survives: Whether no check caught a mutant. That is all that a trial shows which ends at the first such check.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    lost: dict[str, tuple[str, ...]] = {}
+    recognised: tuple[str, ...] = ()
+    confused: tuple[tuple[str, ...], ...] = ()
+    alike: bool = False
+    survives: bool = False
+
+    @property
+    def failed(self) -> set[str]:
+        """The checks that caught the variant; a fault of the grader shows nothing of it."""
+        return {*self.lost.get(FAILS, ()), *self.lost.get(RAISES, ())}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A variant to be tried.
+
+    Attributes:
+        id: Its kind and name.
+        submission: Its whole text.
+        questions: Those whose checks it meets.
+        whole: Those whose checks it meets if it passes the others.
+        thorough: Whether it meets all checks; otherwise the first that it does not pass is the last.
+        mistake: Of a mistake, its id, question and hint.
+        entries: By suite, what mistakes.json has of it.
+        observed: Whether to return what its calls returned.
+    """
+
+    id: str
+    submission: str
+    questions: frozenset[str]
+    whole: frozenset[str] = frozenset()
+    thorough: bool = True
+    mistake: tuple[str, str, str] = ("", "", "")
+    entries: dict[str, Mistake | None] = field(default_factory=dict)
+    observed: bool = False
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What became of a task.
+
+    Attributes:
+        verdict: In short.
+        settled: Whether neither a time limit nor a fault of the grader had a part in it.
+        losses: What the report says of each check that did not pass.
+        note: What the report says of the whole, if the grader failed.
+        stale: Where mistakes.json does not say what the mistake shows.
+        facts: What its calls returned, if that was asked for.
+    """
+
+    verdict: Verdict
+    settled: bool = True
+    losses: tuple[str, ...] = ()
+    note: str = ""
+    stale: tuple[str, ...] = ()
+    facts: Facts = field(default_factory=dict)
+
+
+def run_task(grader: Grader, task: Task) -> Tried:
+    """Return what becomes of a task; a function for `TrialPool.submit`."""
+    with observed_facts(grader) if task.observed else nullcontext({}) as facts:
+        trial = try_out(grader, task.submission, set(task.questions), thorough=task.thorough)
+    stale = tuple(_unlike_the_record(grader, task)) if task.entries else ()
+    trials, verdict = [trial], trial.verdict(task.mistake)
+    if task.whole and not verdict.lost:
+        trials.append(try_out(grader, task.submission, set(task.whole), thorough=task.thorough))
+        verdict = verdict.model_copy(update={"lost": trials[-1].verdict().lost})
+    return Tried(
+        verdict if task.thorough else Verdict(survives=not verdict.lost),
+        settled=all(trial.settled() for trial in trials),
+        losses=tuple(loss for trial in trials for loss in trial.losses()),
+        note=" ".join(filter(None, (trial.report.note for trial in trials))),
+        stale=stale,
+        facts=facts,
+    )
+
 
 def try_out(grader: Grader, submission: str, select: set[str] | None, seed: int = 0, thorough: bool = True) -> Trial:
     """Return what the checks of these questions (None: of all) make of the text of a submission."""
@@ -50,10 +176,6 @@ def try_out(grader: Grader, submission: str, select: set[str] | None, seed: int 
         path.write_text(submission, encoding="utf-8")
         report = grader.grade(path, select, seed=seed, thorough=thorough)
     return Trial(report, {check: failure and failure.shown for check, failure in grader.seen.items()})
-
-
-Facts = dict[str, Any]
-"""What calls returned, by a digest of the driver, its inputs and the seed."""
 
 
 @contextlib.contextmanager
@@ -89,6 +211,24 @@ def unit_questions(assignment: Assignment, function: str) -> set[str]:
 def whole_agent(assignment: Assignment) -> set[str]:
     """Return the questions that need others: they look at the whole agent, and cost most."""
     return {question.id for question in assignment.questions if question.needs}
+
+
+def _unlike_the_record(grader: Grader, task: Task) -> Iterator[str]:
+    """Yield where tests/*/mistakes.json does not say what the checks have just seen of the mistake."""
+    name, question, hint = task.mistake
+    for suite, entry in task.entries.items():
+        where = f"tests/{suite}/mistakes.json is stale: {name}"
+        stored = entry.shows if entry else {}
+        if entry and (entry.hint, entry.question) != (hint, question):
+            yield f"{where} has another hint or question"
+        for check in (key for key in grader.seen if key.startswith(f"{suite}/")):
+            saw, failure = stored.get(check.partition("/")[2]), grader.seen[check]
+            if failure is None and saw is not None:
+                yield f"{where} passes {check} now"
+            elif failure is not None and saw is None:
+                yield f"{where} fails {check} now"
+            elif failure is not None and saw != UNPREDICTABLE and not failure.alike(saw):
+                yield f"{where} shows something else in {check} now"
 
 
 def record_mistakes(pool: TrialPool, mistakes: Sequence[Variant]) -> dict[str, dict[str, Mistake]]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader import answers
-from grader.answers import UNPREDICTABLE, Mistake
+from grader.answers import Mistake
 from grader.assignment import SUITES, Home
 from grader.judge.harness import Harness
 from grader.judge.run import Grader
@@ -17,9 +18,10 @@ from grader.publish.build import build
 from grader.publish.catalogue import CatalogueError, Variant, load
 from grader.publish.matrix import Matrix
 from grader.publish.mutants import Mutant, Survivor, known_survivors, mutants
-from grader.publish.pool import Pending, TrialPool
+from grader.publish.pool import TrialPool
+from grader.publish.records import Trials, short
 from grader.publish.stub import make_stub
-from grader.publish.trials import Facts, Trial, observed_facts, same_facts, try_out, unit_questions, whole_agent
+from grader.publish.trials import Facts, Task, Trial, Tried, Verdict, observed_facts, try_out, unit_questions, whole_agent
 from grader.report.model import CheckResult, Outcome, Report, write
 
 TOLD = 0.9  # of the mistakes, at least so many must be told by their own hint
@@ -36,21 +38,33 @@ def verify(
     html: Path | None = None,
     seeds: int = 0,
     workers: int = 1,
+    anew: bool = False,
+    sample: int | None = None,
 ) -> Iterator[Finding]:
     """Yield (what was found, whether it is a fault), one line after another; None is neither fault nor proof.
 
-    quick: no mutants, and an alternative that returns what the solution returns in every call is not trained. everything: try
-    each mistake on every question, not on its own ones alone. html: write the matrix of mistakes and checks there. seeds: how
-    often to repeat what chance decides (see `flake`). workers: how many trials run at a time.
+    Args:
+        root, name: The repository and the assignment.
+        quick: No mutants, and an alternative that returns what the solution returns in every call is not trained.
+        everything: Try each mistake on every question, not on its own ones alone.
+        html: Write the matrix of mistakes and checks there.
+        seeds: How often to repeat what chance decides (see `flake`).
+        workers: How many trials run at a time.
+        anew: Believe no record of a trial, and write all of them if there is no fault.
+        sample: The seed by which records are drawn that are tried all the same; by default, another one at each run.
     """
-    began = _cpu_seconds()
+    began, faults = _cpu_seconds(), 0
     home = Home(root, name)
     proof = Proof(home, everything, quick)
     with Harness(home) as harness:
         with TrialPool(harness, workers, name) as pool:
-            yield from proof.run(pool)
+            for finding in proof.run(pool, random.randrange(10**6) if sample is None else sample, anew):
+                faults += bool(finding[1])
+                yield finding
         if not proof.usable:
             return
+        if anew and not faults:
+            yield proof.trials.write(), False
         if html is not None:
             write(html, proof.matrix().html())
             yield f"wrote {html}", False
@@ -69,7 +83,8 @@ class Proof:
         usable: Whether the solution passes, without which nothing else means anything.
         right, wrong: The alternatives and mistakes of the catalogue.
         checks: Those that the solution was graded by.
-        trials: By id, each mistake and what became of it.
+        tried: By id, each mistake, its task, and what it showed.
+        trials: All trials but those of the solution, the stub and the whole agent, which have no records.
     """
 
     home: Home
@@ -79,46 +94,55 @@ class Proof:
     right: list[Variant] = field(default_factory=list)
     wrong: list[Variant] = field(default_factory=list)
     checks: list[CheckResult] = field(default_factory=list)
-    trials: dict[str, tuple[Variant, Trial]] = field(default_factory=dict)
+    tried: dict[str, tuple[Variant, Task, Verdict]] = field(default_factory=dict)
+    trials: Trials = field(init=False)
 
-    def run(self, pool: TrialPool) -> Iterator[Finding]:
+    def run(self, pool: TrialPool, sample: int, anew: bool) -> Iterator[Finding]:
         """Yield what is found, part by part. Trials are submitted first, those that train agents before the others."""
         stale = pool.submit(_stale)
-        solution = pool.submit(_try_observed, self._text(), None)
+        solution = pool.submit(_try_solution, self._text())
         faults = list(self.read_catalogue())
-        right = [pool.submit(_try_observed, variant.submission, self._asked_of(variant)[0]) for variant in self.right]
-        trained: dict[str, Pending[Trial]] = {}
-        for variant in [] if self.quick else self.right:
-            if learning := self._asked_of(variant)[1]:
-                trained[variant.id] = pool.submit(_try, variant.submission, learning)
+        known = self._recorded_mistakes()
+        units = [self._unit_task(variant) for variant in self.right]
+        training = [self._training_task(variant) for variant in self.right]
+        wrong = [self._mistake_task(variant, known) for variant in self.wrong]
+        changed = [] if self.quick else self._mutant_tasks()
+        all_tasks = [*units, *filter(None, training), *wrong, *(task for _, _, task in changed)]
+        self.trials = Trials(pool, self.home, all_tasks, known, sample, anew)
+        for task in [*units, *([] if self.quick else filter(None, training))]:
+            self.trials.start(task)
         whole = pool.submit(_try_whole_agent, self._hopeless(), sorted(self._proven_by_mistakes()))
         stub = pool.submit(_try_stub, make_stub(self._text(), self.home.assignment))
-        known = self._recorded_mistakes()
-        wrong = [self._submit_mistake(pool, variant, known) for variant in self.wrong]
-        changed = [] if self.quick else self._submit_mutants(pool)
+        for task in [*wrong, *(task for _, _, task in changed)]:
+            self.trials.start(task)
 
         yield from _generated(self.home, stale.result())
         yield from faults
-        trial, facts = solution.result()
+        trial, self.trials.solution = solution.result()
         yield from self.solution(trial)
         if not self.usable:
             return
-        units = [pending.result() for pending in right]
-        for variant, (_, own) in zip(self.right, units, strict=True):
-            unit, learning = self._asked_of(variant)
-            if learning and self.quick and not (unit and same_facts(facts, own)):
-                trained[variant.id] = pool.submit(_try, variant.submission, learning)
+        needed = [task if task and self._must_train(unit, task) else None for unit, task in zip(units, training, strict=True)]
+        for task in filter(None, needed):
+            self.trials.start(task)
         yield from self.stub(stub.result())
-        yield from self.alternatives([trial for trial, _ in units], trained)
-        yield from self.mistakes([pending.result() for pending in wrong], known)
+        yield from self.alternatives(units, needed, spared=len(list(filter(None, training))) - len(list(filter(None, needed))))
+        yield from self.mistakes(wrong, known)
         yield from self.whole_agent(*whole.result())
         if not self.quick:
             yield from self.mutants(changed)
+        yield from self.trials.findings()
+
+    def _must_train(self, unit: Task, training: Task) -> bool:
+        """Return whether the quick proof tries an alternative on what trains: where it returns what the solution does not."""
+        if not self.quick or self.trials.has_record(training):
+            return True
+        return not (unit.questions and self.trials.result(unit).verdict.alike)
 
     def matrix(self) -> Matrix:
         """Return which check catches which mistake."""
         whole = whole_agent(self.home.assignment)
-        return Matrix(self.home.assignment, [check for check in self.checks if check.question not in whole], self.trials)
+        return Matrix(self.home.assignment, [check for check in self.checks if check.question not in whole], self.tried)
 
     def solution(self, trial: Trial) -> Iterator[Finding]:
         report = trial.report
@@ -153,32 +177,30 @@ class Proof:
             if check.unwritten and task not in check.message:
                 yield f"the stub's {check.id} says {check.message!r}, not what to write: {task}", True
 
-    def alternatives(self, units: list[Trial], trained: dict[str, Pending[Trial]]) -> Iterator[Finding]:
-        """Yield what became of the alternatives. trained: of some, by id, the trial of what they need to learn."""
-        passed = spared = 0
-        for variant, unit in zip(self.right, units, strict=True):
-            trials = [unit, *([trained[variant.id].result()] if variant.id in trained else [])]
-            spared += bool(self._asked_of(variant)[1]) and variant.id not in trained
-            passed += all(_perfect(trial.report) for trial in trials)
-            for trial in trials:
-                yield from (_loss(f"the alternative {variant.id}", check) for check in trial.lost())
-                if trial.report.note:
-                    yield f"the alternative {variant.id}: {trial.report.note}", True
+    def alternatives(self, units: list[Task], training: list[Task | None], spared: int) -> Iterator[Finding]:
+        """Yield what became of the alternatives. training: those of their tasks that train. spared: how many others do not."""
+        passed = 0
+        for variant, *tasks in zip(self.right, units, training, strict=True):
+            found = [self.trials.result(task) for task in tasks if task]
+            passed += not any(tried.verdict.lost or tried.note for tried in found)
+            for tried in found:
+                yield from ((f"the alternative {variant.id} does not pass {loss}", True) for loss in tried.losses)
+                if tried.note:
+                    yield f"the alternative {variant.id}: {tried.note}", True
         yield f"{passed} of {len(self.right)} alternatives get everything", passed < len(self.right)
         if spared:
             yield f"{spared} of these return what the solution returns in every call, and were not trained (--quick)", None
 
-    def mistakes(
-        self, found: list[tuple[Trial, list[str], list[str]]], known: dict[str, dict[str, Mistake]]
-    ) -> Iterator[Finding]:
+    def mistakes(self, tasks: list[Task], known: dict[str, dict[str, Mistake]]) -> Iterator[Finding]:
         if not self.wrong:
             return
-        for variant, (trial, caught_by, stale) in zip(self.wrong, found, strict=True):
-            self.trials[variant.id] = variant, trial
-            yield from self._caught(variant, trial, caught_by)
-            yield from ((line, True) for line in stale)
+        for variant, task in zip(self.wrong, tasks, strict=True):
+            tried = self.trials.result(task)
+            self.tried[variant.id] = variant, task, tried.verdict
+            yield from self._caught(variant, task, tried)
+            yield from ((line, True) for line in tried.stale)
         for suite, entries in known.items():
-            for gone in sorted(entries.keys() - self.trials.keys()):
+            for gone in sorted(entries.keys() - self.tried.keys()):
                 yield f"tests/{suite}/mistakes.json is stale: it has {gone}, which is not in the catalogue", True
 
         matrix = self.matrix()
@@ -187,37 +209,40 @@ class Proof:
             only = " but by an exception, which any check would show" if matrix.caught_by[check.id] else ""
             yield f"{check.id} is vacuous: no mistake fails it{only}", True
         yield from ((line, None) for line in ["", *matrix.remarks()])
-        caught = sum(bool(trial.failed) for _, trial in self.trials.values())
+        caught = sum(bool(verdict.failed) for _, _, verdict in self.tried.values())
         yield f"{caught} of {len(self.wrong)} mistakes are caught", caught < len(self.wrong)
         told = matrix.told()
         share = f"mistakes are told by their own hint (at least {TOLD:.0%} must be)"
         yield f"{len(told)} of {len(self.wrong)} {share}", len(told) < TOLD * len(self.wrong)
-        yield from ((f"not told by its own hint: {name}", None) for name in self.trials if name not in told)
+        yield from ((f"not told by its own hint: {name}", None) for name in self.tried if name not in told)
         visible = matrix.caught_in("visible")
         yield f"{len(matrix.told('visible'))} of the {len(visible)} that visible checks catch are told by these", None
 
-    def _caught(self, variant: Variant, trial: Trial, caught_by: list[str]) -> Iterator[Finding]:
+    def _caught(self, variant: Variant, task: Task, tried: Tried) -> Iterator[Finding]:
         assignment = self.home.assignment
-        lost = {check.question for check in trial.lost()}
-        if variant.question not in lost:
+        question_of = {check.id: check.question for check in self.checks}
+        checks = [check for ended in tried.verdict.lost.values() for check in ended]
+        lost = {question_of[check] for check in checks if check in question_of}
+        own = lost & task.questions
+        if variant.question not in own:
             yield f"the mistake {variant.id} passes every check of {variant.question}", True
-        if not lost:
-            yield f"the mistake {variant.id} is caught by {', '.join(caught_by) or 'nothing at all'}", not caught_by
-        for question in sorted(lost - whole_agent(assignment)):
+        if not own:
+            yield f"the mistake {variant.id} is caught by {', '.join(checks) or 'nothing at all'}", not checks
+        for question in sorted(own - whole_agent(assignment)):
             if assignment.question(question).function != variant.function:
                 yield f"the mistake {variant.id} costs points on {question} as well, which does not use it", True
-        if trial.report.note:
-            yield f"the mistake {variant.id}: {trial.report.note}", True
+        if tried.note:
+            yield f"the mistake {variant.id}: {tried.note}", True
 
     def whole_agent(self, catches: list[tuple[str, str]], unproven: list[str]) -> Iterator[Finding]:
         yield from ((f"{check} catches {mistake}", False) for check, mistake in catches)
         for question in unproven:
             yield f"the checks of {question} are vacuous: no mistake that cannot learn fails them", True
 
-    def mutants(self, found: list[tuple[Mutant, Survivor | None, Pending[bool]]]) -> Iterator[Finding]:
+    def mutants(self, found: list[tuple[Mutant, Survivor | None, Task]]) -> Iterator[Finding]:
         caught, equivalent, met = 0, 0, set()
-        for mutant, entry, pending in found:
-            survives = pending.result()
+        for mutant, entry, task in found:
+            survives = self.trials.result(task).verdict.survives
             caught += not survives
             if survives and entry is not None:
                 met.add(entry)
@@ -234,23 +259,40 @@ class Proof:
             if entry not in met:
                 yield f"survivors.toml is stale: {entry.question}: {entry.change} is caught, or no mutant any more", True
 
-    def _asked_of(self, variant: Variant) -> tuple[set[str], set[str]]:
-        """Return the questions that an alternative is tried on: those about single functions, and those that train."""
+    def _unit_task(self, variant: Variant) -> Task:
+        """Return the trial of an alternative on the questions about single functions."""
+        asked = frozenset(self._concerned(variant) | self._needing(variant)) - whole_agent(self.home.assignment)
+        return Task(f"alternative {variant.id}", variant.submission, asked, observed=True)
+
+    def _training_task(self, variant: Variant) -> Task | None:
+        """Return the trial of an alternative on the questions that train, if any has to do with it."""
+        asked = frozenset(self._concerned(variant) | self._needing(variant)) & whole_agent(self.home.assignment)
+        return Task(f"training {variant.id}", variant.submission, asked) if asked else None
+
+    def _needing(self, variant: Variant) -> set[str]:
         # Of the whole agent, what does not need the question has something else in its place.
-        needing = {question.id for question in self.home.assignment.questions if variant.question in question.needs}
-        asked, whole = self._concerned(variant) | needing, whole_agent(self.home.assignment)
-        return asked - whole, asked & whole
+        return {question.id for question in self.home.assignment.questions if variant.question in question.needs}
 
-    def _submit_mistake(
-        self, pool: TrialPool, variant: Variant, known: dict[str, dict[str, Mistake]]
-    ) -> Pending[tuple[Trial, list[str], list[str]]]:
-        entries = {suite: known[suite].get(variant.id) for suite in SUITES}
-        return pool.submit(_try_mistake, variant, self._concerned(variant), entries)
+    def _mistake_task(self, variant: Variant, known: dict[str, dict[str, Mistake]]) -> Task:
+        return Task(
+            f"mistake {variant.id}",
+            variant.submission,
+            frozenset(self._concerned(variant)),
+            whole=frozenset(whole_agent(self.home.assignment)),
+            mistake=(variant.id, variant.question, variant.hint),
+            entries={suite: known[suite].get(variant.id) for suite in SUITES},
+        )
 
-    def _submit_mutants(self, pool: TrialPool) -> list[tuple[Mutant, Survivor | None, Pending[bool]]]:
-        known = known_survivors(self.home)
-        found = [(mutant, next((entry for entry in known if entry.means(mutant)), None)) for mutant in mutants(self.home)]
-        return [(mutant, entry, pool.submit(_survives, mutant, entry is not None)) for mutant, entry in found]
+    def _mutant_tasks(self) -> list[tuple[Mutant, Survivor | None, Task]]:
+        """Return the trials of mutants. Of those that survivors.toml has, the whole agent need not be trained."""
+        known, found, assignment = known_survivors(self.home), [], self.home.assignment
+        for mutant in mutants(self.home):
+            entry = next((entry for entry in known if entry.means(mutant)), None)
+            whole = frozenset() if entry else frozenset(whole_agent(assignment))
+            asked = frozenset(unit_questions(assignment, mutant.function))
+            name = short(f"mutant {mutant.question}: {mutant.change}")
+            found.append((mutant, entry, Task(name, mutant.submission, asked, whole, thorough=False)))
+        return found
 
     def _recorded_mistakes(self) -> dict[str, dict[str, Mistake]]:
         name = self.home.assignment.name
@@ -291,49 +333,15 @@ def _generated(home: Home, stale: list[Path]) -> Iterator[Finding]:
         yield "stub, cases and answers are up to date", False
 
 
-def _try(grader: Grader, submission: str, select: set[str]) -> Trial:
-    return try_out(grader, submission, select)
-
-
-def _try_observed(grader: Grader, submission: str, select: set[str] | None) -> tuple[Trial, Facts]:
-    """Return the trial of a submission, and what its calls returned."""
+def _try_solution(grader: Grader, submission: str) -> tuple[Trial, Facts]:
+    """Return the trial of the solution, and what its calls returned."""
     with observed_facts(grader) as facts:
-        return try_out(grader, submission, select), facts
+        return try_out(grader, submission, None), facts
 
 
 def _try_stub(grader: Grader, submission: str) -> Report:
     # Made anew: at the stub's own place there may be somebody's work.
     return try_out(grader, submission, None).report
-
-
-def _try_mistake(
-    grader: Grader, variant: Variant, select: set[str], known: dict[str, Mistake | None]
-) -> tuple[Trial, list[str], list[str]]:
-    """Return a mistake's trial, checks of the whole agent that catch it if no other does, and what is stale about it."""
-    trial = try_out(grader, variant.submission, select)
-    stale = list(_unlike_the_record(grader, variant, known))
-    caught_by = []
-    if not trial.lost():
-        caught_by = [check.id for check in try_out(grader, variant.submission, whole_agent(grader.home.assignment)).lost()]
-    return trial, caught_by, stale
-
-
-def _unlike_the_record(grader: Grader, variant: Variant, known: dict[str, Mistake | None]) -> Iterator[str]:
-    """Yield where tests/*/mistakes.json does not say what the checks have just seen of the mistake."""
-    for suite in SUITES:
-        where = f"tests/{suite}/mistakes.json is stale: {variant.id}"
-        entry = known[suite]
-        stored = entry.shows if entry else {}
-        if entry and (entry.hint, entry.question) != (variant.hint, variant.question):
-            yield f"{where} has another hint or question"
-        for check in (key for key in grader.seen if key.startswith(f"{suite}/")):
-            saw, failure = stored.get(check.partition("/")[2]), grader.seen[check]
-            if failure is None and saw is not None:
-                yield f"{where} passes {check} now"
-            elif failure is not None and saw is None:
-                yield f"{where} fails {check} now"
-            elif failure is not None and saw != UNPREDICTABLE and not failure.alike(saw):
-                yield f"{where} shows something else in {check} now"
 
 
 def _try_whole_agent(
@@ -351,15 +359,6 @@ def _try_whole_agent(
             catches.append((check.id, variant.id))
             unproven = unproven - {check.question}
     return catches, sorted(unproven)
-
-
-def _survives(grader: Grader, mutant: Mutant, explained: bool) -> bool:
-    """Return whether no check catches a mutant. explained: survivors.toml has it, so the whole agent need not be trained."""
-    assignment = grader.home.assignment
-    survives = not try_out(grader, mutant.submission, unit_questions(assignment, mutant.function), thorough=False).lost()
-    if survives and not explained:
-        survives = not try_out(grader, mutant.submission, whole_agent(assignment), thorough=False).lost()
-    return survives
 
 
 def _points(report: Report) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-import grader.__main__ as main
 from grader.assignment import Home, UsageError
 from grader.publish.build import build
 from grader.publish.mutants import mutants
@@ -236,11 +235,10 @@ def test_chance_is_measured(toy: Path) -> None:
     assert '"visible/test_both": "3 of 3"' in (toy / "benchmarks" / "results" / "toy_flake.json").read_text()
 
 
-def test_exit_code_and_lines(toy: Path, edit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+def test_exit_code_and_lines(toy: Path, edit, command_line, capsys: pytest.CaptureFixture) -> None:
     """CI must fail when the proof does, with a line that says why."""
-    monkeypatch.setattr(main, "ROOT", toy)
-    monkeypatch.setattr(sys, "argv", ["grader", "verify", "toy", "--quick"])
-    assert main.main() == 0
+    verified = partial(command_line, "verify", "toy", "--quick", root=toy)
+    assert verified() == 0
     edit("solutions/toy/mistakes.py", "Which value does your loop never reach?", "")
-    assert main.main() == 1
+    assert verified() == 1
     assert "FAULT toy: mistakes.py: last_value_left_out has no hint" in capsys.readouterr().out

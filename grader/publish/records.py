@@ -1,0 +1,292 @@
+"""What trials showed before: believed as long as nothing that decides about it has changed, so that nothing is proven twice.
+
+The records of an assignment lie in tests/proof/NAME.jsonl, a line for each trial. `verify --all` writes them. The first line
+has a digest of the others: a record that `verify --all` has not written so is tried again at every run, and so is one that says
+something else than an earlier version of the file with the same key. A forger who also makes the digest, and a key that was not
+there before, is found by the sample alone, and by the next `verify --all`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+import random
+import re
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from grader import answers, fingerprints
+from grader.answers import Mistake
+from grader.assignment import SUITES, Home
+from grader.fingerprints import digest
+from grader.publish.pool import Pending, TrialPool
+from grader.publish.trials import Facts, Task, Tried, Verdict, run_task, same_facts
+from grader.report.model import write
+
+# Beside what decides about checks: how reports are made, and what a proof reads in them.
+DECIDES = ("report/model.py", "report/text.py", "publish/trials.py")
+SHARE = 0.05  # of the records that are believed, so many are tried all the same, others at each run
+KEY = 12  # characters of a hash: enough for some thousand records
+NAME = 46  # characters of a trial's id, or it is shortened
+VERSIONS = 20  # of a file of records, how far back one is compared with those that git has
+
+Finding = tuple[str, bool | None]  # see `grader.publish.verify`
+
+
+class Head(BaseModel):
+    """The first line of a file of records.
+
+    Attributes:
+        proven: The commit on which `verify --all` ran, with what was changed since.
+        libraries: Which they were; other ones make other records.
+        digest: Of all further lines.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    proven: str
+    libraries: tuple[str, ...]
+    digest: str
+
+
+class Record(Verdict):
+    """What a trial showed.
+
+    Attributes:
+        trial: The id of its task.
+        key: See `Keys`.
+    """
+
+    trial: str
+    key: str
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict(**self.model_dump(exclude={"trial", "key"}))
+
+    def line(self) -> str:
+        """Return it as it stands in the file: what it is about first, and nothing that is empty."""
+        fields = {"trial": self.trial, "key": self.key, **self.model_dump(exclude_defaults=True)}
+        return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+
+
+class Records:
+    """The records of one assignment.
+
+    Attributes:
+        path: Their file.
+        head: Its first line; None where there is no such file, or it is damaged.
+        known: Each record, by the id of its task.
+        changed: Ids of the records that `verify --all` did not write as they are.
+    """
+
+    def __init__(self, home: Home) -> None:
+        self.path = home.root / "tests" / "proof" / f"{home.assignment.name}.jsonl"
+        self.head: Head | None = None
+        self.known: dict[str, Record] = {}
+        self.changed: set[str] = set()
+        text = self.path.read_text(encoding="utf-8", errors="replace") if self.path.is_file() else ""
+        if not text:
+            return
+        first, *lines = text.splitlines()
+        try:
+            self.known = {record.trial: record for record in map(Record.model_validate_json, lines)}
+            self.head = Head.model_validate_json(first)
+        except ValidationError:
+            self.known = {}
+            return
+        versions = list(_versions(self.path))
+        proven = next((set(older) for found, older in [(self.head.digest, lines), *versions] if found == digest(older)), set())
+        said: dict[str, set[str]] = defaultdict(set)
+        for older in (lines, *(older for _, older in versions)):
+            for line in older:
+                said[_trial_and_key(line)].add(line)
+        wrong = {line for line in lines if line not in proven or len(said[_trial_and_key(line)]) > 1}
+        self.changed = {Record.model_validate_json(line).trial for line in wrong}
+
+    def write(self, records: Sequence[Record]) -> None:
+        """Replace the file by what `verify --all` has just shown."""
+        lines = [record.line() for record in sorted(records, key=lambda record: record.trial)]
+        commit = _git(self.path.parents[2], "rev-parse", "--short=12", "HEAD").strip()
+        head = Head(proven=commit, libraries=tuple(_libraries()), digest=digest(lines))
+        self.path.parent.mkdir(exist_ok=True)
+        write(self.path, "\n".join([json.dumps(head.model_dump()), *lines]) + "\n")
+
+
+class Keys:
+    """Hashes of all that decides about a trial: its text, its checks and all that these use, the kit and the libraries.
+
+    Args:
+        home: The assignment.
+        mistakes: By suite and id, what mistakes.json has: which one a failure looks like depends on all that fail the check.
+    """
+
+    def __init__(self, home: Home, mistakes: Mapping[str, Mapping[str, Mistake]]) -> None:
+        solution = (home.solution / home.assignment.submission).read_bytes()
+        self._common = [fingerprints.of_kit(*DECIDES), *_libraries(), str(home.assignment.hints)]
+        self._solution = digest([solution])
+        shows: dict[str, list[str]] = defaultdict(list)
+        for suite in SUITES:
+            for entry in mistakes[suite].values():
+                seen = digest([entry.id, entry.question, entry.hint, answers.fingerprint(entry.shows, answers.DIGITS)])
+                for check in entry.shows:
+                    shows[f"{suite}/{check.partition('[')[0]}"].append(seen)
+        self._checks: dict[str, list[str]] = defaultdict(list)
+        for check, found in fingerprints.of_checks(home, SUITES).items():
+            self._checks[fingerprints.question_of(home, check)] += [check, found, *shows[check]]
+
+    def of(self, task: Task) -> str:
+        """Return the hash of all that decides about a task."""
+        asked = [part for question in sorted(task.questions | task.whole) for part in (question, *self._checks[question])]
+        entries = [
+            f"{suite} {answers.fingerprint([entry.question, entry.hint, entry.shows], answers.DIGITS)}"
+            for suite, entry in task.entries.items()
+            if entry
+        ]
+        about = [task.id, str(task.thorough), *task.mistake, str(len(task.whole)), self._solution if task.observed else ""]
+        return digest([*self._common, task.submission, *about, *asked, *entries, *self._checks[""]])[:KEY]
+
+
+class Trials:
+    """The trials of a proof: what is recorded is believed, but for a sample; all else is tried.
+
+    Args:
+        pool: Where trials run.
+        home: The assignment.
+        tasks: All that the proof may ask for.
+        mistakes: See `Keys`.
+        sample: The seed by which records are drawn that are tried all the same.
+        anew: Whether to believe none.
+
+    Attributes:
+        solution: What the calls of the solution returned, to be set before the result of an alternative is asked for.
+    """
+
+    def __init__(
+        self,
+        pool: TrialPool,
+        home: Home,
+        tasks: Sequence[Task],
+        mistakes: Mapping[str, Mapping[str, Mistake]],
+        sample: int,
+        anew: bool,
+    ) -> None:
+        self.solution: Facts = {}
+        self._pool = pool
+        self._records = Records(home)
+        self._seed = sample
+        self._keys: dict[str, str] = {}
+        if anew or self._records.known:
+            keys = Keys(home, mistakes)
+            self._keys = {task.id: keys.of(task) for task in tasks}
+        self._fitting = {
+            name: record for name, record in self._records.known.items() if not anew and record.key == self._keys.get(name)
+        }
+        safe = sorted(self._fitting.keys() - self._records.changed)
+        self._drawn = set(random.Random(sample).sample(safe, math.ceil(SHARE * len(safe))))
+        self._believed = set(safe) - self._drawn
+        self._running: dict[str, Pending[Tried]] = {}
+        self._done: dict[str, Tried] = {}
+
+    def believes(self, task: Task) -> bool:
+        """Return whether the record of a task stands for its trial."""
+        return task.id in self._believed
+
+    def has_record(self, task: Task) -> bool:
+        """Return whether there is a record of the task, believed or not."""
+        return task.id in self._fitting
+
+    def start(self, task: Task) -> None:
+        """Submit a task, unless it was, or its record is believed."""
+        if not self.believes(task) and task.id not in self._running:
+            self._running[task.id] = self._pool.submit(run_task, task)
+
+    def result(self, task: Task) -> Tried:
+        """Return what becomes of a task, or became of it before."""
+        if self.believes(task):
+            return Tried(self._fitting[task.id].verdict)
+        self.start(task)
+        if task.id not in self._done:
+            tried = self._running[task.id].result()
+            if task.observed and task.questions:
+                alike = same_facts(self.solution, tried.facts)
+                tried = replace(tried, verdict=tried.verdict.model_copy(update={"alike": alike}), facts={})
+            self._done[task.id] = tried
+        return self._done[task.id]
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield how many trials were believed, why others were not, and each record that its own trial contradicts."""
+        records = self._records
+        if records.head is None or not self._keys:
+            return
+        for name in sorted(self._fitting.keys() & self._done.keys()):
+            was, now = self._fitting[name].verdict, self._done[name].verdict
+            if was != now:
+                shown = f"{_described(was)}; now it shows {_described(now)}"
+                yield f"the record of {name} in {records.path.name} is wrong: it says {shown}", True
+        if self._believed:
+            drawn = len(self._drawn & self._done.keys())
+            again = len(self._records.changed & self._fitting.keys() & self._done.keys())
+            new = len(self._done.keys() - self._fitting.keys())
+            yield (
+                f"{len(self._believed)} trials are as `verify --all` showed them at {records.head.proven or 'no commit'}",
+                None,
+            )
+            yield f"tried: {new} without a record, {again} with a later one, {drawn} by chance (--sample {self._seed})", None
+        elif list(records.head.libraries) != _libraries():
+            theirs, ours = set(records.head.libraries), set(_libraries())
+            said = f"they are of {', '.join(sorted(theirs - ours))}, and this is {', '.join(sorted(ours - theirs))}"
+            yield f"no record fits: {said}", None
+
+    def write(self) -> str:
+        """Record all that was tried, and return how much that is."""
+        settled = {name: tried.verdict for name, tried in self._done.items() if tried.settled}
+        records = [Record(trial=name, key=self._keys[name], **verdict.model_dump()) for name, verdict in settled.items()]
+        self._records.write(records)
+        left = len(self._done) - len(records)
+        path = self._records.path
+        return f"wrote {len(records)} records to tests/proof/{path.name}" + (f"; {left} met a time limit" if left else "")
+
+
+def _described(verdict: Verdict) -> str:
+    return json.dumps(verdict.model_dump(exclude_defaults=True), ensure_ascii=False)
+
+
+def short(name: str) -> str:
+    """Return a name as it stands in records: the end of a long one, which is code, makes room for its hash."""
+    return name if len(name) <= NAME else f"{name[: NAME - 8]} #{digest([name])[:6]}"
+
+
+def _libraries() -> list[str]:
+    """Return Python's minor version and the libraries that decide, with theirs."""
+    # What follows a plus names a build, for CPUs or with CUDA, of the same library.
+    libraries = [library.partition("+")[0] for library in fingerprints.of_libraries()]
+    return ["Python " + ".".join(platform.python_version_tuple()[:2]), *libraries]
+
+
+def _versions(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield the digest and the lines of each version of the file that git has, the newest first."""
+    name = path.relative_to(path.parents[2]).as_posix()
+    for commit in _git(path.parents[2], "log", f"-{VERSIONS}", "--format=%H", "--", name).split():
+        first, *lines = _git(path.parents[2], "show", f"{commit}:{name}").splitlines() or [""]
+        found = re.search(r'"digest": "(\w+)"', first)
+        yield found[1] if found else "", lines
+
+
+def _trial_and_key(line: str) -> str:
+    """Return the part of a record that says what it is about."""
+    return re.match(r'(\{"trial":.*?,"key":"\w+")?', line)[0]
+
+
+def _git(root: Path, *arguments: str) -> str:
+    """Return what git says; nothing where there is none, or the folder is not a repository."""
+    try:
+        return subprocess.run(["git", *arguments], cwd=root, capture_output=True, encoding="utf-8", check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return ""

@@ -1,0 +1,322 @@
+"""Records of trials: which changes make one fall, who finds a wrong one, and that nothing else is tried again."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader import answers, fingerprints
+from grader.assignment import SUITES, Home
+from grader.publish import records
+from grader.publish.build import build
+from grader.publish.catalogue import load
+from grader.publish.records import Keys
+from grader.publish.trials import Task
+from grader.publish.verify import verify
+
+INPUTS = ("grader/course/policy.py", "grader/judge/**", "grader/sandbox/**")
+
+KIT = Path(fingerprints.__file__).parent
+RECORDS = "tests/proof/toy.jsonl"
+TOTAL, SPREAD, BOTH = (frozenset({name}) for name in ("total", "spread", "both"))
+
+
+@pytest.fixture(scope="module")
+def proven_toy(built_toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy in a repository of its own, with the records that `verify --all` writes; to be copied, not changed."""
+    root = Path(shutil.copytree(built_toy, tmp_path_factory.mktemp("proven") / "toy"))
+    add_to_drivers(root, "FACTOR = 2\n", "\n\ndef unused(submitted):\n    return {}\n")
+    # No other driver names this one, as `together` names `total`.
+    edit(
+        root / DRIVERS,
+        "def spread(submitted, values, scale=None):",
+        "def stretched(submitted, values, scale=None):\n    FACTOR",
+    )
+    for _ in SUITES:
+        edit(root / "solutions/toy/cases.py", '@case("spread"', '@case("stretched"')
+    build(root, "toy")
+    git(root, "init", "--quiet")
+    commit(root, "a toy")
+    assert [line for line, fault in verify(root, "toy", anew=True) if fault] == []
+    commit(root, "records of it")
+    return root
+
+
+@pytest.fixture
+def toy(proven_toy: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be changed."""
+    return Path(shutil.copytree(proven_toy, tmp_path / "toy"))
+
+
+@pytest.fixture
+def kit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the kit that hashes are made of, to be changed; it is not the one that runs."""
+    copy = tmp_path / "grader"
+    for part in (*fingerprints.DECIDES, *records.DECIDES, "course/policy.py"):
+        for path in sorted((KIT / part).glob("**/*.py")) or [KIT / part]:
+            place = copy / path.relative_to(KIT)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, place)
+    monkeypatch.setattr(fingerprints, "KIT", copy)
+    monkeypatch.setattr(fingerprints, "VIEWS", copy / "judge" / "views.py")
+    return copy
+
+
+def git(root: Path, *arguments: str) -> None:
+    author = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org")
+    subprocess.run(["git", *author, *arguments], cwd=root, check=True, stdout=subprocess.DEVNULL)
+
+
+def commit(root: Path, subject: str) -> None:
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", subject)
+
+
+def add_to_drivers(root: Path, before: str, after: str = "") -> None:
+    path = root / "tests" / "drivers" / "toy.py"
+    path.write_text(before + path.read_text(encoding="utf-8") + after, encoding="utf-8")
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text, old
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def keys(root: Path) -> dict[str, str]:
+    """Return the keys of a trial on each question, and of one on all."""
+    home = Home(root, "toy")
+    tasks = {"total": TOTAL, "spread": SPREAD, "both": BOTH, "all": TOTAL | SPREAD | BOTH}
+    found = Keys(home, {suite: answers.read_mistakes(home.mistakes[suite], "toy") for suite in SUITES})
+    return {name: found.of(Task("mistake m", "a = 1\n", questions)) for name, questions in tasks.items()}
+
+
+def fallen(root: Path, change: Callable[[], object]) -> set[str]:
+    """Return of which trials the keys are others after a change."""
+    before = keys(root)
+    change()
+    after = keys(root)
+    return {name for name in before if before[name] != after[name]}
+
+
+def tried(root: Path, **options) -> tuple[int, int, int]:
+    """Return how many trials had no record, a later one, or were drawn by chance; all of them where no record was believed."""
+    lines = [line for line, _ in verify(root, "toy", **options)]
+    (found,) = [line for line in lines if line.startswith("tried: ")] or [f"tried: {len(entries(root))}, 0, 0"]
+    return tuple(map(int, re.findall(r"\d+(?= \w|,|$)", found)[:3]))
+
+
+def entries(root: Path) -> list[dict]:
+    return [json.loads(line) for line in (root / RECORDS).read_text(encoding="utf-8").splitlines()[1:]]
+
+
+def faults(root: Path, **options) -> list[str]:
+    return [line for line, fault in verify(root, "toy", **options) if fault]
+
+
+def test_nothing_is_tried_twice_but_a_sample(toy: Path) -> None:
+    """Catches: records that are written and not believed, or a proof that believes all of them."""
+    count = len(entries(toy))
+    assert count > 20
+    assert tried(toy) == (0, 0, -(-count // 20))
+
+
+def test_each_run_draws_another_sample_and_a_seed_repeats_it(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a sample that is the same every time, so that a wrong record outside of it is never found."""
+    ran: list[str] = []
+    real = records.Trials.start
+    monkeypatch.setattr(
+        records.Trials, "start", lambda self, task: (self.believes(task) or ran.append(task.id), real(self, task))
+    )
+
+    def drawn(seed: int) -> set[str]:
+        ran.clear()
+        assert faults(toy, sample=seed) == []
+        return set(ran)
+
+    assert drawn(1) == drawn(1)
+    assert len({frozenset(drawn(seed)) for seed in range(4)}) > 1
+
+
+DRIVERS, VISIBLE, TOML = "tests/drivers/toy.py", "tests/visible/test_toy.py", "assignments/toy/assignment.toml"
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "trials"),
+    [
+        (DRIVERS, "FACTOR = 2", "FACTOR = 3", {"spread"}),
+        (DRIVERS, "return {}", "return {1: 1}", set()),
+        (VISIBLE, '"three_values"', '"three_values", rtol=1.0', {"total"}),
+        (VISIBLE, '"""From -2', '"""From - 2', {"spread"}),
+        ("tests/hidden/test_toy.py", 'points(1, question="spread")', 'points(2, question="spread")', {"spread"}),
+        ("solution.json", '"answer": {"total": 3.5}', '"answer": {"total": 3.6}', {"total"}),
+        (TOML, 'needs = ["total", "spread"]', 'needs = ["total"]', {"both"}),
+        (TOML, 'title = "Sums and spreads"', 'title = "Sums"', set()),
+    ],
+)
+def test_a_change_makes_the_records_fall_that_it_can_change(toy: Path, name: str, old: str, new: str, trials: set[str]) -> None:
+    """Catches: a key without one of the things that decide, or with something that decides nothing."""
+    assert fallen(toy, lambda: edit(toy / name, old, new)) == trials | ({"all"} if trials else set())
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "import json\njson.dumps = None\n",
+        "import math\nsetattr(math, 'pi', 3)\n",
+        "import os\nos.environ['X'] = '1'\n",
+        "import antigravity\n",
+        "for _ in range(3):\n    print()\n",
+        "class A:\n    import random\n    random.seed(1)\n",
+        "from functools import wraps\n@print\ndef f():\n    pass\n",
+        "def f(x=print()):\n    pass\n",
+        "X = print()\n",
+        "import json\njson.x, y = 1, 2\n",
+        "import json\ndel json.dumps\n",
+    ],
+)
+def test_what_runs_when_drivers_are_imported_decides_about_all(toy: Path, before: str) -> None:
+    """Catches: a patch at the top of the drivers, which no check names, and which changes what every call returns."""
+    assert fallen(toy, lambda: add_to_drivers(toy, before)) == {"total", "spread", "both", "all"}
+
+
+def test_what_a_patch_uses_decides_as_well(toy: Path) -> None:
+    """Catches: a key that has the patch, and not the function that it puts in place."""
+    add_to_drivers(toy, "def patched():\n    return 1\n\n\nimport json\n\njson.dumps = patched\n")
+    change = lambda: edit(toy / "tests/drivers/toy.py", "return 1\n", "return 2\n")  # noqa: E731
+    assert fallen(toy, change) == {"total", "spread", "both", "all"}
+
+
+def test_limits_and_support_files_decide_about_all(toy: Path) -> None:
+    """Catches: a record of a call that had more time, or another file beside it."""
+    toml = toy / "assignments" / "toy" / "assignment.toml"
+    assert len(fallen(toy, lambda: edit(toml, "[[questions]]", "[limits]\nseconds = 2.0\n\n[[questions]]"))) == 4
+    (toml.parent / "given.py").write_text("GIVEN = 1\n", encoding="utf-8")
+    assert (
+        len(
+            fallen(
+                toy, lambda: edit(toml, 'submission = "submitted.py"', 'submission = "submitted.py"\nsupport = ["given.py"]')
+            )
+        )
+        == 4
+    )
+    assert len(fallen(toy, lambda: edit(toml.parent / "given.py", "1", "2"))) == 4
+
+
+def test_a_helper_that_a_check_reaches(toy: Path) -> None:
+    """Catches: a key that has the text of the check alone."""
+    checks = toy / "tests" / "visible" / "test_toy.py"
+    edit(checks, 'student.expect("spread_of_three")', "helper(student)")
+    checks.write_text(
+        checks.read_text(encoding="utf-8")
+        + '\n\nTOLERANCE = 0.1\n\n\ndef helper(student):\n    student.expect("spread_of_three", rtol=TOLERANCE)\n',
+        encoding="utf-8",
+    )
+    assert fallen(toy, lambda: edit(checks, "TOLERANCE = 0.1", "TOLERANCE = 0.2")) == {"spread", "all"}
+
+
+def test_a_view_that_a_check_uses(toy: Path, kit: Path) -> None:
+    """Catches: a tolerance in a view that no key knows of, and a view of others that voids every record."""
+    checks = toy / "tests" / "visible" / "test_toy.py"
+    edit(checks, "from grader.judge import points", "from grader.judge import points\nfrom grader.judge.views import only")
+    edit(checks, 'student.expect("spread_of_three")', 'student.expect("spread_of_three", view=only("spread"))')
+    views = kit / "judge" / "views.py"
+    assert fallen(toy, lambda: edit(views, "def only(", "# The next one is used.\ndef only(")) == set()
+    assert fallen(toy, lambda: edit(views, 'in ("returned", *names)', 'in ("returned", "more", *names)')) == {"spread", "all"}
+
+
+@pytest.mark.parametrize("name", ["sandbox/worker.py", "judge/compare.py", "answers.py", "publish/trials.py"])
+def test_the_kit_decides_about_all(toy: Path, kit: Path, name: str) -> None:
+    """Catches: a judge or a sandbox that was changed, and old verdicts that are believed."""
+    assert len(fallen(toy, lambda: (kit / name).write_text("pass\n"))) == 4
+
+
+def test_a_class_decides_about_no_trial(toy: Path, kit: Path) -> None:
+    """Catches: a key that has all of the kit, so that nothing can be changed without a new proof."""
+    assert fallen(toy, lambda: (kit / "course" / "policy.py").write_text("pass\n")) == set()
+
+
+def test_libraries_decide_about_all(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a record that was made with another torch."""
+    change = lambda: monkeypatch.setattr(fingerprints, "of_libraries", lambda: ["torch 1.0"])  # noqa: E731
+    assert len(fallen(toy, change)) == 4
+    assert any("torch 1.0" in line for line, _ in verify(toy, "toy") if line.startswith("no record fits"))
+
+
+def test_a_mistake_that_looks_alike_decides_which_is_recognised(toy: Path) -> None:
+    """Catches: a record that says a mistake has its own hint, though a new one is told in its place."""
+    path = toy / "tests" / "hidden" / "mistakes.json"
+    assert fallen(toy, lambda: edit(path, '"test_default_scale":', '"test_another":')) == {"spread", "all"}
+
+
+def test_an_edited_mistake_is_tried_alone(toy: Path) -> None:
+    """Catches: a proof that tries everything because one text has changed."""
+    edit(toy / "solutions" / "toy" / "mistakes.py", "return", "return 0 +")
+    assert tried(toy)[0] == 1
+
+
+@pytest.mark.parametrize("alone", [True, False], ids=["apart", "with another change"])
+@pytest.mark.parametrize("forged", ["verdict", "key", "verdict and digest"])
+def test_a_forged_record_is_found(toy: Path, alone: bool, forged: str) -> None:
+    """Catches: a mistake that no check catches any more, and a record, made by hand, that says it is caught."""
+    unnoticed = next(variant for variant in load(Home(toy, "toy"), "mistakes") if variant.id == "nothing_of_nothing")
+    assert unnoticed.question == "total"
+    lines = (toy / RECORDS).read_text(encoding="utf-8").splitlines()
+    (place,) = [number for number, line in enumerate(lines) if '"mistake nothing_of_nothing"' in line]
+    if forged != "key":
+        lines[place] = lines[place].replace("hidden/test_nothing_to_add", "visible/test_three")
+    else:
+        # The check is weakened, and the old verdict gets the key that belongs to the new check.
+        edit(toy / "tests" / "hidden" / "test_toy.py", 'student.expect("no_values")', 'student.call("total", values=[])')
+        home = Home(toy, "toy")
+        mistakes = {suite: answers.read_mistakes(home.mistakes[suite], "toy") for suite in SUITES}
+        entry = {suite: mistakes[suite].get(unnoticed.id) for suite in SUITES}
+        about = (unnoticed.id, unnoticed.question, unnoticed.hint)
+        task = Task("mistake nothing_of_nothing", unnoticed.submission, TOTAL, BOTH, mistake=about, entries=entry)
+        lines[place] = re.sub(r'"key":"\w+"', f'"key":"{Keys(home, mistakes).of(task)}"', lines[place])
+    if forged == "verdict and digest":
+        lines[0] = re.sub(r'"digest": "\w+"', f'"digest": "{fingerprints.digest(lines[1:])}"', lines[0])
+    if not alone:
+        edit(toy / "solutions" / "toy" / "mistakes.py", "return", "return 0 +")
+    (toy / RECORDS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    commit(toy, "nothing to see")
+    wrong = [line for line in faults(toy) if line.startswith("the record of mistake nothing_of_nothing in toy.jsonl is wrong")]
+    assert len(wrong) == 1
+
+
+def test_without_git_a_forged_file_is_proven_whole(toy: Path) -> None:
+    """Catches: a zip of the repository in which nobody can say which records `verify --all` wrote."""
+    shutil.rmtree(toy / ".git")
+    assert tried(toy)[1] == 0
+    (toy / RECORDS).write_text((toy / RECORDS).read_text(encoding="utf-8").replace('"fails"', '"raises"'), encoding="utf-8")
+    assert [line for line in faults(toy) if "is wrong" in line]
+
+
+@pytest.mark.parametrize("content", ["", "{}", "no JSON", "\udcff", '{"proven": "x"}\n{"trial": 1}\n'])
+def test_damaged_records_are_believed_by_nobody(toy: Path, content: str) -> None:
+    """Catches: a traceback, or half of a file that is taken for all of it."""
+    (toy / RECORDS).write_text(content, encoding="utf-8", errors="surrogateescape")
+    assert faults(toy) == []
+
+
+def test_a_record_that_stands_there_twice_is_tried(toy: Path) -> None:
+    """Catches: a traceback after a merge, or the wrong one of the two that is believed."""
+    lines = (toy / RECORDS).read_text(encoding="utf-8").splitlines()
+    (one,) = [line for line in lines if '"mistake nothing_of_nothing"' in line]
+    other = one.replace("hidden/test_nothing_to_add", "visible/test_three")
+    (toy / RECORDS).write_text("\n".join([*lines, other]) + "\n", encoding="utf-8")
+    assert len([line for line in faults(toy) if "is wrong" in line]) == 1
+
+
+def test_a_proof_with_a_fault_records_nothing(toy: Path) -> None:
+    """Catches: `verify --all` on a broken suite, which would make its faults the record."""
+    before = (toy / RECORDS).read_bytes()
+    edit(toy / "tests" / "hidden" / "test_toy.py", 'student.expect("no_values")', 'student.call("total", values=[])')
+    assert faults(toy, anew=True)
+    assert (toy / RECORDS).read_bytes() == before
