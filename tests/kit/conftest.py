@@ -7,6 +7,7 @@ import os
 import random
 import re
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -62,6 +63,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=_seconds, reverse=True)
 
 
+@pytest.hookimpl
+def pytest_xdist_auto_num_workers() -> int:
+    """Half as many again as there are cores: many tests wait for processes, terminals and time limits."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores * 3 // 2
+
+
 def _seconds(item: pytest.Item) -> float:
     slow = item.get_closest_marker("slow")
     return slow.args[0] if slow else 0.0
@@ -87,6 +95,22 @@ def copied_servers(request: pytest.FixtureRequest, warm_servers: WarmServers) ->
 def own_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a single test start its own servers."""
     monkeypatch.setattr(harness, "open_sandbox", open_sandbox)
+
+
+@pytest.fixture
+def command_line(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """Run `python -m grader` here and return its exit code: `command_line("verify", "toy", root=toy)`.
+
+    A test that needs this depends on the whole kit; a module that imports `grader.__main__` would make all of its tests do so.
+    """
+    import grader.__main__ as main
+
+    def run(*arguments: str, root: Path = ROOT) -> int:
+        monkeypatch.setattr(sys, "argv", ["grader", *arguments])
+        monkeypatch.setattr(main, "ROOT", root)
+        return main.main()
+
+    return run
 
 
 @pytest.fixture(scope="session")

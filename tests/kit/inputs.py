@@ -163,6 +163,7 @@ class Snapshot:
         places = tuple(stem + name if name.startswith(".") else prefix + name for name in source.files)
         folders = tuple(f"{place}/" for place in places)
         found = {file for file in self.files if file in places or file.startswith(folders)}
+        found.discard(CONFTEST)  # an input of all tests; where it leads depends on their fixtures
         for module in source.modules:
             if module.startswith("."):
                 absolute = module.lstrip(".")

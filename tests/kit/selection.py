@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -28,14 +29,16 @@ USED = pytest.StashKey["set[str]"]()  # the files that it has used
 ENVIRONMENT = "Python, the platform, an installed package or a GRADER_ variable"
 UNKNOWN = "no pass is recorded here"
 MOST_REASONS = 12
+NOTHING = {"passed": {}, "inputs": {}, "commits": {}}  # key by test, inputs by key, and at which commit they first passed
 
 
 class Choice(TypedDict):
-    """What --changed chose: numbers of tests by test file, and of the chosen ones by reason."""
+    """What --changed chose: numbers of tests by test file, of the chosen ones by reason, and of the others by commit."""
 
     chosen: dict[str, int]
     left_out: dict[str, int]
     reasons: dict[str, dict[str, int]]
+    commits: dict[str, int]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -69,6 +72,7 @@ class Selection:
         self.passed: dict[str, str] = {}  # keys by test
         self.failed: set[str] = set()
         self.not_passed: set[str] = set()  # also skipped ones
+        self.said: list[str] = []  # by tests, with record_property("said", line)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[None]:
@@ -126,6 +130,8 @@ class Selection:
         """Collect what passed, with which inputs, and what failed."""
         if self.is_worker:
             return
+        if report.when == "call":
+            self.said += [line for name, line in report.user_properties if name == "said"]
         if report.failed:
             self.failed.add(report.nodeid)
         if not report.passed or hasattr(report, "wasxfail"):
@@ -151,7 +157,11 @@ class Selection:
             session.exitstatus = pytest.ExitCode.OK
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say what was left out, why that is safe, and why the other tests ran."""
+        """Say what was left out, why that is safe, why the other tests ran, and what these say."""
+        if self.said:
+            terminalreporter.section("proofs")
+            for line in self.said:
+                terminalreporter.line(line)
         if self.choice:
             terminalreporter.section("changed")
             for line in _describe_choice(self.choice, self.config.get_verbosity() > 0):
@@ -164,14 +174,16 @@ class Selection:
         return {**inputs, ENVIRONMENT: self.environment}
 
     def _leave_out_unchanged(self, items: list[pytest.Function]) -> None:
-        records = _read(self.records, {"passed": {}, "inputs": {}})
-        self.choice = Choice(chosen={}, left_out={}, reasons={})
+        records = _read(self.records, NOTHING)
+        self.choice = Choice(chosen={}, left_out={}, reasons={}, commits={})
         kept, left_out = [], []
         for item in items:
             key = records["passed"].get(item.nodeid)
             if key == _make_key(item.stash[FOUND]):
                 left_out.append(item)
                 _count(self.choice["left_out"], item)
+                commit = records["commits"].get(key, "")
+                self.choice["commits"][commit] = self.choice["commits"].get(commit, 0) + 1
                 continue
             kept.append(item)
             _count(self.choice["chosen"], item)
@@ -190,11 +202,13 @@ class Selection:
             for key, digests in self.inputs.items()
             if all(now.digest(path) == digest for path, digest in digests.items() if path != ENVIRONMENT)
         }
-        records = _read(self.records, {"passed": {}, "inputs": {}})
+        records = _read(self.records, NOTHING)
         passed = {test: key for test, key in records["passed"].items() if test not in self.failed}
         passed |= {test: key for test, key in self.passed.items() if key in inputs}
-        inputs = {key: digests for key, digests in (records["inputs"] | inputs).items() if key in set(passed.values())}
-        _write(self.records, {"passed": passed, "inputs": inputs})
+        kept, commit = set(passed.values()), _find_commit(self.config.rootpath)
+        inputs = {key: digests for key, digests in (records["inputs"] | inputs).items() if key in kept}
+        commits = {key: records["commits"].get(key, commit) for key in inputs}
+        _write(self.records, {"passed": passed, "inputs": inputs, "commits": commits})
 
     def _load_sources(self) -> None:
         """Take over what files named in earlier sessions: to parse all of them takes seconds."""
@@ -289,6 +303,15 @@ def _find_differences(before: Inputs, after: Inputs) -> list[str]:
     return sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
 
 
+def _find_commit(root: Path) -> str:
+    """Return the commit of the files in words; nothing where there is no git."""
+    command = ["git", "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty= with changes"]
+    try:
+        return subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
 def _count(tests: dict[str, int], item: pytest.Function) -> None:
     tests[item.path.name] = tests.get(item.path.name, 0) + 1
 
@@ -296,6 +319,8 @@ def _count(tests: dict[str, int], item: pytest.Function) -> None:
 def _describe_choice(choice: Choice, verbose: bool) -> Iterator[str]:
     chosen, left_out = (sum(choice[part].values()) for part in ("chosen", "left_out"))
     yield f"{_number(chosen)} chosen, {left_out} left out: every file that they read is as it was when they passed here."
+    for commit, count in sorted(choice["commits"].items(), key=lambda item: -item[1])[:MOST_REASONS]:
+        yield f"{_number(count)} passed at {commit or 'no commit'}"
     if verbose:
         for file, count in sorted(choice["left_out"].items()):
             yield f"{file}: {count} left out"
@@ -313,10 +338,10 @@ def _number(count: int) -> str:
 
 
 def _read(path: Path, default: dict) -> dict:
-    """Return the content of a JSON file, or the default where there is none or it is damaged."""
+    """Return the content of a JSON file, with what the default has and it has not; the default if it is damaged."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return default | json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError):
         return default
 
 

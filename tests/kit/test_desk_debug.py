@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOLUTION = ROOT / "solutions" / "policy_gradient" / "submitted.py"
 STUB = ROOT / "assignments" / "policy_gradient" / "submitted.py"
 
+RIGHT = "def total(values):\n    first = sum(values)\n    return first\n"
 TOY = """
 import sys
 from pathlib import Path
@@ -41,13 +42,13 @@ def debug(question: str, path: Path, keys: str = "", *more: str) -> subprocess.C
 
 @pytest.fixture
 def toy(built_toy: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Debug a question of the toy assignment with this text as the submission."""
+    """Debug a question of the toy with this text as the submission. It needs no torch, whose import takes longest."""
+    root = Path(shutil.copytree(built_toy, tmp_path / "toy"))
 
-    def run(question: str, text: str, keys: str) -> subprocess.CompletedProcess[str]:
-        root = shutil.copytree(built_toy, tmp_path / "toy")
+    def run(question: str, text: str, keys: str, *more: str) -> subprocess.CompletedProcess[str]:
         path = root / "mine.py"
         path.write_text(text)
-        command = [sys.executable, "-c", TOY, str(root), "--debug", question, "--submission", str(path)]
+        command = [sys.executable, "-c", TOY, str(root), "--debug", question, "--submission", str(path), *more]
         return subprocess.run(command, cwd=ROOT, input=keys, capture_output=True, text=True, timeout=120)
 
     return run
@@ -151,10 +152,10 @@ def test_an_endless_loop_can_be_interrupted(replaced, terminal) -> None:
     assert window.end() == 0
 
 
-def test_q_leaves_without_a_traceback() -> None:
+def test_q_leaves_without_a_traceback(toy) -> None:
     """Leaving is no error: not of the student's, not of the grader's. The end of a pipe, and Ctrl-D, leave as well."""
     for keys in ("q\n", "n\nn\nq\n", ""):
-        done = debug("get_returns", SOLUTION, keys)
+        done = toy("total", RIGHT, keys)
         assert (done.returncode, done.stderr) == (0, "")
         assert "Traceback" not in done.stdout
         assert "What the grader sees" not in done.stdout
@@ -168,39 +169,29 @@ def test_what_passes_can_be_looked_at() -> None:
     assert "advantages = [[0.387298]" in done.stdout.partition("What the grader sees")[2]
 
 
-def test_the_case_that_fails_is_taken(replaced) -> None:
+def test_the_case_that_fails_is_taken(toy) -> None:
     """A function that is right on the first case has to be looked at on the one where it is wrong; -k chooses another."""
-    path = replaced(
-        get_returns="""result, after = [], 0.0
-for reward in reversed(rollout_buffer.rewards.tolist()):
-    after = reward + discount_factor * after
-    result.insert(0, [after])
-return torch.tensor(result)"""
-    )
-    assert "case returns_table" in debug("get_returns", path, "q\n").stdout
-    done = debug("get_returns", path, "q\n", "-k", "one_episode or several_episodes")
-    assert "case returns_several_episodes" in done.stdout
+    text = "def total(values):\n    return sum(values[:3])\n"
+    assert "case many_values" in toy("total", text, "q\n").stdout
+    done = toy("total", text, "q\n", "-k", "three")
+    assert "case three_values" in done.stdout
 
 
-def test_decorated_function(replaced) -> None:
+def test_decorated_function(toy) -> None:
     """A decorator's wrapper is called first, but it is not what the student wants to see."""
-    path = replaced()
-    path.write_text(
-        path.read_text()
-        + "\n\ndef loud(function):\n    def inner(*given):\n        return function(*given)\n\n    return inner\n"
-        + "\n\n@loud\n@loud\ndef get_advantages(value_net, observations, returns):\n    first = 17\n    return first\n"
+    text = (
+        "def loud(function):\n    def inner(*given):\n        return function(*given)\n\n    return inner\n"
+        "\n\n@loud\n@loud\ndef total(values):\n    first = 17\n    return first\n"
     )
-    done = debug("get_advantages", path, "n\np first\nq\n")
+    done = toy("total", text, "n\np first\nq\n")
     assert "->\t    first = 17" in done.stdout
     assert "(Pdb) 17" in done.stdout
 
 
-def test_a_function_by_another_name(replaced) -> None:
-    """`get_returns = mine` has no `def get_returns`; it is found all the same."""
-    path = replaced()
-    source = path.read_text().replace("def get_returns(", "def unused(")
-    path.write_text(source + "\n\ndef mine(buffer, discount_factor=0.95):\n    return 1\n\n\nget_returns = mine\n")
-    assert "->\t    return 1" in debug("get_returns", path, "q\n").stdout
+def test_a_function_by_another_name(toy) -> None:
+    """`total = mine` has no `def total`; it is found all the same."""
+    text = "def mine(values):\n    return 1\n\n\ntotal = mine\n"
+    assert "->\t    return 1" in toy("total", text, "q\n").stdout
 
 
 def test_a_class_begins_with_its_first_method(toy) -> None:
@@ -235,19 +226,25 @@ def test_an_exception_stops_where_it_was_raised(replaced) -> None:
     assert "Traceback" not in done.stdout + done.stderr
 
 
-def test_exit_in_the_function_is_told(replaced) -> None:
+def test_exit_in_the_function_is_told(toy) -> None:
     """A student's exit() must not end the session without a word."""
-    done = debug("get_advantages", replaced(get_advantages="exit(3)"), "c\nq\n")
+    done = toy("total", "def total(values):\n    exit(3)\n", "c\nq\n")
     assert done.returncode == 0
-    assert "get_advantages did not return.\nSystemExit: your code ended the program, with exit() or the like" in done.stdout
+    assert "total did not return.\nSystemExit: your code ended the program, with exit() or the like" in done.stdout
 
 
-def test_code_that_catches_everything_cannot_keep_the_user(replaced) -> None:
+def test_code_that_catches_everything_cannot_keep_the_user(toy) -> None:
     """`q` works by an exception, which an `except:` of the student's would swallow."""
-    path = replaced(
-        get_returns="while True:\n    try:\n        one = 1\n        return one\n    except BaseException:\n        return 2"
-    )
-    done = debug("get_returns", path, "n\nn\nq\n")
+    text = """
+def total(values):
+    while True:
+        try:
+            one = 1
+            return one
+        except BaseException:
+            return 2
+"""
+    done = toy("total", text, "n\nn\nq\n")
     assert (done.returncode, done.stderr) == (0, "")
     assert "What the grader sees" not in done.stdout
 
@@ -255,16 +252,14 @@ def test_code_that_catches_everything_cannot_keep_the_user(replaced) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("def get_returns(:\n    pass\n", "your file is not valid Python"),
+        ("def total(:\n    pass\n", "your file is not valid Python"),
         ("import no_such_library\n", "your file cannot be imported: ModuleNotFoundError"),
-        ("x = 1\n", "your file has no 'get_returns'"),
+        ("x = 1\n", "your file has no 'total'"),
     ],
 )
-def test_a_file_that_cannot_be_run_is_told(tmp_path: Path, text: str, words: str) -> None:
+def test_a_file_that_cannot_be_run_is_told(toy, text: str, words: str) -> None:
     """There is nothing to debug in a file that does not load: its line and error, as in a report, and no pdb."""
-    path = tmp_path / "submitted.py"
-    path.write_text(text)
-    done = debug("get_returns", path, "q\n")
+    done = toy("total", text, "q\n")
     assert (done.returncode, done.stderr) == (0, "")
     assert words in done.stdout
     assert "(Pdb)" not in done.stdout
@@ -312,11 +307,11 @@ def test_usage_errors(arguments: list[str], words: str) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_no_file_is_left_beside_the_submission(replaced) -> None:
+def test_no_file_is_left_beside_the_submission(toy, tmp_path: Path) -> None:
     """Looking closer must not litter a student's folder, or the next import could take a stale copy."""
-    path = replaced(get_returns="return 1")
-    debug("get_returns", path, "c\n")
-    assert [entry.name for entry in path.parent.iterdir()] == ["submitted.py"]
+    before = sorted(tmp_path.rglob("*"))
+    toy("total", RIGHT, "c\n")
+    assert set(tmp_path.rglob("*")) - set(before) == {tmp_path / "toy" / "mine.py"}
 
 
 @pytest.mark.parametrize(

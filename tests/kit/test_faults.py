@@ -6,13 +6,11 @@ import errno
 import json
 import os
 import signal
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-import grader.__main__ as main
 from grader.assignment import Home, UsageError
 from grader.judge.run import Grader, grade
 from grader.report import model
@@ -31,11 +29,6 @@ INPUTS = ("tests/kit/attacks/**",)
 QUESTIONS = ["get_returns", "get_value_net_loss"]
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["grader", *arguments])
-    return main.main()
-
-
 def disk_full(monkeypatch: pytest.MonkeyPatch, writes: range) -> None:
     """Let these writes of a report fail, counted from 0."""
     count = iter(range(1 << 30))
@@ -49,11 +42,13 @@ def disk_full(monkeypatch: pytest.MonkeyPatch, writes: range) -> None:
     monkeypatch.setattr(model.os, "fsync", fsync)
 
 
-def test_disk_full_from_some_moment_on(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_disk_full_from_some_moment_on(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, command_line
+) -> None:
     """The file keeps the last report that could be written, and the exit code says that it is not the last one."""
     path = tmp_path / "report.json"
     disk_full(monkeypatch, range(5, 10**6))
-    code = run(monkeypatch, "grade", "policy_gradient", str(home.solution), "--format", "json", "-o", str(path))
+    code = command_line("grade", "policy_gradient", str(home.solution), "--format", "json", "-o", str(path))
     report = Report.model_validate_json(path.read_text())
     assert code == 3
     assert f"{path} cannot be written (No space left on device)" in capsys.readouterr().err
@@ -62,23 +57,23 @@ def test_disk_full_from_some_moment_on(home: Home, tmp_path: Path, monkeypatch: 
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_disk_full_for_a_while(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disk_full_for_a_while(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command_line) -> None:
     """A disk that has room again at the end costs nothing."""
     path = tmp_path / "report.json"
     disk_full(monkeypatch, range(3, 20))
-    code = run(monkeypatch, "grade", "policy_gradient", str(home.solution), "--format", "json", "-o", str(path))
+    code = command_line("grade", "policy_gradient", str(home.solution), "--format", "json", "-o", str(path))
     assert code == 0
     assert json.loads(path.read_text())["points"] == 100
 
 
-def test_no_room_to_work_at_all(home: Home, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_no_room_to_work_at_all(home: Home, monkeypatch: pytest.MonkeyPatch, capsys, command_line) -> None:
     """Where not even a temporary folder can be made, one line says so, and it is nobody's grade."""
 
     def refuse(*arguments, **options):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("tempfile.mkdtemp", refuse)
-    assert run(monkeypatch, "grade", "policy_gradient", str(home.solution)) == 3
+    assert command_line("grade", "policy_gradient", str(home.solution)) == 3
     assert "the grader cannot work here: [Errno 28] No space left on device" in capsys.readouterr().err
 
 
@@ -136,11 +131,11 @@ def test_a_layer_lost_during_the_run_is_noticed(sandbox: ForkedSandbox) -> None:
             fresh.warm_up()
 
 
-def test_nothing_is_graded_below_the_level_required(home: Home, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_nothing_is_graded_below_the_level_required(home: Home, monkeypatch: pytest.MonkeyPatch, capsys, command_line) -> None:
     """A missing layer lowers the level, is named, and stops a run that asked for more."""
     for layer in ("own user", "seccomp", "landlock"):
         monkeypatch.setenv("GRADER_WITHOUT", layer)
-        code = run(monkeypatch, "grade", "policy_gradient", str(home.solution), "--require-level", "full")
+        code = command_line("grade", "policy_gradient", str(home.solution), "--require-level", "full")
         told = capsys.readouterr()
         assert (code, told.out) == (2, "")
         assert "isolation is process, full is required" in told.err
@@ -179,14 +174,14 @@ def test_a_layer_that_does_not_exist_is_an_error(home: Home, monkeypatch: pytest
         monkeypatch.delenv(name)
 
 
-def test_doctor_tells_the_level(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_doctor_tells_the_level(monkeypatch: pytest.MonkeyPatch, capsys, command_line) -> None:
     """An instructor learns on the spot what holds on this machine; below what they require it is an error."""
-    assert run(monkeypatch, "doctor") == 0
+    assert command_line("doctor") == 0
     told = capsys.readouterr().out
     assert "FAULT" not in told
     assert "ok    use all memory: contained" in told
     monkeypatch.setenv("GRADER_LEVEL", "basic")
-    assert run(monkeypatch, "doctor", "--require-level", "process") == 1
+    assert command_line("doctor", "--require-level", "process") == 1
     assert "FAULT isolation: basic, process is required" in capsys.readouterr().out
 
 
@@ -199,10 +194,10 @@ def test_hostile_calls_leave_nothing_behind(sandbox: ForkedSandbox) -> None:
     assert max(seen["longest call, s"].values()) < 20
 
 
-def test_hostile_names_of_files_stay_text(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_hostile_names_of_files_stay_text(home: Home, tmp_path: Path, capsys, command_line) -> None:
     """The name of a file in a submission reaches the terminal in an error message."""
     (tmp_path / "\x1b[2Jsubmited.py").write_text("x = 1\n")
-    assert run(monkeypatch, "grade", "policy_gradient", str(tmp_path)) == 2
+    assert command_line("grade", "policy_gradient", str(tmp_path)) == 2
     told = capsys.readouterr().err
     assert "\x1b" not in told
     assert "\\x1b[2Jsubmited.py" in told

@@ -30,7 +30,11 @@ from grader.report.formats import ENDINGS, renderer
 from grader.report.model import CheckResult, Outcome, Report
 from tests.kit.examples import examples
 
-INPUTS = ("grader/__main__.py", "grading:policy_gradient")
+INPUTS = {
+    "*": ("grading:policy_gradient",),
+    "test_every_format_is_registered_and_read_here": ("grader/__main__.py",),
+    "test_grade_for_a_student": ("grader/__main__.py",),
+}
 
 ROOT = Path(__file__).resolve().parents[2]
 FOR_ONE_STUDENT = {"text", "html", "json", "csv"}

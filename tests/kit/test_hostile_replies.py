@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import random
-import sys
 import time
 import unicodedata
 from collections.abc import Callable
@@ -14,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import grader.__main__ as main
 from grader.answers import Case
 from grader.assignment import SUITES, Home
 from grader.judge.run import Grader
@@ -178,7 +176,7 @@ def test_facts_that_take_for_ever_to_read(grader_of_all, home: Home, monkeypatch
     assert report.points == 0
 
 
-def test_a_fault_of_the_judge_ends_no_run(home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path, capsys) -> None:
+def test_a_fault_of_the_judge_ends_no_run(home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path, command_line) -> None:
     """Whatever goes wrong with one submission is told in its report; the next one of the batch is graded."""
     real, calls = ForkedSandbox.load, []
 
@@ -190,8 +188,7 @@ def test_a_fault_of_the_judge_ends_no_run(home: Home, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(ForkedSandbox, "load", load)
     paths = [str(home.solution), str(home.solution / "submitted.py")]
-    monkeypatch.setattr(sys, "argv", ["grader", "grade", "policy_gradient", *paths, "--format", "json", "-o", str(tmp_path)])
-    assert main.main() == 3
+    assert command_line("grade", "policy_gradient", *paths, "--format", "json", "-o", str(tmp_path)) == 3
     first, second = sorted(
         (Report.model_validate_json(path.read_text()) for path in tmp_path.iterdir()), key=lambda r: r.points
     )

@@ -25,7 +25,11 @@ from grader.report import page
 from grader.report.model import CheckResult, Outcome, QuestionResult, Report, outcome_of
 from tests.kit.examples import examples
 
-INPUTS = ("grade.py", "grader/__main__.py", "grading:policy_gradient")
+INPUTS = {
+    "*": ("grading:policy_gradient",),
+    "test_students_command_writes_page_and_json": ("grade.py",),
+    "test_instructors_command_writes_the_whole": ("grader/__main__.py",),
+}
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTION = ROOT / "solutions" / "policy_gradient" / "submitted.py"

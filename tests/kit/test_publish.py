@@ -20,6 +20,7 @@ INPUTS = (
     "tests/drivers/**",
     "tests/visible/**",
     "tests/hidden/**",
+    "tests/proof/**",
     "utils.py",
     "solution.json",
 )

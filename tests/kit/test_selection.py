@@ -184,6 +184,34 @@ def test_unchanged_tests_are_left_out(project: Project) -> None:
     assert "no pass is recorded here: 1 test in test_new.py" in output
 
 
+def test_the_commit_at_which_tests_passed_is_named(project: Project) -> None:
+    """Whoever changes nothing must read what the verdict stands on."""
+
+    def git(*arguments: str) -> str:
+        author = ["-c", "user.name=Somebody", "-c", "user.email=somebody@example.org"]
+        command = ["git", *author, *arguments]
+        return subprocess.run(command, cwd=project.root, capture_output=True, text=True, check=True).stdout.strip()
+
+    project.write(".gitignore", "__pycache__/\n.pytest_cache/\n")
+    git("init")
+    git("add", "--all")
+    git("commit", "--message", "a project")
+    commit = git("rev-parse", "--short=12", "HEAD")
+    project.run()
+    assert f"3 tests passed at {commit}\n" in project.run("--changed")[2]
+    project.write("grader/total.py", "def total(values):\n    return sum(values) + 0")
+    project.run("--changed")
+    output = project.run("--changed")[2]
+    assert f"2 tests passed at {commit}\n" in output
+    assert f"1 test passed at {commit} with changes\n" in output
+
+
+def test_what_a_test_says_is_in_the_summary(project: Project) -> None:
+    """A proof that was spared must be told apart from one that was made."""
+    project.write("tests/kit/test_says.py", "def test_says(record_property): record_property('said', 'as recorded: 12')")
+    assert "\nas recorded: 12\n" in project.run("-p", "xdist", "-n", "2")[2]
+
+
 def test_a_failure_is_chosen_until_it_passes(project: Project) -> None:
     """To break something and to mend it again must not count as unchanged in between."""
     right = (project.root / "grader/total.py").read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ from grader.report import gradescope, terminal
 from grader.report.model import Report
 from grader.submission import MAX_BYTES, read
 
-INPUTS = ("grader/__main__.py", "grading:policy_gradient")
+INPUTS = {"*": ("grading:policy_gradient",), "test_export_of_a_class": ("grader/__main__.py",)}
 
 ROOT = Path(__file__).resolve().parents[2]
 QUESTIONS = {"get_returns", "get_vanilla_policy_gradient_loss", "get_value_net_loss", "get_PPO_policy_gradient_loss"}

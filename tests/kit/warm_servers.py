@@ -26,7 +26,7 @@ from grader.sandbox.reply import SandboxFault
 if TYPE_CHECKING:
     from grader.sandbox import Sandbox
 
-MOST_KEPT = 3  # servers with torch, which take 200 MB each
+MOST_KEPT = 2  # servers; one with torch takes 200 MB
 FIRST_NUMBER = 512  # of the copies: smaller ones are those that a course or a proof makes of a copy
 
 
