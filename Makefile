@@ -16,12 +16,8 @@ PYTEST := $(RUN) -m pytest -q -n auto --maxprocesses 8 --dist loadfile --no-load
 grade: $(VENV)/ready
 	$(RUN) -m grader grade $(NAME) "$(SUBMISSION)"
 
-test: $(VENV)/ready
-	$(RUN) -m ruff check .
-	$(RUN) -m ruff format --check .
-	$(PYTEST)
-
-check: $(VENV)/ready
+# What passed here with the same inputs is left out (tests/kit/selection.py); on a fresh clone nothing has.
+test check: $(VENV)/ready
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(PYTEST) --changed
