@@ -36,14 +36,14 @@ GOALS = {
     "make verify": "20 minutes; aim 15",
     "demo": "5 CPU seconds; aim 3",
 }
-# One file of each place that `make check` must be quick for, and a line that changes it.
+# One file of each place that `make check` must be quick for, and before which text to put a comment.
 CHANGED = {
-    "solutions/ddpg/submitted.py": "\n# changed\n",
-    "solutions/policy_gradient/mistakes.py": "\n# changed\n",
-    "grader/course/gradebook.py": "\n# changed\n",
-    "grader/report/table.py": "\n# changed\n",
-    "grader/desk/show.py": "\n# changed\n",
-    "grader/publish/classroom.py": "\n# changed\n",
+    "solutions/ddpg/submitted.py": "        self.obs_buf[self.ptr] = obs\n",
+    "solutions/policy_gradient/mistakes.py": "",
+    "grader/course/gradebook.py": "",
+    "grader/report/table.py": "",
+    "grader/desk/show.py": "",
+    "grader/publish/classroom.py": "",
 }
 
 
@@ -93,14 +93,15 @@ def again(folder: Path) -> dict:
 def check(folder: Path) -> dict:
     """Return what `make check` costs after one changed file, for each of some; what passed before it must be known."""
     found = {}
-    for name, line in CHANGED.items():
+    for name, place in CHANGED.items():
         path = folder / name
-        before = path.read_bytes()
-        path.write_bytes(before + line.encode())
+        before = path.read_text(encoding="utf-8")
+        comment = " " * (len(place) - len(place.lstrip())) + "# changed\n"
+        path.write_text(before.replace(place, comment + place, 1), encoding="utf-8")
         try:
             found[name] = measured(["make", "check"], folder)
         finally:
-            path.write_bytes(before)
+            path.write_text(before, encoding="utf-8")
     return found
 
 

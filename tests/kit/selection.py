@@ -29,7 +29,8 @@ USED = pytest.StashKey["set[str]"]()  # the files that it has used
 ENVIRONMENT = "Python, the platform, an installed package or a GRADER_ variable"
 UNKNOWN = "no pass is recorded here"
 MOST_REASONS = 12
-NOTHING = {"passed": {}, "inputs": {}, "commits": {}}  # key by test, inputs by key, and at which commit they first passed
+NOTHING = {"passed": {}, "inputs": {}, "commits": {}}  # keys by test, inputs by key, and at which commit they first passed
+PASSES = 3  # of a test that are kept: who takes a change back, or changes branches, comes back to one
 
 
 class Choice(TypedDict):
@@ -43,7 +44,7 @@ class Choice(TypedDict):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --changed."""
-    about = "run only the tests whose inputs differ from those they last passed with here"
+    about = "run only the tests that have not passed here with the inputs they have now"
     parser.addoption("--changed", action="store_true", help=about)
 
 
@@ -60,7 +61,7 @@ class Selection:
         self.config = config
         self.is_worker = hasattr(config, "workerinput")
         folder = config.cache.mkdir("selection")
-        self.records = folder / "records.json"
+        self.records = folder / "passes.json"
         self.sources = folder / "sources.json"
         self.snapshot = Snapshot(config.rootpath)
         self.loaded: set[str] = set()  # digests of the files that sources.json describes
@@ -178,8 +179,8 @@ class Selection:
         self.choice = Choice(chosen={}, left_out={}, reasons={}, commits={})
         kept, left_out = [], []
         for item in items:
-            key = records["passed"].get(item.nodeid)
-            if key == _make_key(item.stash[FOUND]):
+            keys, key = records["passed"].get(item.nodeid, []), _make_key(item.stash[FOUND])
+            if key in keys:
                 left_out.append(item)
                 _count(self.choice["left_out"], item)
                 commit = records["commits"].get(key, "")
@@ -187,7 +188,7 @@ class Selection:
                 continue
             kept.append(item)
             _count(self.choice["chosen"], item)
-            before = records["inputs"].get(key)
+            before = records["inputs"].get(keys[-1]) if keys else None
             for reason in [UNKNOWN] if before is None else _find_differences(before, item.stash[FOUND]):
                 _count(self.choice["reasons"].setdefault(reason, {}), item)
         if left_out:
@@ -203,9 +204,12 @@ class Selection:
             if all(now.digest(path) == digest for path, digest in digests.items() if path != ENVIRONMENT)
         }
         records = _read(self.records, NOTHING)
-        passed = {test: key for test, key in records["passed"].items() if test not in self.failed}
-        passed |= {test: key for test, key in self.passed.items() if key in inputs}
-        kept, commit = set(passed.values()), _find_commit(self.config.rootpath)
+        passed = {test: keys for test, keys in records["passed"].items() if test not in self.failed}
+        for test, key in self.passed.items():
+            if key in inputs:
+                others = [other for other in passed.get(test, []) if other != key]
+                passed[test] = [*others[1 - PASSES :], key]
+        kept, commit = {key for keys in passed.values() for key in keys}, _find_commit(self.config.rootpath)
         inputs = {key: digests for key, digests in (records["inputs"] | inputs).items() if key in kept}
         commits = {key: records["commits"].get(key, commit) for key in inputs}
         _write(self.records, {"passed": passed, "inputs": inputs, "commits": commits})

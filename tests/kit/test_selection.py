@@ -206,6 +206,17 @@ def test_the_commit_at_which_tests_passed_is_named(project: Project) -> None:
     assert f"1 test passed at {commit} with changes\n" in output
 
 
+def test_a_change_that_is_taken_back_runs_nothing(project: Project) -> None:
+    """Whoever changes branches and comes back must not wait for the same verdict again."""
+    right = (project.root / "grader/total.py").read_text(encoding="utf-8")
+    project.run()
+    project.write("grader/total.py", "def total(values):\n    return sum(values) + 0")
+    assert project.run("--changed")[1] == {"test_sum": "PASSED"}
+    project.write("grader/total.py", right)
+    code, outcomes, output = project.run("--changed")
+    assert (code, outcomes) == (0, {}), output
+
+
 def test_what_a_test_says_is_in_the_summary(project: Project) -> None:
     """A proof that was spared must be told apart from one that was made."""
     project.write("tests/kit/test_says.py", "def test_says(record_property): record_property('said', 'as recorded: 12')")
@@ -258,7 +269,7 @@ def test_only_a_pass_with_the_present_files_is_recorded(project: Project) -> Non
 def test_damaged_records_choose_everything(project: Project) -> None:
     """A half-written file must not stop the tests."""
     project.run()
-    (records,) = project.root.glob(".pytest_cache/**/records.json")
+    (records,) = project.root.glob(".pytest_cache/**/passes.json")
     records.write_text('{"passed": ', encoding="utf-8")
     assert len(project.run("--changed")[1]) == 3
 

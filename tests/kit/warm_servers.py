@@ -26,7 +26,7 @@ from grader.sandbox.reply import SandboxFault
 if TYPE_CHECKING:
     from grader.sandbox import Sandbox
 
-MOST_KEPT = 2  # servers; one with torch takes 200 MB
+MOST_KEPT = {True: 1, False: 3}  # servers, by whether they have imported torch: those take 200 MB each
 FIRST_NUMBER = 512  # of the copies: smaller ones are those that a course or a proof makes of a copy
 
 
@@ -93,9 +93,15 @@ class WarmServers:
         number = FIRST_NUMBER + next(self._numbers) % FIRST_NUMBER
         copy = _Copy(drivers, folders, memory_mb, secrets, template=(warm.sandbox, number), torch=torch)
         warm.copies.append(copy)
-        for idle in [key for key, warm in self._kept.items() if not warm.in_use()][: max(len(self._kept) - MOST_KEPT, 0)]:
-            self._kept.pop(idle).close()
+        self._make_room(torch)
         return copy
+
+    def _make_room(self, torch: bool) -> None:
+        """Stop idle servers of a kind, those that were not used for longest, until there are not too many of it."""
+        kept = [key for key, warm in self._kept.items() if warm.sandbox.torch == torch]
+        idle = [key for key in kept if not self._kept[key].in_use()]
+        for key in idle[: max(len(kept) - MOST_KEPT[torch], 0)]:
+            self._kept.pop(key).close()
 
     def close(self) -> None:
         """Stop all servers and remove their folders."""
