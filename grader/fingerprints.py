@@ -28,6 +28,9 @@ HARMLESS = re.compile(
     r"|range|len|min|max|sum|sorted|zip|enumerate|tuple|list|dict|set|frozenset|int|float|str|bool|slice"
 )
 
+# What pytest uses without being asked to.
+PYTEST_USES = re.compile(r"pytest_\w+|pytestmark|(setup|teardown)_?\w*")
+
 
 def digest(parts: Iterable[bytes | str]) -> str:
     """Return a hash of these parts, in their order."""
@@ -52,12 +55,16 @@ def of_suite(home: Home, suites: tuple[str, ...]) -> str:
 
 def of_kit(*more: str) -> str:
     """Return the hash of the parts of the kit that decide about all checks alike, and of more files of it."""
-    files = [file for part in (*DECIDES, *more) for file in (sorted((KIT / part).glob("**/*.py")) or [KIT / part])]
+    parts = [KIT / part for part in (*DECIDES, *more)]
+    files = [file for part in parts for file in (sorted(part.glob("**/*")) if part.is_dir() else [part])]
+    files = [file for file in files if file.suffix in (".py", ".ini")]
     return digest(part for file in files if file != VIEWS for part in (file.relative_to(KIT).as_posix(), _code_of(file)))
 
 
 def _code_of(file: Path) -> str:
     """Return what Python makes of a file: its comments, docstrings and layout decide about nothing."""
+    if file.suffix != ".py":
+        return file.read_text(encoding="utf-8")
     tree = ast.parse(file.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and ast.get_docstring(node):
@@ -84,22 +91,25 @@ def of_checks(home: Home, suites: tuple[str, ...]) -> dict[str, str]:
     and is about. A check whose cases cannot be told from its text depends on all cases of the suite.
     """
     drivers, views = _module(home.drivers), _module(VIEWS)
-    support = digest(path.read_bytes() for path in home.support())
+    support = [part for path in home.support() for part in (path.name, path.read_bytes().replace(b"\r\n", b"\n"))]
     found: dict[str, str] = {}
     for suite in suites:
-        cases = answers.read(home.answers[suite], home.assignment.name).cases
+        stored = answers.read(home.answers[suite], home.assignment.name)
+        cases, given = stored.cases, digest([*support, str(sorted(stored.stub.items()))])
         prints = {name: _of_case(case) for name, case in cases.items()}
         checks = _module(home.checks[suite])
         for name in checks.statements:
-            if name.startswith("test_"):
+            if name.startswith(("test", "Test")):  # what pytest collects
                 own = checks.reach({name})
                 words = {word for statement in own for word in statement.words}
-                used = sorted({word for word in words if word in cases} or cases)
+                named = {word for word in words if word in cases}
+                used = sorted(cases if not named or any(statement.computes_case for statement in own) else named)
                 called = {cases[case].driver for case in used} | words
-                reached = [*own, *views.reach(words), *drivers.reach(called, imports=True)]
+                seen = words.union(*(statement.attributes for statement in own), ["Stored"])
+                reached = [*own, *views.reach(seen), *drivers.reach(called, imports=True)]
                 settings = _settings(home, checks, name)
                 texts = [*settings, *(statement.text for statement in reached), *(prints[case] for case in used)]
-                found[f"{suite}/{name}"] = digest([support, *texts])
+                found[f"{suite}/{name}"] = digest([given, *texts])
     return found
 
 
@@ -118,10 +128,10 @@ def _settings(home: Home, checks: Module, name: str) -> list[str]:
     """Return what assignment.toml says of a check's question, where it can change an outcome; of all that it could be about."""
     words = {word for statement in checks.statements[name] for word in statement.words}
     limits = home.assignment.limits
-    settings = [f"{limits.seconds} {limits.memory_mb} {limits.attachment_mb}"]
-    for question in home.assignment.questions:
-        if question.id in words:
-            settings.append(f"{question.id} {question.function} {question.task} {question.needs} {question.seconds}")
+    settings = [f"{limits.seconds} {limits.memory_mb} {limits.attachment_mb} {limits.budget}"]
+    named = [question for question in home.assignment.questions if question.id in words]
+    for question in named or home.assignment.questions:
+        settings.append(f"{question.id} {question.function} {question.task} {question.needs} {question.seconds}")
     return settings
 
 
@@ -129,12 +139,18 @@ class Statement(NamedTuple):
     """A statement at the top level of a file.
 
     Attributes:
+        line: Where it begins: what runs when the file is imported runs in this order.
         text: Its code, without comments and layout.
-        words: The names that it uses, and its texts.
+        words: The names that it uses or imports, and its texts.
+        attributes: The names that it looks up in something.
+        computes_case: Whether it asks for a case by a name that does not stand there.
     """
 
+    line: int
     text: str
     words: frozenset[str]
+    attributes: frozenset[str]
+    computes_case: bool
 
 
 def _module(path: Path) -> Module:
@@ -146,28 +162,30 @@ class Module:
 
     Attributes:
         statements: Those that define a name, by this name.
-        effects: Those that do more, when the file is imported, than to define names.
+        effects: Those that do more, when the file is imported, than to define names, or that pytest uses by itself.
         imports: The modules that it imports.
     """
 
     def __init__(self, text: str) -> None:
         self.statements: dict[str, list[Statement]] = {}
         self.effects: list[Statement] = []
-        self.imports: set[str] = set()
+        self.imports: list[str] = []
         ours: set[str] = set()  # names that are imported from the kit, which has no effects
         for node in ast.parse(text).body:
-            for name, text in _defined(node):
-                self.statements.setdefault(name, []).append(_statement(text))
-            if isinstance(node, ast.Import):
-                self.imports |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom):
-                self.imports.add(node.module or "")
-                ours |= {alias.asname or alias.name for alias in node.names if (node.module or "").startswith("grader")}
-            elif any(_acts(part, ours) for part in _run_at_import(node)):
-                self.effects.append(_statement(ast.unparse(node)))
+            for name, code in _defined(node):
+                self.statements.setdefault(name, []).append(_statement(node.lineno, code))
+            parts = list(_run_at_import(node))
+            for part in parts:
+                if isinstance(part, ast.Import):
+                    self.imports += [alias.name for alias in part.names]
+                elif isinstance(part, ast.ImportFrom):
+                    self.imports.append(part.module or "")
+                    ours |= {alias.asname or alias.name for alias in part.names if (part.module or "").startswith("grader")}
+            if _has_effect(node, parts, ours):
+                self.effects.append(_statement(node.lineno, ast.unparse(node)))
 
     def reach(self, names: Iterable[str], imports: bool = False) -> list[Statement]:
-        """Return the statements that define these names, those with effects, and all that they use, in a fixed order.
+        """Return the statements that define these names, those with effects, and all that they use, as they stand in the file.
 
         Names that the file does not define are left out. imports: name each imported module as well, since it is run too.
         """
@@ -179,8 +197,8 @@ class Module:
             used = frozenset().union(*(statement.words for statement in self.statements[name]))
             waiting |= used & self.statements.keys() - reached
         own = [statement for name in sorted(reached) for statement in self.statements[name]]
-        modules = [Statement(f"import {name}", frozenset()) for name in sorted(self.imports)] if imports else []
-        return [*modules, *self.effects, *own]
+        modules = [_statement(0, f"import {name or 'itself'}") for name in self.imports] if imports else []
+        return [*modules, *sorted({*self.effects, *own}, key=lambda statement: (statement.line, statement.text))]
 
 
 _parsed = lru_cache(8)(Module)
@@ -203,11 +221,16 @@ def _defined(node: ast.stmt) -> Iterator[tuple[str, str]]:
 
 
 @cache
-def _statement(text: str) -> Statement:
+def _statement(line: int, text: str) -> Statement:
     nodes = list(ast.walk(ast.parse(text)))
-    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    arguments = {node.arg for node in nodes if isinstance(node, ast.arg)}  # a fixture is used by its name
-    return Statement(text, frozenset(texts | arguments | {node.id for node in nodes if isinstance(node, ast.Name)}))
+    words = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    words |= {node.arg for node in nodes if isinstance(node, ast.arg)}  # a fixture is used by its name
+    words |= {node.id for node in nodes if isinstance(node, ast.Name)}
+    words |= {node.name for node in nodes if isinstance(node, ast.alias)}
+    attributes = frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute))
+    asked = [node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args]
+    computed = any(node.func.attr == "expect" and not isinstance(node.args[0], (ast.Constant, ast.Name)) for node in asked)
+    return Statement(line, text, frozenset(words), attributes, computed)
 
 
 def _run_at_import(node: ast.AST) -> Iterator[ast.AST]:
@@ -219,6 +242,21 @@ def _run_at_import(node: ast.AST) -> Iterator[ast.AST]:
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and field != "annotation":
                 yield from _run_at_import(child)
+
+
+def _has_effect(node: ast.stmt, parts: list[ast.AST], ours: set[str]) -> bool:
+    """Return whether a statement may do more than to define the names that `_defined` finds. parts: what of it is run."""
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return False
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        return True  # for what would it be there?
+    if any(PYTEST_USES.match(name) for name, _ in _defined(node)):
+        return True
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+        if any(isinstance(part, definitions) for part in parts):
+            return True  # defined under a condition
+    return any(_acts(part, ours) for part in parts)
 
 
 def _acts(node: ast.AST, ours: set[str]) -> bool:
@@ -233,5 +271,6 @@ def _acts(node: ast.AST, ours: set[str]) -> bool:
 
 def _harmless(called: ast.expr, ours: set[str]) -> bool:
     """Return whether a call, or a decorator, only returns something."""
-    name = ast.unparse(called.func if isinstance(called, ast.Call) else called)
-    return (name in ours or HARMLESS.fullmatch(name) is not None) and "autouse" not in ast.unparse(called)
+    name, text = ast.unparse(called.func if isinstance(called, ast.Call) else called), ast.unparse(called)
+    implicit = "fixture" in name and ("autouse" in text or "name=" in text)
+    return (name in ours or HARMLESS.fullmatch(name) is not None) and not implicit

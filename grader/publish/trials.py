@@ -51,10 +51,12 @@ class Trial:
         """Return the checks that were run and have not passed."""
         return [check for check in self.report.checks if check.outcome not in (Outcome.PASSED, Outcome.NOT_RUN)]
 
-    def settled(self) -> bool:
-        """Return whether neither a time limit nor a fault of the grader had a part in it."""
+    def settled(self, thorough: bool = True) -> bool:
+        """Return whether neither a time limit nor a fault of the grader had a part in it. thorough: see `Task`."""
         late = any("status" in shown and shown["status"] == "timeout" for shown in self.failed.values())
-        return self.report.final and not late and all(check.outcome not in NOT_FINAL for check in self.report.checks)
+        stopped = not thorough and bool(self.lost())
+        left = any(check.outcome is Outcome.NOT_RUN and check.max_points for check in self.report.checks) and not stopped
+        return self.report.final and not (late or left or any(check.outcome in NOT_FINAL for check in self.report.checks))
 
     def losses(self) -> list[str]:
         """Return in words which checks were not passed."""
@@ -161,7 +163,7 @@ def run_task(grader: Grader, task: Task) -> Tried:
         verdict = verdict.model_copy(update={"lost": trials[-1].verdict().lost})
     return Tried(
         verdict if task.thorough else Verdict(survives=not verdict.lost),
-        settled=all(trial.settled() for trial in trials),
+        settled=all(trial.settled(task.thorough) for trial in trials),
         losses=tuple(loss for trial in trials for loss in trial.losses()),
         note=" ".join(filter(None, (trial.report.note for trial in trials))),
         stale=stale,

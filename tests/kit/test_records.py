@@ -179,6 +179,9 @@ def test_a_change_makes_the_records_fall_that_it_can_change(toy: Path, name: str
         "X = print()\n",
         "import json\njson.x, y = 1, 2\n",
         "import json\ndel json.dumps\n",
+        "try:\n    import antigravity\nexcept ImportError:\n    pass\n",
+        "if True:\n    def helper():\n        return 1\n",
+        "import functools\nfunctools.update_wrapper(print, len)\n",
     ],
 )
 def test_what_runs_when_drivers_are_imported_decides_about_all(toy: Path, before: str) -> None:
@@ -209,6 +212,52 @@ def test_limits_and_support_files_decide_about_all(toy: Path) -> None:
     assert len(fallen(toy, lambda: edit(toml.parent / "given.py", "1", "2"))) == 4
 
 
+def test_the_order_of_definitions_and_patches_decides(toy: Path) -> None:
+    """Catches: a name that is bound after a patch instead of before it, with the same statements."""
+    kept, patch = "dumps = json.dumps\n", "json.dumps = len\n"
+    add_to_drivers(toy, "import json\n" + kept + patch, "\n\ndef other():\n    return dumps\n\n\nother()\n")
+    assert len(fallen(toy, lambda: edit(toy / DRIVERS, kept + patch, patch + kept))) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        ('@pytest.fixture(name="net")\ndef _net():\n    return 1\n', "return 1", "return 2"),
+        ("@pytest.fixture(autouse=True)\ndef net():\n    return 1\n", "return 1", "return 2"),
+        ("def setup_function(function):\n    A = 1\n", "A = 1", "A = 2"),
+        ("def pytest_generate_tests(metafunc):\n    A = 1\n", "A = 1", "A = 2"),
+        (
+            'pytestmark = pytest.mark.usefixtures("net")\n\n\n@pytest.fixture\ndef net():\n    return 1\n',
+            "return 1",
+            "return 2",
+        ),
+    ],
+)
+def test_what_pytest_uses_by_itself_decides(toy: Path, text: str, old: str, new: str) -> None:
+    """Catches: a key of a check without the fixture that it never names."""
+    checks = toy / VISIBLE
+    checks.write_text("import pytest\n" + checks.read_text(encoding="utf-8") + "\n\n" + text, encoding="utf-8")
+    assert len(fallen(toy, lambda: edit(checks, old, new))) == 4
+
+
+@pytest.mark.parametrize(
+    "name", ["class TestMore:\n    @points(1, question='total')\n    def test_m(self, student):", "def testmore(student):"]
+)
+def test_whatever_pytest_collects_is_a_check(toy: Path, name: str) -> None:
+    """Catches: a check in a class, or one without an underscore, that no key knows of."""
+    checks = toy / VISIBLE
+    checks.write_text(checks.read_text(encoding="utf-8") + f"\n\n{name} student.call('total', values=[1])\n", encoding="utf-8")
+    assert "total" in fallen(toy, lambda: edit(checks, "values=[1]", "values=[2]"))
+
+
+def test_a_case_by_a_computed_name_may_be_any(toy: Path) -> None:
+    """Catches: a check with one literal case, and a second one that is put together."""
+    checks = toy / VISIBLE
+    edit(checks, 'student.expect("three_values")', 'student.expect("three_values")\n    student.expect(f"{\'many\'}_values")')
+    answer = '"answer": {"spread": 18.0}'
+    assert fallen(toy, lambda: edit(toy / "solution.json", answer, '"answer": {"spread": 18.5}')) == {"total", "spread", "all"}
+
+
 def test_a_helper_that_a_check_reaches(toy: Path) -> None:
     """Catches: a key that has the text of the check alone."""
     checks = toy / "tests" / "visible" / "test_toy.py"
@@ -221,11 +270,19 @@ def test_a_helper_that_a_check_reaches(toy: Path) -> None:
     assert fallen(toy, lambda: edit(checks, "TOLERANCE = 0.1", "TOLERANCE = 0.2")) == {"spread", "all"}
 
 
-def test_a_view_that_a_check_uses(toy: Path, kit: Path) -> None:
+@pytest.mark.parametrize(
+    ("imported", "used"),
+    [
+        ("from grader.judge.views import only", "only"),
+        ("from grader.judge.views import only as just", "just"),
+        ("from grader.judge import views", "views.only"),
+    ],
+)
+def test_a_view_that_a_check_uses(toy: Path, kit: Path, imported: str, used: str) -> None:
     """Catches: a tolerance in a view that no key knows of, and a view of others that voids every record."""
     checks = toy / "tests" / "visible" / "test_toy.py"
-    edit(checks, "from grader.judge import points", "from grader.judge import points\nfrom grader.judge.views import only")
-    edit(checks, 'student.expect("spread_of_three")', 'student.expect("spread_of_three", view=only("spread"))')
+    edit(checks, "from grader.judge import points", f"from grader.judge import points\n{imported}")
+    edit(checks, 'student.expect("spread_of_three")', f'student.expect("spread_of_three", view={used}("spread"))')
     views = kit / "judge" / "views.py"
     assert fallen(toy, lambda: edit(views, "def only(", "# The next one is used.\ndef only(")) == set()
     assert fallen(toy, lambda: edit(views, 'in ("returned", *names)', 'in ("returned", "more", *names)')) == {"spread", "all"}
