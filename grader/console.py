@@ -23,7 +23,7 @@ GRADED, USAGE, GRADER_ERROR, STOPPED = 0, 2, 3, 130
 
 
 def guarded(action: Callable[[], int]) -> int:
-    """Return the action's exit code; a usage error, or a library that is not installed, is told in one line."""
+    """Return the action's exit code; report usage errors and missing packages on one line."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that folders and processes are cleared up
     for descriptor in range(3):  # one of these that was closed would be given to a socket, and closed again in the sandbox
         try:

@@ -50,7 +50,7 @@ def verify(
         html: Write the matrix of mistakes and checks there.
         seeds: How often to repeat what chance decides (see `flake`).
         workers: How many trials run at a time.
-        anew: Believe no record of a trial, and write all of them if there is no fault.
+        anew: Ignore the records of trials, and write new ones if there is no fault.
         sample: The seed by which records are drawn that are tried all the same; by default, another one at each run.
     """
     began, faults = _cpu_seconds(), 0

@@ -308,7 +308,7 @@ def _find_differences(before: Inputs, after: Inputs) -> list[str]:
 
 
 def _find_commit(root: Path) -> str:
-    """Return the commit of the files in words; nothing where there is no git."""
+    """Return the commit of the files, and whether they differ from it; an empty text without git."""
     command = ["git", "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty= with changes"]
     try:
         return subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout.strip()

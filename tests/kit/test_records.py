@@ -307,7 +307,7 @@ def test_libraries_decide_about_all(toy: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_mistake_that_looks_alike_decides_which_is_recognised(toy: Path) -> None:
-    """Catches: a record that says a mistake has its own hint, though a new one is told in its place."""
+    """Catches: a record that says a mistake has its own hint, though a new one is recognised instead."""
     path = toy / "tests" / "hidden" / "mistakes.json"
     assert fallen(toy, lambda: edit(path, '"test_default_scale":', '"test_another":')) == {"spread", "all"}
 
