@@ -24,6 +24,7 @@ from gradescope_utils.autograder_utils.decorators import number, weight
 from gradescope_utils.autograder_utils.json_test_runner import JSONTestRunner
 
 from grader.answers import read
+from grader.assignment import Home
 
 LEARNS = {
     "vanilla": {"loss": "get_vanilla_policy_gradient_loss", "rollouts": 800, "epochs": 1},
@@ -69,7 +70,7 @@ class TestSubmission(unittest.TestCase):
 def main() -> None:
     drivers = load("drivers", ROOT / "tests" / "drivers" / "policy_gradient.py")
     submitted = load("submitted", Path(sys.argv[1]))
-    for index, case in enumerate(read(ROOT / "solution.json", "policy_gradient").cases.values()):
+    for index, case in enumerate(read(Home(ROOT, "policy_gradient").answers["visible"], "policy_gradient").cases.values()):
 
         def test(self, case=case) -> None:
             self.same(getattr(drivers, case.driver)(submitted, **case.inputs), case.answer)

@@ -74,6 +74,11 @@ def main() -> int:
     new.add_argument("--title", help="how students call it (default: the name in words)")
     new.set_defaults(run=_new)
 
+    remove = commands.add_parser("remove", help="delete all files of an assignment, which lie in several folders")
+    remove.add_argument("name", metavar="NAME", help="the assignment")
+    remove.add_argument("--yes", action="store_true", help="do not ask whether to")
+    remove.set_defaults(run=_remove)
+
     release = commands.add_parser("release", help="make the zip that students get")
     release.add_argument("name", metavar="NAME", help="the assignment")
     release.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="write NAME.zip here")
@@ -257,6 +262,23 @@ def _new(options: argparse.Namespace) -> int:
         f"  python grade.py {name} --submission solutions/{name}    # what a student sees\n"
         f"  python -m grader build {name}     # after a change to solutions/, drivers or checks; then verify again"
     )
+    return GRADED
+
+
+def _remove(options: argparse.Namespace) -> int:
+    from grader.assignment import UsageError
+    from grader.publish.new import remove
+
+    def agreed(files: list[Path]) -> bool:
+        if options.yes:
+            return True
+        if not sys.stdin.isatty():
+            raise UsageError("nothing was deleted: say --yes where nobody can be asked")
+        print(*(path.relative_to(ROOT) for path in files), sep="\n")
+        return input(f"Delete these {len(files)} files? [y/N] ").strip().lower() in ("y", "yes")
+
+    deleted = remove(ROOT, options.name, agreed)
+    print(f"deleted {len(deleted)} files" if deleted else "nothing was deleted")
     return GRADED
 
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,7 +68,7 @@ class Answers:
 
 def read(path: Path, name: str) -> Answers:
     """Return the cases and answers of assignment `name` from the file."""
-    entry = json.loads(_entries(path)[name])
+    entry = json.loads(path.read_text(encoding="utf-8"))[name]
     cases = {
         key: Case(key, value["driver"], value["question"], _revive(value["inputs"]), _revive(value["answer"]))
         for key, value in entry["cases"].items()
@@ -77,8 +76,8 @@ def read(path: Path, name: str) -> Answers:
     return Answers(entry["seed"], cases, entry["stub"])
 
 
-def render(path: Path, name: str, answers: Answers) -> str:
-    """Return the new text of the file `path`, with the entry of assignment `name` replaced and all others kept."""
+def render(name: str, answers: Answers) -> str:
+    """Return the text of the file with the cases of assignment `name`."""
     content = {
         "seed": answers.seed,
         "stub": answers.stub,
@@ -92,7 +91,13 @@ def render(path: Path, name: str, answers: Answers) -> str:
             for key, value in answers.cases.items()
         },
     }
-    return _joined((_entries(path) if path.is_file() else {}) | {name: _readable(content, " ")})
+    return _file(name, content)
+
+
+def render_overview(paths: Iterable[Path]) -> str:
+    """Return the text of one file that holds what these files do, each of one assignment and as `render` made it."""
+    entries = [path.read_text(encoding="utf-8").removeprefix("{\n").removesuffix("\n}\n") for path in sorted(paths)]
+    return "{\n" + ",\n".join(entries) + "\n}\n"
 
 
 # What a mistake shows where chance decides: no two runs are alike, so it is no evidence.
@@ -117,15 +122,15 @@ def read_mistakes(path: Path, name: str) -> dict[str, Mistake]:
     """Return the mistakes of assignment `name` by id, in the order of the catalogue; none when there is no such file."""
     if not path.is_file():
         return {}
-    entry = json.loads(_entries(path).get(name, "{}"))
+    entry = json.loads(path.read_text(encoding="utf-8"))[name]
     return {
         key: Mistake(key, value["question"], value["hint"], {check: _revive(saw) for check, saw in value["shows"].items()})
         for key, value in entry.items()
     }
 
 
-def render_mistakes(path: Path, name: str, mistakes: dict[str, Mistake]) -> str:
-    """Return the new text of the file `path`, with the entry of assignment `name` replaced and all others kept."""
+def render_mistakes(name: str, mistakes: dict[str, Mistake]) -> str:
+    """Return the text of the file of what the mistakes of assignment `name` show."""
     content = {
         key: {
             "question": value.question,
@@ -134,27 +139,11 @@ def render_mistakes(path: Path, name: str, mistakes: dict[str, Mistake]) -> str:
         }
         for key, value in mistakes.items()
     }
-    return _joined((_entries(path) if path.is_file() else {}) | {name: _readable(content, " ")})
+    return _file(name, content)
 
 
-def only(path: Path, name: str) -> str:
-    """Return the text of a file that holds the entry of assignment `name` alone, as it is in `path`."""
-    return _joined({name: _entries(path)[name]})
-
-
-def _entries(path: Path) -> dict[str, str]:
-    """Return the JSON of each assignment's entry. To parse and write those of all others would take longest of all."""
-    text = path.read_text(encoding="utf-8")
-    begins = list(re.finditer(r'^ "(\w+)": ', text, re.MULTILINE))
-    ends = [*(begin.start() - len(",\n") for begin in begins[1:]), len(text) - len("\n}\n")]
-    entries = {begin[1]: text[begin.end() : end] for begin, end in zip(begins, ends, strict=False)}
-    if _joined(entries) == text:
-        return entries
-    return {name: _readable(content, " ") for name, content in json.loads(text).items()}
-
-
-def _joined(entries: dict[str, str]) -> str:
-    return "{\n" + ",\n".join(f' "{name}": {entry}' for name, entry in sorted(entries.items())) + "\n}\n"
+def _file(name: str, content: dict[str, Any]) -> str:
+    return f'{{\n "{name}": {_readable(content, " ")}\n}}\n'
 
 
 DIGITS = 6  # of what mistakes show: ten times finer than checks compare by default

@@ -112,6 +112,9 @@ class Assignment(_Strict):
         return sum(getattr(question.points, suite) for question in self.questions)
 
 
+OVERVIEW = "solution.json"  # visible cases and answers: of all assignments in the repository, of its own in a student's folder
+
+
 class Home:
     """Where the files of one assignment lie: in the kit's repository, or in the flat folder that a student unzips."""
 
@@ -135,8 +138,10 @@ class Home:
         self.drivers = root / "tests" / "drivers" / f"{name}.py"
         self.solution = root / "solutions" / name
         self.notebook = self.folder / "notebook.ipynb"
-        self.mistakes = {suite: root / "tests" / suite / "mistakes.json" for suite in SUITES}
-        self.answers = {"visible": root / "solution.json", "hidden": root / "tests" / "hidden" / "solution.json"}
+        self.mistakes = {suite: root / "tests" / suite / "mistakes" / f"{name}.json" for suite in SUITES}
+        self.answers = {suite: root / "tests" / suite / "answers" / f"{name}.json" for suite in SUITES}
+        if flat.is_file():
+            self.answers["visible"] = root / OVERVIEW
         self.confidential: list[Path] = []  # of a class: what others handed in, and their results
         self.checks = {suite: root / "tests" / suite / f"test_{name}.py" for suite in SUITES}
 

@@ -44,12 +44,11 @@ def digest(parts: Iterable[bytes | str]) -> str:
 
 def of_suite(home: Home, suites: tuple[str, ...]) -> str:
     """Return the hash of all that an assignment's checks consist of."""
-    name = home.assignment.name
     texts: list[bytes | str] = [(home.folder / "assignment.toml").read_bytes(), home.drivers.read_bytes()]
     texts += [path.read_bytes() for path in home.support()]
     for suite in suites:
-        texts += [suite, home.checks[suite].read_bytes(), answers.only(home.answers[suite], name)]
-        texts.append(answers.only(home.mistakes[suite], name) if home.mistakes[suite].is_file() else "")
+        texts += [suite, home.checks[suite].read_bytes(), home.answers[suite].read_text(encoding="utf-8")]
+        texts.append(home.mistakes[suite].read_text(encoding="utf-8") if home.mistakes[suite].is_file() else "")
     return digest(texts)
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from grader import submission as intake
 from grader.assignment import Home, UsageError
@@ -16,6 +19,7 @@ from grader.sandbox.reply import SandboxFault
 if TYPE_CHECKING:
     from grader.sandbox import Sandbox
 
+CACHE = "__pycache__"  # where Python looks for the bytecode of a file beside it
 NAMES_TORCH = re.compile(rb"\btorch\b")
 
 
@@ -78,7 +82,20 @@ class Harness:
         """
         if NAMES_TORCH.search(content):
             self.sandbox.use_torch()
+        shutil.rmtree(self.student / CACHE, ignore_errors=True)  # of an earlier submission, perhaps another student's
         return intake.stage(content, self.student / (name or self.home.assignment.submission))
+
+    def keep_bytecode(self, path: Path, code: Any) -> None:
+        """Write what a placed file was compiled to where Python looks for it.
+
+        Args:
+            path: The file.
+            code: uint8 [size] that `inspect` returned, before anything of the file was run; what is no such array is left.
+        """
+        if isinstance(code, np.ndarray) and code.size:
+            folder = path.parent / CACHE
+            folder.mkdir(exist_ok=True)
+            intake.stage(code.tobytes(), folder / f"{path.stem}.{sys.implementation.cache_tag}.pyc")
 
 
 def uses_torch(home: Home) -> bool:

@@ -198,6 +198,11 @@ class Grader:
 
     def _look(self, path: Path, load: bool) -> tuple[Reply, Reply | None]:
         """Return what a file holds and, if that is asked for and saves time, how loading it went."""
+        looked, loaded = self._inspect(path, load)
+        self.harness.keep_bytecode(path, looked.details.get("bytecode"))
+        return looked, loaded
+
+    def _inspect(self, path: Path, load: bool) -> tuple[Reply, Reply | None]:
         if not (load and self._sandbox.warm):
             # The server reads the file before it imports torch: an untouched stub and a syntax error need no torch at all.
             return self._sandbox.inspect(path, self._functions()), None

@@ -9,7 +9,7 @@ from types import ModuleType
 
 from grader import answers
 from grader.answers import UNPREDICTABLE, Answers, Case, Mistake, Recipe
-from grader.assignment import SUITES, Home, UsageError
+from grader.assignment import OVERVIEW, SUITES, Home, UsageError
 from grader.judge.compare import difference, show
 from grader.judge.harness import Harness
 from grader.judge.student import failure
@@ -88,7 +88,8 @@ def _from_trials(
         if old is None or not _same(old, new):
             stale.append(path)
             if not check:
-                write(path, answers.render(path, name, new))
+                write(path, answers.render(name, new))
+    stale += write_overview(home.root, check)
     if mistakes:
         with TrialPool(harness, workers, "mistakes") as pool:
             recorded = record_mistakes(pool, load(home, "mistakes"))
@@ -97,8 +98,24 @@ def _from_trials(
             if not same_mistakes(answers.read_mistakes(path, name), found):
                 stale.append(path)
                 if not check:
-                    write(path, answers.render_mistakes(path, name, found))
+                    write(path, answers.render_mistakes(name, found))
     return stale
+
+
+def write_overview(root: Path, check: bool = False) -> list[Path]:
+    """Bring solution.json, with the visible cases and answers of all assignments, up to date; return it if it was not.
+
+    Args:
+        root: The kit's folder.
+        check: Whether to write nothing.
+    """
+    path = root / OVERVIEW
+    text = answers.render_overview((root / "tests" / "visible" / "answers").glob("*.json"))
+    if path.is_file() and path.read_text(encoding="utf-8") == text:
+        return []
+    if not check:
+        write(path, text)
+    return [path]
 
 
 def same_mistakes(old: dict[str, Mistake], new: dict[str, Mistake]) -> bool:

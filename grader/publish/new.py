@@ -1,47 +1,106 @@
-"""A new assignment: the example of grader/publish/example, small, but with everything that a proven one has."""
+"""How an assignment begins and ends. A new one is the example, small, but with everything that a proven one has."""
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
-import json
 import keyword
 import re
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
-from grader.assignment import UsageError
-from grader.publish.build import build
+from grader.assignment import SUITES, UsageError, names
+from grader.publish.build import build, write_overview
 from grader.report.model import write
 
 EXAMPLE = Path(__file__).with_name("example")
 TAKEN = ("drivers", "submitted")  # what a run calls the modules of an assignment
-SHARED = ("solution.json", "tests/hidden/solution.json", "tests/visible/mistakes.json", "tests/hidden/mistakes.json")
+PLACES = (
+    "assignments/{name}",
+    "solutions/{name}",
+    "tests/drivers/{name}.py",
+    *(f"tests/{suite}/test_{{name}}.py" for suite in SUITES),
+    *(f"tests/{suite}/{kind}/{{name}}.json" for suite in SUITES for kind in ("answers", "mistakes")),
+    "tests/proof/{name}.jsonl",
+)
+"""Where the files of an assignment lie, which are its own."""
 
 
 def new(root: Path, name: str, title: str | None = None) -> list[Path]:
-    """Write a new assignment, build it, and return the files that are new or have a new entry.
+    """Write a new assignment, build it, and return its files.
 
-    title: by default, the name in words. It is written and built in another place first: nothing is written here before all
-    is there. Raises UsageError for a name or title that cannot be used, or if something of that name is there already.
+    It is written and built in another place first: nothing is written here before all is there.
+
+    Args:
+        root: The kit's folder.
+        name: What files and commands call it.
+        title: What students call it; by default, the name in words.
+
+    Raises:
+        UsageError: For a name or title that cannot be used, or if something of that name is there already.
     """
     title = name.replace("_", " ").capitalize() if title is None else title.strip()
     _require_usable(name, title)
-    _require_free(root, name)
-    shared = [path for path in SHARED if (root / path).is_file()]
+    if found := [path.relative_to(root).as_posix() for path in _places(root, name) if _files([path])]:
+        raise UsageError(f"nothing was written, because there is something of that name already: {', '.join(found)}")
     with tempfile.TemporaryDirectory(prefix="grader-") as folder:
         elsewhere = Path(folder)
-        for path in shared:
-            (elsewhere / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(root / path, elsewhere / path)
         for target, text in _texts(name, title).items():
             write(elsewhere / target, text)
         try:
             build(elsewhere, name)
         except UsageError as error:
             raise UsageError(f"nothing was written, because the example cannot be built here: {error}") from error
-        return _brought(elsewhere, root, name)
+        files = _files(_places(elsewhere, name))
+        paths = [root / file.relative_to(elsewhere) for file in files]
+        try:
+            for file, path in zip(files, paths, strict=True):
+                write(path, file.read_text(encoding="utf-8"))
+            return paths + write_overview(root)
+        except BaseException:
+            _delete(root, name)
+            raise
+
+
+def remove(root: Path, name: str, agreed: Callable[[list[Path]], bool]) -> list[Path]:
+    """Delete all files of an assignment and return them; none if that is not agreed to.
+
+    Args:
+        root: The kit's folder.
+        name: The assignment.
+        agreed: Is passed the files that would be deleted.
+
+    Raises:
+        UsageError: If there is no such assignment.
+    """
+    if name not in names(root):
+        raise UsageError(f"there is no assignment {name!r}; there are: {', '.join(names(root)) or '(none found)'}")
+    files = _files(_places(root, name))
+    if not agreed(files):
+        return []
+    _delete(root, name)
+    write_overview(root)
+    return files
+
+
+def _places(root: Path, name: str) -> list[Path]:
+    """Return those files and folders of an assignment that are there."""
+    return [path for path in (root / place.format(name=name) for place in PLACES) if path.exists()]
+
+
+def _files(places: list[Path]) -> list[Path]:
+    """Return these files, and those in these folders but what Python has compiled."""
+    found = [path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*")))]
+    return [path for path in found if path.is_file() and "__pycache__" not in path.parts]
+
+
+def _delete(root: Path, name: str) -> None:
+    for path in _places(root, name):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def _require_usable(name: str, title: str) -> None:
@@ -55,18 +114,6 @@ def _require_usable(name: str, title: str) -> None:
         raise UsageError(f'the title {title!r} must be one line of at most 80 characters, without " and \\')
 
 
-def _require_free(root: Path, name: str) -> None:
-    folders = [f"assignments/{name}", f"solutions/{name}"]
-    files = [path for path in _texts(name, "") if path.startswith("tests/")]
-    found = [path for path in (*folders, *files) if (root / path).exists()]
-    for shared in SHARED:
-        path = root / shared
-        if path.is_file() and name in json.loads(path.read_text(encoding="utf-8")):
-            found.append(f"an entry in {shared}")
-    if found:
-        raise UsageError(f"nothing was written, because there is something of that name already: {', '.join(found)}")
-
-
 def _texts(name: str, title: str) -> dict[str, str]:
     """Return the files of the example by where they belong, with name and title in their places."""
     return {
@@ -76,26 +123,3 @@ def _texts(name: str, title: str) -> dict[str, str]:
         for path in sorted(EXAMPLE.rglob("*"))
         if path.suffix in (".py", ".toml")
     }
-
-
-def _brought(source: Path, root: Path, name: str) -> list[Path]:
-    """Write the files of one place to the other, all or none, those that were there before last; return them."""
-    paths = [
-        path.relative_to(source) for path in sorted(source.rglob("*")) if path.suffix in (".py", ".toml", ".ipynb", ".json")
-    ]
-    paths.sort(key=lambda path: path.as_posix() in SHARED)
-    before = {path: (root / path).read_text(encoding="utf-8") if (root / path).is_file() else None for path in paths}
-    try:
-        for path in paths:
-            write(root / path, (source / path).read_text(encoding="utf-8"))
-    except BaseException:
-        for path, text in before.items():
-            if text is None:
-                (root / path).unlink(missing_ok=True)
-            else:
-                write(root / path, text)
-        for folder in ("assignments", "solutions"):
-            with contextlib.suppress(OSError):
-                (root / folder / name).rmdir()
-        raise
-    return [root / path for path in paths]

@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from grader import answers
 from grader.assignment import Home, UsageError
 from grader.publish.release import files as student_files
 from grader.publish.release import mistakes, requirements
@@ -86,7 +85,7 @@ def server_files(home: Home) -> dict[str, bytes]:
         "requirements.txt": requirements(home, desk=False).encode(),
         "constraints.txt": (home.root / "constraints.txt").read_bytes(),
         f"tests/hidden/test_{name}.py": home.checks["hidden"].read_bytes(),
-        "tests/hidden/solution.json": answers.only(home.answers["hidden"], name).encode(),
+        f"tests/hidden/answers/{name}.json": home.answers["hidden"].read_bytes(),
         **mistakes(home, "visible"),
         **mistakes(home, "hidden"),
     }

@@ -125,7 +125,7 @@ class Keys:
 
     Args:
         home: The assignment.
-        mistakes: By suite and id, what mistakes.json has: which one a failure looks like depends on all that fail the check.
+        mistakes: By suite and id, what each shows: which one a failure looks like depends on all that fail the check.
     """
 
     def __init__(self, home: Home, mistakes: Mapping[str, Mapping[str, Mistake]]) -> None:

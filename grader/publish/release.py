@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from grader import answers
-from grader.assignment import Assignment, Home, UsageError, tomllib
+from grader.assignment import OVERVIEW, Assignment, Home, UsageError, tomllib
 
 GRADER_PARTS = ("", "desk", "judge", "report", "sandbox")  # what a student's grader consists of; no publish
 INSTRUCTORS_ONLY = ("__main__.py", "doctor.py", "platforms.py")
@@ -92,7 +92,7 @@ def files(home: Home) -> dict[str, bytes]:
         assignment.submission: home.stub.read_bytes(),
         "assignment.toml": (home.folder / "assignment.toml").read_bytes(),
         "grade.py": (root / "grade.py").read_bytes(),
-        "solution.json": answers.only(home.answers["visible"], assignment.name).encode(),
+        OVERVIEW: home.answers["visible"].read_bytes(),
         "requirements.txt": requirements(home, desk=True).encode(),
         "README.md": _readme(home).encode(),
         f"tests/drivers/{assignment.name}.py": home.drivers.read_bytes(),
@@ -116,7 +116,7 @@ def mistakes(home: Home, suite: str) -> dict[str, bytes]:
     path, name = home.mistakes[suite], home.assignment.name
     if not answers.read_mistakes(path, name):
         return {}
-    return {f"tests/{suite}/mistakes.json": answers.only(path, name).encode()}
+    return {f"tests/{suite}/mistakes/{name}.json": path.read_bytes()}
 
 
 def requirements(home: Home, desk: bool) -> str:

@@ -117,7 +117,7 @@ class Task:
         whole: Those whose checks it meets if it passes the others.
         thorough: Whether it meets all checks; otherwise the first that it does not pass is the last.
         mistake: Of a mistake, its id, question and hint.
-        entries: By suite, what mistakes.json has of it.
+        entries: By suite, what is recorded that it shows.
         observed: Whether to return what its calls returned.
     """
 
@@ -140,7 +140,7 @@ class Tried:
         settled: Whether neither a time limit nor a fault of the grader had a part in it.
         losses: What the report says of each check that did not pass.
         note: What the report says of the whole, if the grader failed.
-        stale: Where mistakes.json does not say what the mistake shows.
+        stale: Where what is recorded is not what the mistake shows.
         facts: What its calls returned, if that was asked for.
     """
 
@@ -216,10 +216,10 @@ def whole_agent(assignment: Assignment) -> set[str]:
 
 
 def _unlike_the_record(grader: Grader, task: Task) -> Iterator[str]:
-    """Yield where tests/*/mistakes.json does not say what the checks have just seen of the mistake."""
+    """Yield where the record of what the mistake shows is not what the checks have just seen of it."""
     name, question, hint = task.mistake
     for suite, entry in task.entries.items():
-        where = f"tests/{suite}/mistakes.json is stale: {name}"
+        where = f"{grader.home.mistakes[suite].relative_to(grader.home.root)} is stale: {name}"
         stored = entry.shows if entry else {}
         if entry and (entry.hint, entry.question) != (hint, question):
             yield f"{where} has another hint or question"
@@ -260,7 +260,7 @@ def _require_solution_passes(grader: Grader) -> None:
     lost = [f"{check.id}: {'' if check.outcome is Outcome.GRADER_ERROR else check.message} {check.detail}" for check in bad]
     if lost or report.note or not report.final:
         why = "; ".join([report.note, *lost]).strip("; ")
-        raise UsageError(f"all but tests/*/mistakes.json is up to date; that is not, because the solution does not pass: {why}")
+        raise UsageError(f"all but tests/*/mistakes is up to date; that is not, because the solution does not pass: {why}")
 
 
 def _record(grader: Grader, mistake: Variant) -> dict[str, Any]:

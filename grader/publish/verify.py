@@ -200,8 +200,9 @@ class Proof:
             yield from self._caught(variant, task, tried)
             yield from ((line, True) for line in tried.stale)
         for suite, entries in known.items():
+            where = self.home.mistakes[suite].relative_to(self.home.root)
             for gone in sorted(entries.keys() - self.tried.keys()):
-                yield f"tests/{suite}/mistakes.json is stale: it has {gone}, which is not in the catalogue", True
+                yield f"{where} is stale: it has {gone}, which is not in the catalogue", True
 
         matrix = self.matrix()
         yield from ((line, None) for line in matrix.lines())

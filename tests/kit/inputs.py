@@ -2,12 +2,12 @@
 
 A test module declares the data that it reads in a constant, as glob patterns from the root:
 
-    INPUTS = ("solutions/ddpg/**", "solution.json#ddpg", "grading:{name}")
+    INPUTS = ("solutions/ddpg/**", "tests/visible/test_{name}.py", "grading:{name}")
 
 `{name}` is replaced by the value of the test's parameter of that name, and by `*` where the test
-has none. `FILE.json#KEY` is one entry of a JSON file. `grading:NAME` is everything that grading a
-submission of this assignment reads. INPUTS can also be a dict from the name of a test function, or
-from "*" for all of them, to such a tuple. It must be a literal: it is read, not executed.
+has none. `grading:NAME` is everything that grading a submission of this assignment reads. INPUTS can
+also be a dict from the name of a test function, or from "*" for all of them, to such a tuple. It must
+be a literal: it is read, not executed.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ GRADING = (
     "tests/drivers/{name}.py",
     "tests/visible/test_{name}.py",
     "tests/hidden/test_{name}.py",
-    "solution.json#{name}",
-    "tests/hidden/solution.json#{name}",
-    "tests/visible/mistakes.json#{name}",
-    "tests/hidden/mistakes.json#{name}",
+    "tests/visible/answers/{name}.json",
+    "tests/hidden/answers/{name}.json",
+    "tests/visible/mistakes/{name}.json",
+    "tests/hidden/mistakes/{name}.json",
 )
 
 
@@ -105,20 +105,10 @@ class Snapshot:
         """Return the content of a file."""
         return self.edits[path] if path in self.edits else (self.root / path).read_bytes()
 
-    def digest(self, path: str) -> str | None:
-        """Return the digest of a file or, after a `#`, of an entry of it; None if there is none."""
-        file, _, entry = path.partition("#")
-        if not entry or file not in self.files:
-            return self.files.get(file)
-        entries = _digest_entries(self.read(file))
-        return self.files[file] if entries is None else entries.get(entry)
-
     def match(self, pattern: str) -> set[str]:
-        """Return the files that match a pattern, with the entry that it asks for."""
-        files, _, entry = pattern.partition("#")
-        suffix = f"#{entry}" if entry not in ("", "*") else ""
-        matches = _compile(files).fullmatch
-        return {path + suffix for path in self.files if matches(path)}
+        """Return the files that match a pattern."""
+        matches = _compile(pattern).fullmatch
+        return {path for path in self.files if matches(path)}
 
     def source(self, path: str) -> Source:
         """Return what a Python file names; nothing where it is not valid Python."""
@@ -150,9 +140,8 @@ class Snapshot:
         recipe = module, files, patterns
         if recipe not in self._inputs:
             matched = {path for pattern in patterns for path in self.match(pattern)}
-            entries = {path for path in matched if "#" in path}
-            reached = self.follow({module, *files, *(matched - entries)})
-            self._inputs[recipe] = {path: self.digest(path) for path in sorted({*OF_ALL_TESTS, *reached, *entries})}
+            reached = self.follow({module, *files, *matched})
+            self._inputs[recipe] = {path: self.files.get(path) for path in sorted({*OF_ALL_TESTS, *reached})}
         return self._inputs[recipe]
 
     def find_named(self, source: Source, path: str) -> set[str]:
@@ -219,18 +208,6 @@ def find_inputs(
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:32]
-
-
-@functools.cache
-def _digest_entries(content: bytes) -> dict[str, str] | None:
-    """Return the digest of each entry of a JSON file; None if it has no entries."""
-    try:
-        entries = json.loads(content)
-    except ValueError:
-        return None
-    if not isinstance(entries, dict):
-        return None
-    return {name: _digest(json.dumps(entry, sort_keys=True).encode()) for name, entry in entries.items()}
 
 
 def _list_files(root: Path) -> Iterator[str]:

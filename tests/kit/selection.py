@@ -104,7 +104,7 @@ class Selection:
         """Fail a test that used files which are not among its inputs."""
         result = yield
         used = item.stash[USED] | item.getparent(pytest.Module).stash[USED]
-        if missing := used - {path.partition("#")[0] for path in item.stash[FOUND]}:
+        if missing := used - set(item.stash[FOUND]):
             module = item.path.relative_to(self.config.rootpath).as_posix()
             pytest.fail(
                 f"{item.name} opens or starts files that are not among its inputs: {', '.join(sorted(missing))}. "
@@ -201,7 +201,7 @@ class Selection:
         inputs = {
             key: digests
             for key, digests in self.inputs.items()
-            if all(now.digest(path) == digest for path, digest in digests.items() if path != ENVIRONMENT)
+            if all(now.files.get(path) == digest for path, digest in digests.items() if path != ENVIRONMENT)
         }
         records = _read(self.records, NOTHING)
         passed = {test: keys for test, keys in records["passed"].items() if test not in self.failed}
@@ -217,7 +217,7 @@ class Selection:
     def _load_sources(self) -> None:
         """Take over what files named in earlier sessions: to parse all of them takes seconds."""
         stored = _read(self.sources, {})
-        if stored.get("by") == self.snapshot.digest("tests/kit/inputs.py"):
+        if stored.get("by") == self.snapshot.files.get("tests/kit/inputs.py"):
             self.snapshot.sources |= {digest: Source(*fields) for digest, fields in stored["sources"].items()}
         self.loaded = set(self.snapshot.sources)
 
@@ -225,7 +225,7 @@ class Selection:
         sources = self.snapshot.sources
         if sources.keys() - self.loaded:
             present = set(self.snapshot.files.values())
-            by = self.snapshot.digest("tests/kit/inputs.py")
+            by = self.snapshot.files.get("tests/kit/inputs.py")
             _write(self.sources, {"by": by, "sources": {digest: sources[digest] for digest in sources.keys() & present}})
 
 

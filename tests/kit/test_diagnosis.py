@@ -294,7 +294,7 @@ def test_numbers_that_are_not_finite_are_kept(tmp_path: Path) -> None:
     """A mistake may well show NaN, in arrays and in plain numbers."""
     shows = {"a": {"got": {"x": np.array([np.nan, 1.0, -np.inf], np.float32), "y": float("nan"), "z": (1.5, "text")}}}
     path = tmp_path / "mistakes.json"
-    path.write_text(answers.render_mistakes(path, "toy", {"m": Mistake("m", "q", "h", shows)}))
+    path.write_text(answers.render_mistakes("toy", {"m": Mistake("m", "q", "h", shows)}))
     (found,) = answers.read_mistakes(path, "toy").values()
     got = found.shows["a"]["got"]
     assert np.array_equal(got["x"], shows["a"]["got"]["x"], equal_nan=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,37 @@ def test_torch_is_imported_where_it_is_named(toy: Path, drivers: str, support: s
     assert home.assignment.support == ("helpers.py",)
     with Harness(home) as harness:
         assert harness.sandbox.call("loaded", {}).facts == {"loaded": imported}
+
+
+LATER = "def spread(values):\n    return 0.0\n\ndef total(values):\n    return 7.0\n"
+
+
+def test_a_submission_is_compiled_once_and_leaves_nothing(toy: Path, tmp_path: Path) -> None:
+    """Catches: a cache that calls do not find, one that outlives its submission, and a changed file that runs as it was."""
+    (tmp_path / "submitted.py").write_text(LATER)
+    with Grader(Home(toy, "toy"), SUITES) as grader:
+        staged = grader.take(tmp_path)
+        (compiled,) = staged.path.parent.glob("__pycache__/*")
+        before = compiled.read_bytes()
+
+        def total() -> dict:
+            return grader.harness.sandbox.call("total", {"values": [1.0]}, staged.path).facts
+
+        assert total() == {"total": 7.0}
+        compiled.write_bytes(before.replace(struct.pack("<d", 7.0), struct.pack("<d", 8.0)))
+        assert total() == {"total": 8.0}  # so it is this file that is run
+        staged.path.write_text(LATER.replace("7", "9"))
+        assert total() == {"total": 9.0}
+        assert not grader.harness.place(b"").with_name("__pycache__").exists()
+
+
+def test_what_cannot_be_compiled_says_so_when_it_is_loaded(toy: Path, tmp_path: Path) -> None:
+    """Catches: an error that only the compiler finds, lost because the file can be parsed."""
+    (tmp_path / "submitted.py").write_text("def total(values):\n    nonlocal values\n")
+    with Grader(Home(toy, "toy"), SUITES) as grader:
+        report = grader.grade(tmp_path)
+    assert report.points == 0
+    assert any("not valid Python" in check.message for check in report.checks)
 
 
 def test_an_assignment_with_torch_is_built_and_graded(toy: Path) -> None:

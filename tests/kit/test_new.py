@@ -17,7 +17,7 @@ import grader.__main__ as main
 from grader.assignment import UsageError
 from grader.publish import new as module
 from grader.publish.build import build
-from grader.publish.new import new
+from grader.publish.new import new, remove
 from grader.publish.verify import verify
 
 INPUTS = ("docs/authoring.md", "grader/publish/example/**")
@@ -26,12 +26,12 @@ ROOT = Path(__file__).resolve().parents[2]
 NAME, TITLE = "smoothing_of_long_curves", "Smoothing " * 8  # as long as they may be, for the length of lines
 
 
-OTHER = '{"other": {"seed": 1, "stub": {"f": "0"}, "cases": {}}}'
+OTHER = '{\n "other": {"seed": 1, "stub": {"f": "0"}, "cases": {}}\n}\n'
 
 
 @pytest.fixture
 def kit(tmp_path: Path) -> Path:
-    """A kit with the shared files of another assignment."""
+    """A kit with the answers of another assignment."""
     return with_another(tmp_path / "kit")
 
 
@@ -50,7 +50,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def with_another(root: Path) -> Path:
     for folder in ("assignments", "solutions", "tests/drivers", "tests/visible", "tests/hidden"):
         (root / folder).mkdir(parents=True)
-    for path in ("solution.json", "tests/hidden/solution.json"):
+    for path in ("solution.json", "tests/visible/answers/other.json", "tests/hidden/answers/other.json"):
+        (root / path).parent.mkdir(exist_ok=True)
         (root / path).write_text(OTHER)
     return root
 
@@ -68,9 +69,9 @@ def faults(root: Path, **options) -> list[str]:
 def test_says_what_it_wrote_and_what_is_next(made: tuple[Path, str]) -> None:
     """Catches: a file that is not told, or told and not there; a command that does not name the assignment."""
     root, said = made
-    changed = {path for path in content(root) if (root / path).is_file()}
+    changed = {path for path in content(root) if (root / path).is_file() and "other" not in path}
     assert {line.removeprefix("wrote ") for line in said.splitlines() if line.startswith("wrote ")} == changed
-    assert len(changed) == 15
+    assert len(changed) == 16
     for command in ("grader verify", "grade.py", "grader build"):
         assert f"python {'-m ' if 'grader' in command else ''}{command} {NAME}" in said
 
@@ -83,11 +84,57 @@ def test_is_up_to_date_and_proven_with_mutants(made: tuple[Path, str]) -> None:
 
 
 def test_other_assignments_keep_their_answers(made: tuple[Path, str]) -> None:
-    """Catches: the entries of others in the shared files lost or changed."""
-    for path in ("solution.json", "tests/hidden/solution.json"):
-        found = json.loads((made[0] / path).read_text(encoding="utf-8"))
-        assert found.keys() == {"other", NAME}
-        assert found["other"] == json.loads(OTHER)["other"]
+    """Catches: answers of others lost or changed, in their own files or in the one where all can be read."""
+    for suite in ("visible", "hidden"):
+        assert (made[0] / "tests" / suite / "answers" / "other.json").read_text() == OTHER
+    found = json.loads((made[0] / "solution.json").read_text(encoding="utf-8"))
+    assert found.keys() == {"other", NAME}
+    assert found["other"] == json.loads(OTHER)["other"]
+
+
+def test_comes_and_goes_without_a_trace(kit: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    """Catches: a file that an assignment shares with another, or that is left when it is removed."""
+    before = {path: data for path, data in content(kit).items() if (kit / path).is_file()}
+    new(kit, "fine")
+    assert before.items() - content(kit).items() == {("solution.json", before["solution.json"])}
+    (kit / "solutions" / "fine" / "__pycache__").mkdir()
+    (kit / "solutions" / "fine" / "__pycache__" / "cases.pyc").touch()
+    monkeypatch.setattr(main, "ROOT", kit)
+
+    for arguments, code, words in (
+        (["fine"], 2, "say --yes"),
+        (["fines", "--yes"], 2, "there is no assignment 'fines'; there are: fine"),
+        (["../other", "--yes"], 2, "there is no assignment"),
+        (["fine", "--yes"], 0, "deleted 15 files"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["grader", "remove", *arguments])
+        monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+        assert main.main() == code
+        said = capsys.readouterr()
+        assert words in said.out + said.err
+    assert {path: data for path, data in content(kit).items() if (kit / path).is_file()} == before
+
+
+@pytest.mark.parametrize(("said", "left"), [("y", False), ("", True), ("no", True)])
+def test_asks_before_it_removes(kit: Path, said: str, left: bool) -> None:
+    """Catches: work of an afternoon deleted by a slip; files deleted that were not shown."""
+    (kit / "assignments" / "fine").mkdir()
+    (kit / "assignments" / "fine" / "assignment.toml").write_text("unreadable")
+    shown: list[Path] = []
+
+    def agreed(files: list[Path]) -> bool:
+        shown.extend(files)
+        return said == "y"
+
+    remove(kit, "fine", agreed)
+    assert [path.name for path in shown] == ["assignment.toml"]
+    assert (kit / "assignments" / "fine").exists() == left
+
+
+def test_what_python_has_compiled_is_in_nobodys_way(kit: Path) -> None:
+    """Catches: a name that stays taken after `git clean`, which leaves ignored files."""
+    (kit / "solutions" / "fine" / "__pycache__").mkdir(parents=True)
+    assert len(new(kit, "fine")) == 16
 
 
 def test_is_as_the_house_writes(made: tuple[Path, str], tmp_path: Path) -> None:
@@ -201,14 +248,14 @@ def test_refuses_what_cannot_be(kit: Path, name: str, title: str | None, words: 
     assert content(kit) == before
 
 
-@pytest.mark.parametrize("place", ["solutions/fine/notes.txt", "tests/hidden/test_fine.py", "an entry in solution.json"])
+@pytest.mark.parametrize(
+    "place",
+    ["solutions/fine/notes.txt", "tests/hidden/test_fine.py", "tests/visible/answers/fine.json", "tests/drivers/fine.py"],
+)
 def test_overwrites_nothing(kit: Path, place: str) -> None:
     """Catches: somebody's notes, checks or answers replaced."""
-    if place.startswith("an entry"):
-        (kit / "solution.json").write_text('{"fine": {}}')
-    else:
-        (kit / place).parent.mkdir(parents=True, exist_ok=True)
-        (kit / place).write_text("mine")
+    (kit / place).parent.mkdir(parents=True, exist_ok=True)
+    (kit / place).write_text("mine")
     before = content(kit)
     with pytest.raises(UsageError, match="something of that name already") as refused:
         new(kit, "fine")
@@ -219,7 +266,7 @@ def test_overwrites_nothing(kit: Path, place: str) -> None:
 def test_a_second_one_of_the_name_is_refused(made: tuple[Path, str]) -> None:
     """Catches: a message that does not say what is in the way."""
     with pytest.raises(
-        UsageError, match=f"already: assignments/{NAME}, solutions/{NAME}, tests/drivers/{NAME}.py, .* an entry in"
+        UsageError, match=f"already: assignments/{NAME}, solutions/{NAME}, tests/drivers/{NAME}.py, .*/answers/{NAME}.json"
     ):
         new(made[0], NAME)
 
@@ -236,14 +283,14 @@ def test_leaves_nothing_behind_where_it_cannot_be_built(kit: Path, tmp_path: Pat
 
 
 def test_leaves_nothing_behind_where_it_cannot_be_written(kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Catches: a full disk that leaves some of the files, or shared answers without those of others."""
+    """Catches: a full disk that leaves some of the files."""
     before = content(kit)
     whole, count = module.write, 0
 
     def full(path: Path, text: str) -> None:
         nonlocal count
         count += kit in path.parents
-        if count == 11:  # the last of them, which is shared with others
+        if count == 9:  # the last of them
             raise OSError("no space left")
         whole(path, text)
 

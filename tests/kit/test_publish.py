@@ -85,7 +85,7 @@ def test_stale_files_are_seen_and_repaired(copy: Path) -> None:
     """A changed solution with old answers would grade against the past."""
     solution = copy / "solutions" / "policy_gradient" / "submitted.py"
     solution.write_text(solution.read_text().replace("def get_returns(", "def get_returns(  # changed\n    "))
-    answers_file = copy / "solution.json"
+    answers_file = copy / "tests" / "visible" / "answers" / "policy_gradient.json"
     answers_file.write_text(answers_file.read_text().replace("1.9882812", "1.5", 1))
     stale = build(copy, "policy_gradient", check=True, mistakes=False)
     assert copy / "assignments" / "policy_gradient" / "submitted.py" in stale
@@ -97,10 +97,11 @@ def test_stale_files_are_seen_and_repaired(copy: Path) -> None:
 def test_new_seed_makes_new_hidden_cases_only(copy: Path) -> None:
     """A new semester gets new hidden numbers, and the students' file stays."""
     visible = (copy / "solution.json").read_text()
-    hidden = answers.read(copy / "tests" / "hidden" / "solution.json", "policy_gradient")
-    assert build(copy, "policy_gradient", seed=77, mistakes=False) == [copy / "tests" / "hidden" / "solution.json"]
+    path = copy / "tests" / "hidden" / "answers" / "policy_gradient.json"
+    hidden = answers.read(path, "policy_gradient")
+    assert build(copy, "policy_gradient", seed=77, mistakes=False) == [path]
     assert (copy / "solution.json").read_text() == visible
-    renewed = answers.read(copy / "tests" / "hidden" / "solution.json", "policy_gradient")
+    renewed = answers.read(path, "policy_gradient")
     name = "vanilla_large_batch"
     assert not (renewed.cases[name].inputs["observation"] == hidden.cases[name].inputs["observation"]).any()
     assert renewed.seed == 77

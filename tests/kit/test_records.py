@@ -155,7 +155,7 @@ DRIVERS, VISIBLE, TOML = "tests/drivers/toy.py", "tests/visible/test_toy.py", "a
         (VISIBLE, '"three_values"', '"three_values", rtol=1.0', {"total"}),
         (VISIBLE, '"""From -2', '"""From - 2', {"spread"}),
         ("tests/hidden/test_toy.py", 'points(1, question="spread")', 'points(2, question="spread")', {"spread"}),
-        ("solution.json", '"answer": {"total": 3.5}', '"answer": {"total": 3.6}', {"total"}),
+        ("tests/visible/answers/toy.json", '"answer": {"total": 3.5}', '"answer": {"total": 3.6}', {"total"}),
         (TOML, 'needs = ["total", "spread"]', 'needs = ["total"]', {"both"}),
         (TOML, 'title = "Sums and spreads"', 'title = "Sums"', set()),
     ],
@@ -254,8 +254,8 @@ def test_a_case_by_a_computed_name_may_be_any(toy: Path) -> None:
     """Catches: a check with one literal case, and a second one that is put together."""
     checks = toy / VISIBLE
     edit(checks, 'student.expect("three_values")', 'student.expect("three_values")\n    student.expect(f"{\'many\'}_values")')
-    answer = '"answer": {"spread": 18.0}'
-    assert fallen(toy, lambda: edit(toy / "solution.json", answer, '"answer": {"spread": 18.5}')) == {"total", "spread", "all"}
+    path, answer = toy / "tests" / "visible" / "answers" / "toy.json", '"answer": {"spread": 18.0}'
+    assert fallen(toy, lambda: edit(path, answer, '"answer": {"spread": 18.5}')) == {"total", "spread", "all"}
 
 
 def test_a_helper_that_a_check_reaches(toy: Path) -> None:
@@ -308,7 +308,7 @@ def test_libraries_decide_about_all(toy: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_mistake_that_looks_alike_decides_which_is_recognised(toy: Path) -> None:
     """Catches: a record that says a mistake has its own hint, though a new one is recognised instead."""
-    path = toy / "tests" / "hidden" / "mistakes.json"
+    path = toy / "tests" / "hidden" / "mistakes" / "toy.json"
     assert fallen(toy, lambda: edit(path, '"test_default_scale":', '"test_another":')) == {"spread", "all"}
 
 

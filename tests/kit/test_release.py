@@ -83,6 +83,8 @@ def test_students_get_hints_where_they_are_allowed(home: Home, tmp_path: Path, r
 
     silent = Home(home.root, "policy_gradient")
     silent.assignment = home.assignment.model_copy(update={"hints": Hints(visible=False)})
-    assert "tests/visible/mistakes.json" in files(home)
-    assert "tests/visible/mistakes.json" not in files(silent)
-    assert {"tests/visible/mistakes.json", "tests/hidden/mistakes.json"} <= set(gradescope_files(home))
+    assert "tests/visible/mistakes/policy_gradient.json" in files(home)
+    assert "tests/visible/mistakes/policy_gradient.json" not in files(silent)
+    assert {"tests/visible/mistakes/policy_gradient.json", "tests/hidden/mistakes/policy_gradient.json"} <= set(
+        gradescope_files(home)
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import json
 import os
 import re
 import shutil
@@ -19,7 +18,7 @@ from tests.kit.inputs import CONFTEST, OF_ALL_TESTS, Snapshot, find_inputs
 
 INPUTS = {
     "test_a_change_chooses_the_tests_that_it_can_affect": ("**",),
-    "test_a_json_entry_belongs_to_its_assignment": ("**",),
+    "test_answers_belong_to_their_assignment": ("**",),
     "test_every_pattern_matches_a_file": ("**",),
     "test_every_fixture_in_the_table_exists": ("**",),
 }
@@ -75,12 +74,11 @@ def test_declared_patterns_are_inputs(tmp_path: Path) -> None:
     files = {
         "solutions/one/submitted.py": "import utils",
         "solutions/two/deep/data.txt": "",
-        "solution.json": '{"one": 1, "two": 2}',
-        "tests/kit/test_it.py": "INPUTS = ('solutions/{name}/**', 'solution.json#{name}')",
+        "tests/kit/test_it.py": "INPUTS = ('solutions/{name}/**',)",
         "utils.py": "",
     }
-    assert list_inputs(tmp_path, files, name="one") == {"solutions/one/submitted.py", "solution.json#one", "utils.py"}
-    assert list_inputs(tmp_path, files, name="two") == {"solutions/two/deep/data.txt", "solution.json#two"}
+    assert list_inputs(tmp_path, files, name="one") == {"solutions/one/submitted.py", "utils.py"}
+    assert list_inputs(tmp_path, files, name="two") == {"solutions/two/deep/data.txt"}
     assert list_inputs(tmp_path, files) == files.keys() - {"tests/kit/test_it.py"}
 
 
@@ -150,18 +148,19 @@ class Project:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """Two test files: one imports grader.total, one is parametrized over the entries of a JSON file."""
+    """Two test files: one imports grader.total, one is parametrized over files of data."""
     project = Project(tmp_path)
     project.write("grader/total.py", "def total(values):\n    return sum(values)")
     project.write("tests/kit/test_sum.py", "from grader.total import total\ndef test_sum():\n    assert total([1, 2]) == 3")
-    project.write("solution.json", json.dumps({"one": 1, "two": 2}))
+    project.write("answers/one.json", "1")
+    project.write("answers/two.json", "2")
     project.write(
         "tests/kit/test_data.py",
         "import json, pytest\n"
-        "INPUTS = ('solution.json#{name}',)\n"
+        "INPUTS = ('answers/{name}.json',)\n"
         "@pytest.mark.parametrize('name', ['one', 'two'])\n"
         "def test_data(name):\n"
-        "    assert json.load(open('solution.json'))[name]\n",
+        "    assert json.load(open(f'answers/{name}.json'))\n",
     )
     return project
 
@@ -176,11 +175,11 @@ def test_unchanged_tests_are_left_out(project: Project) -> None:
     assert "0 tests chosen, 3 left out: every file that they read is as it was when they passed here." in output
     assert "test_data.py: 2 left out" in output
 
-    project.write("solution.json", json.dumps({"one": 1, "two": 22}))
+    project.write("answers/two.json", "22")
     project.write("tests/kit/test_new.py", "def test_new(): pass")
     _, outcomes, output = project.run("--changed")
     assert set(outcomes) == {"test_data[two]", "test_new"}
-    assert "solution.json#two: 1 test in test_data.py" in output
+    assert "answers/two.json: 1 test in test_data.py" in output
     assert "no pass is recorded here: 1 test in test_new.py" in output
 
 
@@ -410,13 +409,9 @@ def test_a_change_chooses_the_tests_that_it_can_affect(
     assert not unaffected & found
 
 
-def test_a_json_entry_belongs_to_its_assignment(repository: Snapshot) -> None:
+def test_answers_belong_to_their_assignment(repository: Snapshot) -> None:
     """To rebuild one assignment must not run the tests of another."""
-
-    def change(content: bytes) -> bytes:
-        return json.dumps(json.loads(content) | {"ddpg": None}).encode()
-
-    found = choose_modules(repository, "solution.json", change)
+    found = choose_modules(repository, "tests/visible/answers/ddpg.json", lambda content: content + b" ")
     assert {"test_ddpg_blame", "test_trained_actor"} <= found
     assert not {"test_outcomes", "test_trained_policy", "test_ppo_agent_repair"} & found
 

@@ -74,8 +74,8 @@ def test_a_good_suite_is_proven(toy: Path, tmp_path: Path) -> None:
 
 def test_stale_answers_are_told(toy: Path, edit) -> None:
     """Answers of yesterday grade against the past."""
-    edit("solution.json", '"total": 3.5', '"total": 3.75')
-    assert any("solution.json is stale" in line for line in faults(toy, quick=True))
+    edit("tests/visible/answers/toy.json", '"total": 3.5', '"total": 3.75')
+    assert any("tests/visible/answers/toy.json is stale" in line for line in faults(toy, quick=True))
 
 
 def test_a_vacuous_check_is_told(toy: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_check_that_a_mistake_passes_is_told(toy: Path, edit) -> None:
     found = faults(toy, quick=True)
     assert "the mistake nothing_of_nothing passes every check of total" in found
     assert "the mistake nothing_of_nothing is caught by nothing at all" in found
-    assert "tests/hidden/mistakes.json is stale: nothing_of_nothing passes hidden/test_nothing_to_add now" in found
+    assert "tests/hidden/mistakes/toy.json is stale: nothing_of_nothing passes hidden/test_nothing_to_add now" in found
     assert "hidden/test_nothing_to_add is vacuous: no mistake fails it" in found
 
 
@@ -161,7 +161,7 @@ def test_a_right_answer_in_the_catalogue_of_mistakes_is_told(toy: Path, edit) ->
 def test_another_hint_makes_the_recorded_ones_stale(toy: Path, edit) -> None:
     """Students would read the old one."""
     edit("solutions/toy/mistakes.py", "Do you add, or multiply?", "Sum or product?")
-    assert "tests/visible/mistakes.json is stale: product has another hint or question" in faults(toy, quick=True)
+    assert "tests/visible/mistakes/toy.json is stale: product has another hint or question" in faults(toy, quick=True)
 
 
 def test_all_faults_of_the_catalogue_are_told_at_once(toy: Path, edit) -> None:
@@ -175,11 +175,11 @@ def test_all_faults_of_the_catalogue_are_told_at_once(toy: Path, edit) -> None:
 
 def test_nothing_is_recorded_of_mistakes_while_the_solution_fails(toy: Path, edit) -> None:
     """Checks that cannot run would leave an empty record, and students without hints."""
-    before = (toy / "tests" / "visible" / "mistakes.json").read_text()
+    before = (toy / "tests" / "visible" / "mistakes" / "toy.json").read_text()
     edit("assignments/toy/assignment.toml", "{ visible = 2, hidden = 1 }", "{ visible = 3, hidden = 1 }")
     with pytest.raises(UsageError, match=r"the visible checks are worth 2 points, assignment\.toml says 3"):
         build(toy, "toy")
-    assert (toy / "tests" / "visible" / "mistakes.json").read_text() == before
+    assert (toy / "tests" / "visible" / "mistakes" / "toy.json").read_text() == before
 
 
 def test_a_misspelt_case_is_told(toy: Path, edit) -> None:

@@ -67,7 +67,7 @@ class Bait:
             "kit": str(self.kit),
             "hidden": [
                 str(hidden / "test_toy.py"),
-                str(hidden / "solution.json"),
+                str(hidden / "answers/toy.json"),
                 str(self.kit / "solutions/toy/submitted.py"),
             ],
             "folders": [str(self.kit), str(hidden), str(hidden.parent)],
