@@ -7,7 +7,7 @@ import hashlib
 import importlib.metadata
 import platform
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +28,11 @@ HARMLESS = re.compile(
     r"|range|len|min|max|sum|sorted|zip|enumerate|tuple|list|dict|set|frozenset|int|float|str|bool|slice"
 )
 
+# By which a driver, or a submission, may come to names of a submission that do not stand in its own text.
+READS_ALL = re.compile(
+    r"\b(vars|dir|globals|getmembers|getsource|eval|exec)\(|\b__dict__|attr\(submitted, (?!(['\"])\w+\2[,)])"
+    r"|\bsys\.modules(\[|\.(get|values|items)\b)"
+)
 # What pytest uses without being asked to.
 PYTEST_USES = re.compile(r"pytest_\w+|pytestmark|(setup|teardown)_?\w*")
 
@@ -82,8 +87,27 @@ def of_libraries() -> list[str]:
     return [f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES]
 
 
+class About(NamedTuple):
+    """What decides about a check, beside the submission.
+
+    Attributes:
+        digest: The hash of all of it.
+        names: All names and texts in it. What a check uses of a submission is among them, or `reads_all`.
+        reads_all: Whether something there may use any name of a submission.
+    """
+
+    digest: str
+    names: frozenset[str]
+    reads_all: bool
+
+
 def of_checks(home: Home, suites: tuple[str, ...]) -> dict[str, str]:
-    """Return of each check, by its id without parameters, the hash of all that decides about it but the submission.
+    """Return the digest of each check, by its id without parameters; see `about_checks`."""
+    return {check: about.digest for check, about in about_checks(home, suites).items()}
+
+
+def about_checks(home: Home, suites: tuple[str, ...]) -> dict[str, About]:
+    """Return of each check, by its id without parameters, what decides about it but the submission.
 
     That is the function with all that it uses of its file, of views and of drivers; what is run when those files are imported;
     the cases that it names, with their answers; support files; and of assignment.toml the limits, and what its question needs
@@ -91,7 +115,7 @@ def of_checks(home: Home, suites: tuple[str, ...]) -> dict[str, str]:
     """
     drivers, views = _module(home.drivers), _module(VIEWS)
     support = [part for path in home.support() for part in (path.name, path.read_bytes().replace(b"\r\n", b"\n"))]
-    found: dict[str, str] = {}
+    found: dict[str, About] = {}
     for suite in suites:
         stored = answers.read(home.answers[suite], home.assignment.name)
         cases, given = stored.cases, digest([*support, str(sorted(stored.stub.items()))])
@@ -105,11 +129,36 @@ def of_checks(home: Home, suites: tuple[str, ...]) -> dict[str, str]:
                 used = sorted(cases if not named or any(statement.computes_case for statement in own) else named)
                 called = {cases[case].driver for case in used} | words
                 seen = words.union(*(statement.attributes for statement in own), ["Stored"])
-                reached = [*own, *views.reach(seen), *drivers.reach(called, imports=True)]
+                run = drivers.reach(called, imports=True)
+                reached = [*own, *views.reach(seen), *run]
                 settings = _settings(home, checks, name)
-                texts = [*settings, *(statement.text for statement in reached), *(prints[case] for case in used)]
-                found[f"{suite}/{name}"] = digest([given, *texts])
+                code = [statement.text for statement in reached]
+                names = frozenset().union(*(statement.words | statement.attributes for statement in reached))
+                names |= {word for case in used for word in _texts_in(cases[case].inputs)}
+                hashed = digest([given, *settings, *code, *(prints[case] for case in used)])
+                found[f"{suite}/{name}"] = About(hashed, names, any(READS_ALL.search(statement.text) for statement in run))
     return found
+
+
+def of_submission(text: str, about: Sequence[About]) -> str:
+    """Return the hash of all code in a submission that these checks can reach, whatever they find there."""
+    module = _parsed(text)
+    names = frozenset().union(*(check.names for check in about))
+    reached = [statement.text for statement in module.reach(names, imports=True)]
+    if any(check.reads_all for check in about) or any(map(READS_ALL.search, reached)):
+        reached = [statement.text for statement in module.reach(module.statements, imports=True)]
+    return digest(reached)
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    """Yield all texts in plain data."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from value.keys()
+        yield from (text for item in value.values() for text in _texts_in(item))
+    elif isinstance(value, (list, tuple)):
+        yield from (text for item in value for text in _texts_in(item))
 
 
 def question_of(home: Home, check: str) -> str:
@@ -169,19 +218,17 @@ class Module:
         self.statements: dict[str, list[Statement]] = {}
         self.effects: list[Statement] = []
         self.imports: list[str] = []
-        ours: set[str] = set()  # names that are imported from the kit, which has no effects
+        ours: frozenset[str] = frozenset()  # names that are imported from the kit, which has no effects
+        lines = text.split("\n")
         for node in ast.parse(text).body:
-            for name, code in _defined(node):
+            first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
+            part = _part("\n".join(lines[first - 1 : node.end_lineno]), ours) or _part(ast.unparse(node), ours)
+            ours |= part.ours
+            self.imports += part.imports
+            for name, code in part.defined:
                 self.statements.setdefault(name, []).append(_statement(node.lineno, code))
-            parts = list(_run_at_import(node))
-            for part in parts:
-                if isinstance(part, ast.Import):
-                    self.imports += [alias.name for alias in part.names]
-                elif isinstance(part, ast.ImportFrom):
-                    self.imports.append(part.module or "")
-                    ours |= {alias.asname or alias.name for alias in part.names if (part.module or "").startswith("grader")}
-            if _has_effect(node, parts, ours):
-                self.effects.append(_statement(node.lineno, ast.unparse(node)))
+            if part.has_effect:
+                self.effects.append(_statement(node.lineno, part.code))
 
     def reach(self, names: Iterable[str], imports: bool = False) -> list[Statement]:
         """Return the statements that define these names, those with effects, and all that they use, as they stand in the file.
@@ -200,7 +247,48 @@ class Module:
         return [*modules, *sorted({*self.effects, *own}, key=lambda statement: (statement.line, statement.text))]
 
 
-_parsed = lru_cache(8)(Module)
+_parsed = lru_cache(16)(Module)
+
+
+class Part(NamedTuple):
+    """What is to know of a statement at the top level of a file, wherever it stands.
+
+    Attributes:
+        code: It, without comments and layout.
+        defined: Each name that it defines, and the code that does it.
+        imports: The modules that it imports.
+        ours: The names that it imports from the kit.
+        has_effect: Whether it may do more than to define names.
+    """
+
+    code: str
+    defined: tuple[tuple[str, str], ...]
+    imports: tuple[str, ...]
+    ours: frozenset[str]
+    has_effect: bool
+
+
+@cache
+def _part(text: str, ours: frozenset[str]) -> Part | None:
+    """Return what is to know of a statement; None for a text that is not just one. A file's variants share all but one or two.
+
+    ours: the names that were imported from the kit before.
+    """
+    try:
+        (node,) = ast.parse(text).body
+    except (SyntaxError, ValueError):
+        return None
+    parts = list(_run_at_import(node))
+    imports: list[str] = []
+    own: set[str] = set()
+    for part in parts:
+        if isinstance(part, ast.Import):
+            imports += [alias.name for alias in part.names]
+        elif isinstance(part, ast.ImportFrom):
+            imports.append(part.module or "")
+            own |= {alias.asname or alias.name for alias in part.names if (part.module or "").startswith("grader")}
+    effect = _has_effect(node, parts, {*ours, *own})
+    return Part(ast.unparse(node), tuple(_defined(node)), tuple(imports), frozenset(own), effect)
 
 
 def _defined(node: ast.stmt) -> Iterator[tuple[str, str]]:

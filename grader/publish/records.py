@@ -129,9 +129,8 @@ class Keys:
     """
 
     def __init__(self, home: Home, mistakes: Mapping[str, Mapping[str, Mistake]]) -> None:
-        solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
+        self._solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
         self._common = [fingerprints.of_kit(*DECIDES), *_libraries(), str(home.assignment.hints)]
-        self._solution = digest([solution])
         shows: dict[str, list[str]] = defaultdict(list)
         for suite in SUITES:
             for entry in mistakes[suite].values():
@@ -139,8 +138,11 @@ class Keys:
                 for check in entry.shows:
                     shows[f"{suite}/{check.partition('[')[0]}"].append(seen)
         self._checks: dict[str, list[str]] = defaultdict(list)
-        for check, found in fingerprints.of_checks(home, SUITES).items():
-            self._checks[fingerprints.question_of(home, check)] += [check, found, *shows[check]]
+        self._about: dict[str, list[fingerprints.About]] = defaultdict(list)
+        for check, about in fingerprints.about_checks(home, SUITES).items():
+            question = fingerprints.question_of(home, check)
+            self._checks[question] += [check, about.digest, *shows[check]]
+            self._about[question].append(about)
 
     def of(self, task: Task) -> str:
         """Return the hash of all that decides about a task."""
@@ -150,8 +152,11 @@ class Keys:
             for suite, entry in task.entries.items()
             if entry
         ]
-        about = [task.id, str(task.thorough), *task.mistake, str(len(task.whole)), self._solution if task.observed else ""]
-        return digest([*self._common, task.submission, *about, *asked, *entries, *self._checks[""]])[:KEY]
+        about = [task.id, str(task.thorough), *task.mistake, str(len(task.whole))]
+        checks = [check for question in ("", *sorted(task.questions | task.whole)) for check in self._about[question]]
+        texts = [task.submission, *([self._solution] if task.observed else [])]
+        code = [fingerprints.of_submission(text, checks) for text in texts]
+        return digest([*self._common, *code, *about, *asked, *entries, *self._checks[""]])[:KEY]
 
 
 class Trials:

@@ -89,12 +89,31 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
-def keys(root: Path) -> dict[str, str]:
+SUBMISSION = """\
+import utils
+
+LIMIT = 1
+
+
+def total(values):
+    return helper(values)
+
+
+def helper(values):
+    return LIMIT
+
+
+def spread(values, scale=1.0):
+    return 0.0
+"""
+
+
+def keys(root: Path, submission: str = SUBMISSION) -> dict[str, str]:
     """Return the keys of a trial on each question, and of one on all."""
     home = Home(root, "toy")
     tasks = {"total": TOTAL, "spread": SPREAD, "both": BOTH, "all": TOTAL | SPREAD | BOTH}
     found = Keys(home, {suite: answers.read_mistakes(home.mistakes[suite], "toy") for suite in SUITES})
-    return {name: found.of(Task("mistake m", "a = 1\n", questions)) for name, questions in tasks.items()}
+    return {name: found.of(Task("mistake m", submission, questions)) for name, questions in tasks.items()}
 
 
 def fallen(root: Path, change: Callable[[], object]) -> set[str]:
@@ -304,6 +323,60 @@ def test_libraries_decide_about_all(toy: Path, monkeypatch: pytest.MonkeyPatch) 
     change = lambda: monkeypatch.setattr(fingerprints, "of_libraries", lambda: ["torch 1.0"])  # noqa: E731
     assert len(fallen(toy, change)) == 4
     assert any("torch 1.0" in line for line, _ in verify(toy, "toy") if line.startswith("no record fits"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "trials"),
+    [
+        ("return 0.0", "return 1.0", {"spread", "both"}),
+        ("return LIMIT", "return LIMIT + 1", {"total", "both"}),
+        ("LIMIT = 1", "LIMIT = 2", {"total", "both"}),
+        ("LIMIT = 1", "LIMIT = 1\nprint(LIMIT)", {"total", "spread", "both"}),
+        ("import utils", "import utils\nimport torch", {"total", "spread", "both"}),
+        ("import utils", "import utils\n\n\ndef unused():\n    return 1", set()),
+        ("return 0.0", "return 0.0  # of nothing", set()),
+        ("return 0.0", "return globals()['hel' + 'per'](values)", {"spread", "both"}),
+    ],
+)
+def test_a_trial_depends_on_the_code_that_its_checks_reach(toy: Path, old: str, new: str, trials: set[str]) -> None:
+    """Catches: one changed line that lets all mistakes be tried again, or one that changes a trial and is not seen."""
+    assert SUBMISSION.count(old) == 1
+    before, after = keys(toy), keys(toy, SUBMISSION.replace(old, new))
+    assert {name for name in before if before[name] != after[name]} == trials | ({"all"} if trials else set())
+
+
+@pytest.mark.parametrize(
+    "looks",
+    [
+        "getattr(submitted, 'spr' + 'ead')(values)",
+        "vars(submitted)",
+        "submitted.__dict__['spr' + 'ead'](values)",
+        "sys.modules['submit' + 'ted']",
+        "eval('submitted.' + 'spread')",
+    ],
+)
+def test_a_driver_that_may_use_any_name_depends_on_all(toy: Path, looks: str) -> None:
+    """Catches: a trial believed though its driver comes to the changed function by a name that it puts together."""
+    edit(toy / DRIVERS, '{"total": submitted.total(values)}', f'{{"total": submitted.total(values), "looks": {looks}}}')
+    before, after = keys(toy), keys(toy, SUBMISSION.replace("return 0.0", "return 1.0"))
+    assert before["total"] != after["total"]
+
+
+def test_a_submission_that_looks_for_names_depends_on_all(toy: Path) -> None:
+    """Catches: likewise, by the submission."""
+    looking = SUBMISSION.replace("return LIMIT", "return globals()['spr' + 'ead'](values)")
+    assert keys(toy, looking)["total"] != keys(toy, looking.replace("return 0.0", "return 1.0"))["total"]
+
+
+def test_a_name_in_the_inputs_of_a_case_is_reached(toy: Path) -> None:
+    """Catches: a driver that is told which function to call, and a record that stays when that function changes."""
+    changed = SUBMISSION.replace("return 0.0", "return 1.0")
+    for function, falls in (("other", False), ("spread", True)):
+        for path in toy.glob("tests/*/answers/toy.json"):
+            path.write_text(
+                re.sub(r'"inputs": \{("function": \["\w+"\], )?', f'"inputs": {{"function": ["{function}"], ', path.read_text())
+            )
+        assert (keys(toy)["total"] != keys(toy, changed)["total"]) == falls
 
 
 def test_a_mistake_that_looks_alike_decides_which_is_recognised(toy: Path) -> None:
