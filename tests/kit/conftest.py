@@ -25,6 +25,8 @@ from grader.sandbox.places import temporary_folder
 from tests.kit.examples import USUAL
 from tests.kit.warm_servers import WarmServers, in_use
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run side by side: threads of one would wait for those of others
+
 ROOT = Path(__file__).resolve().parents[2]
 # A busy machine fails no test, and a failure is printed with the blob by which `@reproduce_failure` replays it elsewhere.
 settings.register_profile("kit", max_examples=USUAL, suppress_health_check=[HealthCheck.too_slow], print_blob=True)

@@ -1,5 +1,9 @@
 """A pytest plugin: record what tests pass with; with --changed, run those whose inputs differ.
 
+Passes are recorded here, in pytest's cache. Those of tests that run long, and depend on nothing but
+their inputs and the libraries, are also recorded in the repository, by --record: a fresh clone
+believes these, but for a sample that is drawn anew each time.
+
 The inputs of a test are files of the repository (tests/kit/inputs.py finds them) and the environment.
 While a test runs, a guard notes the files that it opens and the programs that it starts. The test
 fails if one of these is not among its inputs, so that leaving it out later is safe.
@@ -10,7 +14,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -21,7 +27,7 @@ from typing import Any, TypedDict
 
 import pytest
 
-from tests.kit.inputs import Snapshot, Source, describe_code, describe_environment, find_inputs
+from tests.kit.inputs import Snapshot, Source, describe_code, describe_environment, describe_libraries, find_inputs
 
 Inputs = dict[str, "str | None"]  # digests by path
 FOUND = pytest.StashKey[Inputs]()  # the inputs of a test
@@ -30,26 +36,37 @@ ENVIRONMENT = "Python, the platform, an installed package or a GRADER_ variable"
 UNKNOWN = "no pass is recorded here"
 MOST_REASONS = 12
 NOTHING = {"passed": {}, "inputs": {}, "commits": {}}  # keys by test, inputs by key, and at which commit they first passed
+RECORDED = "tests/proof/tests.json"
+SHARE = 0.05  # of the passes that are recorded in the repository, so many are tried all the same, and at least one
 PASSES = 3  # of a test that are kept: who takes a change back, or changes branches, comes back to one
 
 
 class Choice(TypedDict):
-    """What --changed chose: numbers of tests by test file, of the chosen ones by reason, and of the others by commit."""
+    """What --changed chose.
+
+    Numbers of tests by test file, of the chosen ones by reason, and of the others by commit; and of those that the repository's
+    record speaks for, how many were left out, the names of those that were drawn, and the commit of the record.
+    """
 
     chosen: dict[str, int]
     left_out: dict[str, int]
     reasons: dict[str, dict[str, int]]
     commits: dict[str, int]
+    recorded: int
+    drawn: list[str]
+    proven: str
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --changed."""
     about = "run only the tests that have not passed here with the inputs they have now"
     parser.addoption("--changed", action="store_true", help=about)
+    parser.addoption("--record", action="store_true", help=f"write to {RECORDED} which tests marked `recorded` have passed")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start to record, unless pytest has no cache to record in."""
+    config.addinivalue_line("markers", "recorded: runs long, and depends on nothing but its inputs and the libraries")
     if hasattr(config, "cache"):
         config.pluginmanager.register(Selection(config), "selection")
 
@@ -66,6 +83,8 @@ class Selection:
         self.snapshot = Snapshot(config.rootpath)
         self.loaded: set[str] = set()  # digests of the files that sources.json describes
         self.environment = describe_environment()
+        self.libraries = describe_libraries()
+        self.lot = config.workerinput["lot"] if self.is_worker else random.randrange(1 << 32)
         self.guard = Guard(self.snapshot)
         self.choice: Choice | None = None
         self.carried: set[str] = set()  # keys of inputs that went to the controller with a report
@@ -73,6 +92,7 @@ class Selection:
         self.passed: dict[str, str] = {}  # keys by test
         self.failed: set[str] = set()
         self.not_passed: set[str] = set()  # also skipped ones
+        self.to_record: dict[str, str] = {}  # portable keys of the passed tests that are marked
         self.said: list[str] = []  # by tests, with record_property("said", line)
 
     @pytest.hookimpl(wrapper=True)
@@ -122,6 +142,8 @@ class Selection:
         if call.when == "teardown":
             inputs = item.stash[FOUND]
             report.key = _make_key(inputs)
+            if item.get_closest_marker("recorded"):
+                report.portable_key = self._make_portable_key(inputs)
             if report.key not in self.carried:
                 report.inputs = inputs
                 self.carried.add(report.key)
@@ -142,6 +164,13 @@ class Selection:
                 self.inputs[report.key] = report.inputs
             if report.nodeid not in self.not_passed:
                 self.passed[report.nodeid] = report.key
+                if hasattr(report, "portable_key"):
+                    self.to_record[report.nodeid] = report.portable_key
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Let all workers of pytest-xdist draw the same sample."""
+        node.workerinput["lot"] = self.lot
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -154,6 +183,8 @@ class Selection:
             self.config.workeroutput["choice"] = self.choice
             return
         self._store_records()
+        if self.config.getoption("record"):
+            self._store_recorded()
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.choice and self.choice["left_out"]:
             session.exitstatus = pytest.ExitCode.OK
 
@@ -176,10 +207,23 @@ class Selection:
 
     def _leave_out_unchanged(self, items: list[pytest.Function]) -> None:
         records = _read(self.records, NOTHING)
-        self.choice = Choice(chosen={}, left_out={}, reasons={}, commits={})
+        recorded = _read(self.config.rootpath / RECORDED, {"proven": "", "passed": {}})
+        self.choice = Choice(chosen={}, left_out={}, reasons={}, commits={}, recorded=0, drawn=[], proven=recorded["proven"])
+        known = {
+            item.nodeid
+            for item in items
+            if item.get_closest_marker("recorded")
+            and recorded["passed"].get(item.nodeid) == self._make_portable_key(item.stash[FOUND])
+        }
+        drawn = set(random.Random(self.lot).sample(sorted(known), math.ceil(SHARE * len(known))))
         kept, left_out = [], []
         for item in items:
             keys, key = records["passed"].get(item.nodeid, []), _make_key(item.stash[FOUND])
+            if key not in keys and item.nodeid in known - drawn:
+                left_out.append(item)
+                _count(self.choice["left_out"], item)
+                self.choice["recorded"] += 1
+                continue
             if key in keys:
                 left_out.append(item)
                 _count(self.choice["left_out"], item)
@@ -188,12 +232,31 @@ class Selection:
                 continue
             kept.append(item)
             _count(self.choice["chosen"], item)
+            if item.nodeid in drawn:
+                self.choice["drawn"].append(item.nodeid)
             before = records["inputs"].get(keys[-1]) if keys else None
             for reason in [UNKNOWN] if before is None else _find_differences(before, item.stash[FOUND]):
                 _count(self.choice["reasons"].setdefault(reason, {}), item)
         if left_out:
             self.config.hook.pytest_deselected(items=left_out)
             items[:] = kept
+
+    def _make_portable_key(self, inputs: Inputs) -> str:
+        """Return the key of a test's inputs that is the same on every machine of this kind with the same libraries."""
+        return _make_key({**inputs, ENVIRONMENT: self.libraries})
+
+    def _store_recorded(self) -> None:
+        """Replace the repository's record by what passed now, with what it had of tests that did not run."""
+        path = self.config.rootpath / RECORDED
+        before = _read(path, {"proven": "", "passed": {}})["passed"]
+        kept = {
+            test: key
+            for test, key in before.items()
+            if test not in self.failed and (self.config.rootpath / test.partition("::")[0]).is_file()
+        }
+        passed = dict(sorted((kept | self.to_record).items()))
+        text = json.dumps({"proven": _find_commit(self.config.rootpath), "passed": passed}, indent=1)
+        path.write_text(text + "\n", encoding="utf-8")
 
     def _store_records(self) -> None:
         """Add what passed to the records, except where a file has changed since the session began."""
@@ -322,7 +385,11 @@ def _count(tests: dict[str, int], item: pytest.Function) -> None:
 
 def _describe_choice(choice: Choice, verbose: bool) -> Iterator[str]:
     chosen, left_out = (sum(choice[part].values()) for part in ("chosen", "left_out"))
-    yield f"{_number(chosen)} chosen, {left_out} left out: every file that they read is as it was when they passed here."
+    here = left_out - choice["recorded"]
+    yield f"{_number(chosen)} chosen, {here} left out: every file that they read is as it was when they passed here."
+    if choice["recorded"]:
+        yield f"{_number(choice['recorded'])} passed at {choice['proven'] or 'no commit'}, as {RECORDED} says"
+        yield f"drawn from such tests by chance: {', '.join(choice['drawn'])}"
     for commit, count in sorted(choice["commits"].items(), key=lambda item: -item[1])[:MOST_REASONS]:
         yield f"{_number(count)} passed at {commit or 'no commit'}"
     if verbose:

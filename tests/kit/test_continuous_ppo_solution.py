@@ -1327,6 +1327,7 @@ class TestWhole:
         gae = sampler.runner.transforms[-1]
         assert (gae.gamma, gae.lambda_, sampler.runner.transforms[1].gamma) == (0.99, 0.95, 0.99)
 
+    @pytest.mark.recorded
     @pytest.mark.parametrize("several", [False, True])
     def test_learns(self, modules: SimpleNamespace, several: bool) -> None:
         """Catches: parts that are right one by one and do not fit each other; a policy that learns the opposite."""

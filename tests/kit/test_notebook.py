@@ -254,6 +254,7 @@ class TestBuiltNotebook:
                 assert prose.count("$$") % 2 == 0, cell.id
 
 
+@pytest.mark.recorded
 @each_notebook
 def test_solution_runs_and_learns(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches: a cell that fails or floods, a picture that is missing, a ladder that doubts the solution, no learning."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import json
 import os
 import re
 import shutil
@@ -203,6 +204,63 @@ def test_the_commit_at_which_tests_passed_is_named(project: Project) -> None:
     output = project.run("--changed")[2]
     assert f"2 tests passed at {commit}\n" in output
     assert f"1 test passed at {commit} with changes\n" in output
+
+
+SLOW = """\
+import pytest
+from grader.total import total
+
+@pytest.mark.recorded
+@pytest.mark.parametrize("number", range(30))
+def test_slow(number):
+    assert total([number, 1]) > 0
+
+def test_quick():
+    assert total([]) == 0
+"""
+
+
+def forget(project: Project) -> None:
+    """Make it the fresh clone that it was before any session."""
+    shutil.rmtree(project.root / ".pytest_cache")
+
+
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n", "2")], ids=["alone", "xdist"])
+def test_a_fresh_clone_believes_what_is_recorded_but_for_a_sample(project: Project, workers: tuple[str, ...]) -> None:
+    """Catches: a record that nobody reads, one that speaks for tests without the mark, a sample that is always the same."""
+    (project.root / "tests/proof").mkdir()
+    project.write("tests/kit/test_slow.py", SLOW)
+    assert len(project.run(*workers, "--record")[1]) == 34
+    forget(project)
+
+    drawn = set()
+    for _ in range(3):
+        _, outcomes, output = project.run(*workers, "--changed")
+        slow = {test for test in outcomes if test.startswith("test_slow")}
+        assert len(slow) == 2
+        assert outcomes.keys() - slow == {"test_sum", "test_quick", "test_data[one]", "test_data[two]"}
+        assert "28 tests passed at no commit, as tests/proof/tests.json says" in output
+        assert all(f"::{test}" in output.partition("by chance")[2] for test in slow)
+        drawn |= slow
+        forget(project)
+    assert len(drawn) > 2
+
+    project.write("grader/total.py", "def total(values):\n    return sum(values) + (1 in values[1:])")
+    assert len(project.run(*workers, "--changed")[1]) == 34
+
+
+def test_a_failure_is_recorded_no_longer(project: Project) -> None:
+    """Catches: a test that failed where it was recorded, and is left out elsewhere; a record of a file that is gone."""
+    (project.root / "tests/proof").mkdir()
+    project.write("tests/kit/test_slow.py", SLOW)
+    project.write("tests/kit/test_gone.py", SLOW)
+    project.run("--record")
+    (project.root / "tests/kit/test_gone.py").unlink()
+    project.write("grader/total.py", "def total(values):\n    assert 7 not in values\n    return sum(values)")
+    project.run("--record", "--changed")
+    found = json.loads((project.root / "tests/proof/tests.json").read_text())["passed"]
+    assert {test.partition("::")[2] for test in found} == {f"test_slow[{number}]" for number in range(30) if number != 7}
+    assert {test.partition("::")[0] for test in found} == {"tests/kit/test_slow.py"}
 
 
 def test_a_change_that_is_taken_back_runs_nothing(project: Project) -> None:
