@@ -154,7 +154,7 @@ def _build(options: argparse.Namespace) -> int:
 
     stale = []
     for name in options.names or names(ROOT):
-        for path in build(ROOT, name, check=options.check, seed=options.seed, workers=_workers(options)):
+        for path in build(ROOT, name, options.check, options.seed, workers=_workers(options), report=print):
             stale.append(path)
             print(f"{'stale' if options.check else 'wrote'} {path.relative_to(ROOT)}")
     if not stale:

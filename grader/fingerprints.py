@@ -94,11 +94,13 @@ class About(NamedTuple):
         digest: The hash of all of it.
         names: All names and texts in it. What a check uses of a submission is among them, or `reads_all`.
         reads_all: Whether something there may use any name of a submission.
+        cases: The names of the cases that it uses; all of them if that cannot be told.
     """
 
     digest: str
     names: frozenset[str]
     reads_all: bool
+    cases: frozenset[str]
 
 
 def of_checks(home: Home, suites: tuple[str, ...]) -> dict[str, str]:
@@ -136,7 +138,9 @@ def about_checks(home: Home, suites: tuple[str, ...]) -> dict[str, About]:
                 names = frozenset().union(*(statement.words | statement.attributes for statement in reached))
                 names |= {word for case in used for word in _texts_in(cases[case].inputs)}
                 hashed = digest([given, *settings, *code, *(prints[case] for case in used)])
-                found[f"{suite}/{name}"] = About(hashed, names, any(READS_ALL.search(statement.text) for statement in run))
+                found[f"{suite}/{name}"] = About(
+                    hashed, names, any(READS_ALL.search(statement.text) for statement in run), frozenset(used)
+                )
     return found
 
 

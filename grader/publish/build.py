@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+import numpy as np
 
 from grader import answers
 from grader.answers import UNPREDICTABLE, Answers, Case, Mistake, Recipe
 from grader.assignment import OVERVIEW, SUITES, Home, UsageError
-from grader.judge.compare import difference, show
+from grader.fingerprints import about_checks
+from grader.judge.compare import difference, is_number, show
 from grader.judge.harness import Harness
 from grader.judge.student import failure
 from grader.publish.catalogue import load
@@ -23,6 +29,7 @@ from grader.sandbox.wire import Refused
 from grader.sandbox.worker import fingerprints
 
 DEFAULT_SEED = 1
+MAX_CASE = 250_000  # characters of a case with its answer: people read them, and every clone holds them
 SECONDS = 60  # wall clock of one case on the solution
 
 
@@ -34,13 +41,24 @@ def build(
     mistakes: bool = True,
     harness: Harness | None = None,
     workers: int = 1,
+    report: Callable[[str], None] = lambda _: None,
 ) -> list[Path]:
     """Bring stub, notebook, answers and the record of mistakes of an assignment up to date; return the files that were not.
 
-    check: write nothing. seed: make the hidden cases from a new seed; otherwise the one in the file is kept. mistakes: False
-    leaves out the files of mistakes, which take longest. harness: one that is open already; by default, build opens one of its
-    own. workers: how many mistakes to try at a time. Numbers count as up to date when they agree within the checks' tolerance,
-    because the last digits differ from machine to machine.
+    A stored number stays where the new one agrees as closely as checks compare: last digits differ from machine to machine.
+
+    Args:
+        root: The kit's folder.
+        name: The assignment.
+        check: Whether to write nothing.
+        seed: Of the hidden cases; by default, the one in the file.
+        mistakes: Whether to bring the files of mistakes up to date, which takes longest.
+        harness: One that is open already; by default, build opens one of its own.
+        workers: How many mistakes to try at a time.
+        report: Is passed a line for each case whose inputs or answer are others now: by how much, and for which checks.
+
+    Raises:
+        UsageError: If something that only an instructor can mend is in the way.
     """
     home = Home(root, name)
     if not home.solution.is_dir():
@@ -64,7 +82,7 @@ def build(
     recipes = load_recipes(home)
     with contextlib.ExitStack() as stack:
         harness = harness or stack.enter_context(Harness(home))
-        return stale + _from_trials(home, recipes, fingerprints(stub), harness, check, seed, mistakes, workers)
+        return stale + _from_trials(home, recipes, fingerprints(stub), harness, check, seed, mistakes, workers, report)
 
 
 def _from_trials(
@@ -76,6 +94,7 @@ def _from_trials(
     seed: int | None,
     mistakes: bool,
     workers: int,
+    report: Callable[[str], None],
 ) -> list[Path]:
     """Bring up to date what only running the solution and the mistakes can tell; see `build`."""
     name, stale = home.assignment.name, []
@@ -84,21 +103,27 @@ def _from_trials(
         old = _old(path, name)
         chosen = seed if seed is not None and suite == "hidden" else old.seed if old else DEFAULT_SEED
         cooked = {recipe.name: _cook(recipe, chosen) for recipe in recipes if recipe.suite == suite}
-        new = Answers(chosen, solve(harness, cooked), stub)
-        if old is None or not _same(old, new):
+        solved = solve(harness, cooked)
+        before = old.cases if old else {}
+        kept = {key: before[key] for key in solved if key in before and _same(before[key], solved[key])}
+        if old is None or (old.seed, old.stub, list(before)) != (chosen, stub, list(solved)) or len(kept) < len(solved):
             stale.append(path)
+            for line in _moved(
+                home, suite, {key: (before[key], solved[key]) for key in before if key in solved.keys() - kept.keys()}
+            ):
+                report(line)
             if not check:
-                write(path, answers.render(name, new))
+                write(path, answers.render(name, Answers(chosen, solved | kept, stub)))
     stale += write_overview(home.root, check)
     if mistakes:
         with TrialPool(harness, workers, "mistakes") as pool:
             recorded = record_mistakes(pool, load(home, "mistakes"))
         for suite, found in recorded.items():
-            path = home.mistakes[suite]
-            if not same_mistakes(answers.read_mistakes(path, name), found):
+            path, before = home.mistakes[suite], answers.read_mistakes(home.mistakes[suite], name)
+            if not same_mistakes(before, found):
                 stale.append(path)
                 if not check:
-                    write(path, answers.render_mistakes(name, found))
+                    write(path, answers.render_mistakes(name, {key: _kept(before.get(key), now) for key, now in found.items()}))
     return stale
 
 
@@ -123,13 +148,22 @@ def same_mistakes(old: dict[str, Mistake], new: dict[str, Mistake]) -> bool:
     if [(was.id, was.question, was.hint) for was in old.values()] != [(now.id, now.question, now.hint) for now in new.values()]:
         return False
     return all(
-        set(was.shows) == set(now.shows)
-        and all(
-            UNPREDICTABLE in (was.shows[check], saw) or difference(saw, was.shows[check], equal_nan=True) is None
-            for check, saw in now.shows.items()
-        )
+        set(was.shows) == set(now.shows) and all(_alike(was.shows[check], saw) for check, saw in now.shows.items())
         for was, now in zip(old.values(), new.values(), strict=True)
     )
+
+
+def _alike(was: Any, now: Any) -> bool:
+    return UNPREDICTABLE in (was, now) or difference(now, was, equal_nan=True) is None
+
+
+def _kept(was: Mistake | None, now: Mistake) -> Mistake:
+    """Return a record of a mistake with what the old one says where they agree."""
+    before = was.shows if was else {}
+    shows = {
+        check: before[check] if check in before and _alike(before[check], saw) else saw for check, saw in now.shows.items()
+    }
+    return replace(now, shows=shows)
 
 
 def load_recipes(home: Home) -> list[Recipe]:
@@ -174,6 +208,11 @@ def solve(harness: Harness, cases: dict[str, Case]) -> dict[str, Case]:
             why = failure(reply, question, SECONDS, home.assignment.limits.memory_mb, reply.output)
             raise UsageError(f"case {key}: its driver {case.driver!r} fails on the solution: {why}\n{reply.output}".strip())
         solved[key] = Case(key, case.driver, case.question, case.inputs, reply.facts)
+        size = len(answers.render("", Answers(0, {key: solved[key]}, {})))
+        if size > MAX_CASE:
+            raise UsageError(
+                f"case {key} takes {size / 1e3:.0f} kB of text, at most {MAX_CASE / 1e3:.0f}: give it fewer numbers"
+            )
     return solved
 
 
@@ -204,15 +243,46 @@ def _old(path: Path, name: str) -> Answers | None:
         return None
 
 
-def _same(old: Answers, new: Answers) -> bool:
-    if (old.seed, old.stub, list(old.cases)) != (new.seed, new.stub, list(new.cases)):
-        return False
-    return all(
-        (was.driver, was.question) == (case.driver, case.question)
-        and difference(case.inputs, was.inputs, rtol=1e-12, atol=0.0, exact_dtype=True) is None
-        and difference(case.answer, was.answer, exact_dtype=True) is None
-        for was, case in ((old.cases[key], new.cases[key]) for key in new.cases)
+def _same(was: Case, now: Case) -> bool:
+    """Return whether a stored case can stay, as closely as checks compare."""
+    return (
+        (was.driver, was.question) == (now.driver, now.question)
+        and difference(now.inputs, was.inputs, rtol=1e-12, atol=0.0, exact_dtype=True) is None
+        and difference(now.answer, was.answer, exact_dtype=True) is None
     )
+
+
+def _moved(home: Home, suite: str, cases: dict[str, tuple[Case, Case]]) -> Iterator[str]:
+    """Yield by how much the answers of cases, as they were and as they are, have moved, and for which checks."""
+    about = {}
+    with contextlib.suppress(SyntaxError):  # of checks, which trying them out will say
+        about = about_checks(home, (suite,)) if cases else {}
+    for key, (was, now) in cases.items():
+        checks = ", ".join(sorted(check for check in about if key in about[check].cases)) or "no check"
+        if difference(now.inputs, was.inputs, rtol=1e-12, atol=0.0, exact_dtype=True) is not None:
+            yield f"case {key} has other inputs now; used by {checks}"
+        else:
+            yield f"case {key}: the answer {_distance(was.answer, now.answer)}; used by {checks}"
+
+
+def _distance(was: Any, now: Any) -> str:
+    """Return in words how far apart two trees of plain data are."""
+    old, new = (np.array(list(_numbers(value)), np.float64) for value in (was, now))
+    if len(old) != len(new) or not len(old) or np.array_equal(old, new):
+        return "has another form"
+    apart = np.abs(new - old)
+    return f"moved in {np.count_nonzero(apart)} of {len(apart)} numbers, by at most {apart.max():.3g}"
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    """Yield all numbers in plain data."""
+    if isinstance(value, (dict, list, tuple)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _numbers(item)
+    elif isinstance(value, np.ndarray):
+        yield from value.ravel().astype(np.float64).tolist()
+    elif is_number(value):
+        yield float(value)
 
 
 def _import(path: Path) -> ModuleType:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import shutil
 from pathlib import Path
 
@@ -151,6 +152,12 @@ def test_every_case_is_used_by_a_check(home: Home) -> None:
             '@case("totl", ',
             "its driver 'totl' fails on the solution: .* no attribute 'totl'",
         ),
+        (
+            "solutions/toy/cases.py",
+            '{"values": []}',
+            '{"values": [0.12345678901234567] * 15000}',
+            "case no_values takes 3[0-9][0-9] kB of text, at most 250",
+        ),
         ("tests/drivers/toy.py", "(submitted, values):", "(submitted, values)", "toy.py cannot be run: .*SyntaxError"),
         ("tests/visible/test_toy.py", '"many_values"', '"many_value"', "test_many: .*did you mean 'many_values'"),
     ],
@@ -163,3 +170,55 @@ def test_an_authors_slip_is_told_in_a_line(built_toy: Path, tmp_path: Path, file
     (root / file).write_text(text.replace(old, new, 1), encoding="utf-8")
     with pytest.raises(UsageError, match=told):
         build(root, "toy")
+
+
+@pytest.fixture
+def toy(built_toy: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be changed."""
+    return Path(shutil.copytree(built_toy, tmp_path / "toy"))
+
+
+def nudged(path: Path) -> str:
+    """Change the sixth digit of each number with many in a file, as another processor may; return its text."""
+    text = re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]) * (1 + 4e-6):.6g}", path.read_text(encoding="utf-8"))
+    path.write_text(text, encoding="utf-8")
+    return text
+
+
+def test_last_digits_of_another_machine_stay(toy: Path) -> None:
+    """Catches: a diff of thousands of lines, and checks taken for corrected, because a build ran elsewhere."""
+    spread = toy / "tests" / "visible" / "answers" / "toy.json"
+    spread.write_text(spread.read_text().replace('"spread": 18.0', '"spread": 18.0000001'))
+    before = {path: path.read_bytes() for path in toy.glob("tests/*/*/*.json")}
+    # Something else has changed, so that both files are written.
+    solution = toy / "solutions" / "toy" / "submitted.py"
+    solution.write_text(solution.read_text().replace("result = 0.0", "result = 0.5"))
+    moved: list[str] = []
+    build(toy, "toy", mistakes=False, report=moved.append)
+    after = {path: path.read_bytes() for path in before}
+
+    changed = {path.relative_to(toy).as_posix() for path in before if before[path] != after[path]}
+    assert changed == {"tests/visible/answers/toy.json", "tests/hidden/answers/toy.json"}
+    assert '"spread": 18.0000001' in spread.read_text()
+    assert "case three_values: the answer moved in 1 of 1 numbers, by at most 0.5; used by visible/test_three" in moved
+    assert not any("spread" in line for line in moved)
+
+
+def test_what_a_mistake_shows_is_written_where_it_differs(toy: Path) -> None:
+    """Catches: all numbers of the file rewritten because one mistake has another hint."""
+    path = toy / "tests" / "visible" / "mistakes" / "toy.json"
+    before = nudged(path)
+    catalogue = toy / "solutions" / "toy" / "mistakes.py"
+    hint = re.search(r'hint="(.+?)"', catalogue.read_text())[1]
+    catalogue.write_text(catalogue.read_text().replace(hint, "Another one?", 1))
+    build(toy, "toy")
+    assert path.read_text() == before.replace(hint, "Another one?", 1)
+
+
+def test_other_inputs_are_said(toy: Path) -> None:
+    """Catches: a case that was changed without the author's knowledge."""
+    cases = toy / "solutions" / "toy" / "cases.py"
+    cases.write_text(cases.read_text().replace("[1.5, -2.0, 4.0]}", "[1.5, -2.0, 5.0]}", 1))
+    moved: list[str] = []
+    assert build(toy, "toy", check=True, mistakes=False, report=moved.append) == [toy / "tests/visible/answers/toy.json"]
+    assert moved == ["case three_values has other inputs now; used by visible/test_three"]
