@@ -25,7 +25,6 @@ from gymnasium.wrappers import RecordEpisodeStatistics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.signal import lfilter
 from torch import Tensor, nn
 from torch.distributions import MultivariateNormal
 
@@ -263,6 +262,8 @@ class TestGAE:
 
     def test_lambda_of_one_and_of_zero(self, modules: SimpleNamespace) -> None:
         """Catches: λ in the wrong place: λ = 1 gives the discounted return, λ = 0 the error of one step."""
+        from scipy.signal import lfilter
+
         env = Scripted(3, terminates=0.25, truncates=0.0)
         trajectory = self.played(modules, env, 30, 0.9, 1.0)
         rows = env.rows[30:]
@@ -982,6 +983,8 @@ class TestNormalize:
 
     def test_rewards(self, wrappers: ModuleType, rng: np.random.Generator) -> None:
         """Catches: a mean subtracted, std of rewards for that of returns, a return that goes on over ends, another γ."""
+        from scipy.signal import lfilter
+
         record = walk(rng)
         _, rewards, ends = record
         pieces = np.split(rewards, np.flatnonzero(ends) + 1)

@@ -29,8 +29,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
-from scipy.signal import lfilter
-from scipy.stats import chisquare, kstest
 from torch import Tensor, nn
 
 import utils
@@ -457,6 +455,8 @@ class TestReplayBuffer:
     @pytest.mark.parametrize(("stored", "size"), [(7, 12), (19, 7)])
     def test_every_set_is_as_likely(self, solution: ModuleType, stored: int, size: int) -> None:
         """Catches: rows that are drawn twice, never or more often; neighbours that come together; the latest row left out."""
+        from scipy.stats import chisquare
+
         buffer = solution.ReplayBuffer(1, size, 3, rng=4)
         for number in range(stored):
             buffer.store([0.0], [0.0], number, [0.0], False)
@@ -510,6 +510,8 @@ class TestOUNoise:
     @pytest.mark.parametrize(("theta", "sigma", "mu"), PROCESSES)
     def test_as_a_filter(self, solution: ModuleType, theta: float, sigma: float, mu: float) -> None:
         """Catches: a state that is not kept, θ or σ in the wrong place, √dt, μ forgotten, draws that are not normal."""
+        from scipy.signal import lfilter
+
         noise = solution.OUNoise(3, mu, theta, sigma, rng=5)
         found = np.array([noise.sample() for _ in range(200)])
         shakes = np.random.default_rng(5).standard_normal((200, 3))
@@ -520,6 +522,8 @@ class TestOUNoise:
     @pytest.mark.parametrize(("theta", "sigma", "mu"), PROCESSES[:-1])
     def test_moments(self, solution: ModuleType, theta: float, sigma: float, mu: float) -> None:
         """Catches: uniform noise, one draw for all dimensions, a variance of σ² or σ²/2θ."""
+        from scipy.stats import kstest
+
         size = 4000
         noise = solution.OUNoise(size, mu, theta, sigma, rng=6)
         paths = np.array([noise.sample() for _ in range(310)])
@@ -586,6 +590,8 @@ class TestOUNoise:
 
 def uniform(values: Any, bound: float) -> float:
     """Return the p-value of values that are drawn uniformly from [-bound, bound], by Kolmogorov and Smirnov."""
+    from scipy.stats import kstest
+
     return kstest(np.ravel(values), "uniform", args=(-bound, 2 * bound)).pvalue
 
 
@@ -718,6 +724,8 @@ class TestAgent:
 
     def test_with_noise(self, solution: ModuleType) -> None:
         """Catches: a clip before the noise is added, or none; the target's action; other noise, or noise afresh each time."""
+        from scipy.signal import lfilter
+
         agent = agent_of(solution, initial_random_steps=10, ou_noise_theta=0.2, ou_noise_sigma=0.4, seed=4)
         agent.total_step = 10
         rng, states = np.random.default_rng(4), np.random.default_rng(5).normal(size=(300, 3)).astype(np.float32)

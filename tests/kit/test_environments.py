@@ -17,7 +17,6 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import Autoreset
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
-from scipy.optimize import lsq_linear
 
 import utils
 
@@ -514,6 +513,8 @@ class TestPointMass:
         function of the start is integrated over [0, 1] (it is even) by Gauss-Legendre with 20 nodes; 200 nodes give the same
         to 1e-5. The actions found are played in the environment, whose sum of rewards must be the computed one.
         """
+        from scipy.optimize import lsq_linear
+
         pushes = np.array([[np.sum(0.1 * 0.8 ** np.arange(t - k + 1)) if k <= t else 0 for k in range(30)] for t in range(30)])
         system = np.vstack([pushes, 0.1 * np.eye(30)])
 

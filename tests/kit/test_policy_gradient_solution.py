@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from scipy.signal import lfilter
 from torch import Tensor, nn
 
 import utils
@@ -109,6 +108,8 @@ class TestReturns:
         self, solution: ModuleType, rng: np.random.Generator, discount_factor: float
     ) -> None:
         """Catches: an end that belongs to the wrong row, a lost tail, episodes of one step, γ off by a step."""
+        from scipy.signal import lfilter
+
         for trial in range(30):
             size = int(rng.integers(1, 40))
             rewards = rng.normal(size=size) * 10
@@ -468,6 +469,8 @@ class TestTraining:
     @pytest.mark.parametrize("critic", [False, True])
     def test_rows_of_a_minibatch_are_aligned(self, solution: ModuleType, critic: bool) -> None:
         """Catches: a permutation for each tensor, returns of the whole collection, advantages without a critic."""
+        from scipy.signal import lfilter
+
         states = []
 
         def get_advantages(value_net: nn.Module, observations: Tensor, returns: Tensor) -> Tensor:

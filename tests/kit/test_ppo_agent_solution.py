@@ -24,8 +24,6 @@ import pytest
 import torch
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
-from scipy.signal import lfilter
-from scipy.stats import multivariate_normal
 from torch import Tensor, nn
 from torch.distributions import Independent, MultivariateNormal, Normal
 
@@ -247,6 +245,8 @@ class TestGeneralizedAdvantageEstimator:
 
     def test_lambda_of_one_and_of_zero(self, solution: ModuleType, rng: np.random.Generator) -> None:
         """Catches: λ in the wrong place: λ = 1 gives the discounted return without V(s), λ = 0 the error of one step."""
+        from scipy.signal import lfilter
+
         critic, rows = LinearCritic(rng, 3), rows_of(rng, 30, (3,), 0.2, 0.2, "nothing")
         value, next_value = critic.by_hand(rows.state), critic.by_hand(rows.next_state)
         ended = rows.terminated | rows.truncated
@@ -414,6 +414,8 @@ class TestDensity:
     @pytest.mark.parametrize("n", [1, 2, 3, 6, 17, 64])
     def test_log_density(self, solution: ModuleType, rng: np.random.Generator, n: int) -> None:
         """Catches: σ² or σ for log σ, a forgotten n or 2π, a mean over dimensions, [B] for [B, 1]."""
+        from scipy.stats import multivariate_normal
+
         mu, log_sigma, y = (torch.tensor(x) for x in self.drawn(rng, 40, n))
         found = solution.IndependentGaussianProcess(n).get_dist((mu, log_sigma, y))
         assert found.shape == (40, 1)
@@ -493,6 +495,8 @@ class TestDensity:
     @pytest.mark.parametrize("n", [1, 2, 6, 64])
     def test_entropy(self, solution: ModuleType, rng: np.random.Generator, n: int) -> None:
         """Catches: the other sign, a constant that is not there n times, a mean over dimensions, σ for log σ."""
+        from scipy.stats import multivariate_normal
+
         mu, log_sigma, _ = (torch.tensor(x) for x in self.drawn(rng, 40, n))
         found = solution.IndependentGaussianProcess(n).entropy((mu, log_sigma))
         assert found.shape == (40, 1)

@@ -16,7 +16,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chisquare
 from torch import Tensor, nn
 
 import utils
@@ -586,6 +585,8 @@ class TestSampling:
         return torch.tensor([self.PROBABILITIES]).log().repeat(rows, 1)
 
     def assert_frequencies(self, actions: Tensor, probabilities: tuple[float, ...] = PROBABILITIES) -> None:
+        from scipy.stats import chisquare
+
         counts = torch.bincount(actions.flatten(), minlength=len(probabilities)).numpy()
         assert chisquare(counts, counts.sum() * np.array(probabilities)).pvalue > IMPROBABLE, counts
 
