@@ -36,7 +36,7 @@ class Judge:
     beside the submission, or why it was refused. material: what the checks need. unwritten: functions that are still the
     stub's. broken: how the submission failed to load, if it did; every check then ends like that. select: question ids to run,
     None for all. changed: called with the report before the first check and after each. seed: of all that chance decides.
-    thorough: False stops at the first check that is not passed. before: by id, earlier results of checks, which are not run
+    thorough: False stops at the first check that is lost. before: by id, earlier results of checks, which are not run
     again unless they are named in `again`, or a question that their own needs was passed and is not now, or the other way
     round.
     """
@@ -120,7 +120,8 @@ class Judge:
             with contextlib.suppress(SandboxFault):
                 self.sandbox.restart()
         self._diagnose(result)
-        one_is_enough = not self.thorough and result.outcome is not Outcome.PASSED
+        # A check that did not run, of an optional attachment, says nothing about the submission.
+        one_is_enough = not self.thorough and result.outcome not in (Outcome.PASSED, Outcome.NOT_RUN)
         self.stopped = one_is_enough or self.sandbox.interrupted.is_set()
         result.points = result.max_points if result.outcome is Outcome.PASSED else 0.0
         result.seconds = max(round(time.monotonic() - began, 4), 0.0001)  # 0 would mean that it is still to come

@@ -212,6 +212,14 @@ def test_absence_costs_nothing(grader: Grader, folder: Path) -> None:
     assert report.progress() == (len(report.checks), len(report.checks), "")
 
 
+def test_absence_does_not_end_a_run_that_stops_at_the_first_loss(grader: Grader, folder: Path) -> None:
+    """Catches: mutants that count as survivors because the hidden checks come after an optional attachment."""
+    source = (folder / "submitted.py").read_text()
+    (folder / "submitted.py").write_text(source.replace("result = 0.0", "result = 0.0 if values else 1.0"))
+    report = grader.grade(folder, thorough=False)
+    assert "hidden/test_nothing_to_add" in [check.id for check in report.checks if check.outcome is Outcome.FAILED]
+
+
 def test_what_is_worth_nothing_is_not_fixed_first(grader: Grader, folder: Path) -> None:
     """A question with points comes before one without, also when it is only begun with."""
     (folder / "submitted.py").write_text("def total(values):\n    return 0\n")
