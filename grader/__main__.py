@@ -131,7 +131,7 @@ def main() -> int:
     _add_level(regrade)
     regrade.set_defaults(run=_regrade)
 
-    doctor = commands.add_parser("doctor", help="attack the sandbox of this machine, and tell what held")
+    doctor = commands.add_parser("doctor", help="attack the sandbox of this machine, and report what held")
     _add_level(doctor)
     doctor.set_defaults(run=_doctor)
 
@@ -257,7 +257,7 @@ def _new(options: argparse.Namespace) -> int:
         print(f"wrote {path.relative_to(ROOT)}")
     name = options.name
     print(
-        f"\n{name} is complete, with one question. docs/authoring.md tells how to go on. Next:\n"
+        f"\n{name} is complete, with one question. docs/authoring.md says how to go on. Next:\n"
         f"  python -m grader verify {name}    # the proof; it holds now, and should after each of your changes\n"
         f"  python grade.py {name} --submission solutions/{name}    # what a student sees\n"
         f"  python -m grader build {name}     # after a change to solutions/, drivers or checks; then verify again"

@@ -121,7 +121,7 @@ def replace(path: Path, text: str) -> None:
 class Keeping:
     """What to do whenever the report changes: replace the file, if there is one, and show how far it is.
 
-    A disk that is full at one moment must not end the grading: the next change is written again, and `check` tells in the end.
+    A disk that is full at one moment must not end the grading: the next change is written again, and `check` reports it.
     """
 
     def __init__(self, path: Path | None, rendered: Callable[[Report], str], show: Callable[[Report], None]) -> None:
@@ -175,7 +175,7 @@ class ClassProgress:
 
     def __init__(self) -> None:
         self.line = Progress()
-        self.told = time.monotonic()
+        self.reported = time.monotonic()
 
     def __enter__(self) -> ClassProgress:
         return self
@@ -187,6 +187,6 @@ class ClassProgress:
         """Show how many submissions are graded, at which rate, and how long it still takes."""
         if self.line.visible:
             self.line.say(standing.line())
-        elif time.monotonic() - self.told > self.EVERY or standing.done == standing.count:
-            self.told = time.monotonic()
+        elif time.monotonic() - self.reported > self.EVERY or standing.done == standing.count:
+            self.reported = time.monotonic()
             print(standing.line(), flush=True)

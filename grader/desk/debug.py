@@ -61,7 +61,7 @@ def _debug(home: Home, seen: Look, path: Path) -> None:
             return
         if isinstance(error, KeyboardInterrupt):
             raise
-        print(f"\n{function} did not return.\n{_told(seen, 'raised', error, path)}")
+        print(f"\n{function} did not return.\n{_describe(seen, 'raised', error, path)}")
         debugger.look_back(error)
     else:
         if not debugger.left:
@@ -79,7 +79,7 @@ def _load(home: Home, seen: Look, path: Path) -> Any:
     try:
         submitted = worker.load("submitted", path)
     except Exception as error:
-        raise NothingToSee(_told(seen, "import", error, path)) from error
+        raise NothingToSee(_describe(seen, "import", error, path)) from error
     worker.seed_everything(seen.tried.seed)
     return submitted
 
@@ -115,8 +115,8 @@ def _conclude(seen: Look, facts: Any, arrived: bool) -> None:
         print(clean(f"    {name} = {show(value)}"))
 
 
-def _told(seen: Look, status: str, error: BaseException, path: Path) -> str:
-    """Return an exception as reports tell it, with the student's own lines."""
+def _describe(seen: Look, status: str, error: BaseException, path: Path) -> str:
+    """Return an exception as reports show it, with the student's own lines."""
     details = worker.account(status, error, {"submission": str(path)})
     return clean(failure(Reply(status, details=details), seen.question, 0, 0, "").message)
 
@@ -132,7 +132,7 @@ class Debugger(pdb.Pdb):
         self.path = str(path)
         self.places = places(path.read_bytes(), function)
         self.driver: CodeType | None = None
-        self.told: BaseException | None = None  # the exception at which the user was stopped last
+        self.shown: BaseException | None = None  # the exception at which the user was stopped last
         self.arrived = self.left = False
 
     def follow(self, driver: Callable[..., Any], submitted: Any, inputs: dict[str, Any]) -> Any:
@@ -148,7 +148,7 @@ class Debugger(pdb.Pdb):
 
     def look_back(self, error: BaseException) -> None:
         """Stop at the student's line that raised, unless the user has seen it there already."""
-        if error is self.told or not any(frame.f_code.co_filename == self.path for frame in _frames(error)):
+        if error is self.shown or not any(frame.f_code.co_filename == self.path for frame in _frames(error)):
             return
         if sys.stdin.closed:  # as exit() leaves it
             return
@@ -176,7 +176,7 @@ class Debugger(pdb.Pdb):
         return self.trace_dispatch
 
     def user_exception(self, frame: FrameType, exc_info: Any) -> None:
-        self.told = exc_info[1]
+        self.shown = exc_info[1]
         super().user_exception(frame, exc_info)
 
     def get_stack(self, f: FrameType | None, t: TracebackType | None) -> tuple[list[tuple[FrameType, int]], int]:

@@ -187,12 +187,12 @@ def _print_plain(console: Console, parts: list[Part]) -> None:
         table.add_column(title, overflow="fold")
     for part in parts:
         style = "red" if part.differs else ""
-        one, other = (_told(value, part) for value in (part.expected, part.got))
+        one, other = (_describe(value, part) for value in (part.expected, part.got))
         table.add_row(Text(part.path), Text(one), Text(other, style), Text(_distance(part), style))
     console.print(Padding(table, (0, 0, 1, 2), expand=False), soft_wrap=False)
 
 
-def _told(value: Any, part: Part) -> str:
+def _describe(value: Any, part: Part) -> str:
     """Return a value of a part as text: kind and shape where they differ, else the value."""
     if value is ABSENT:
         return "(nothing)"

@@ -82,7 +82,7 @@ def watch(home: Home, submission: Path, select: set[str] | None, finished: Calla
                     event = events.get(timeout=LOOK_SECONDS)
                     if isinstance(event, Graded) and event.whole:
                         finished(event.report)
-                    screen.tell(event)
+                    screen.show(event)
                 if disturbed.is_set():
                     disturbed.clear()
                     keyboard.take()
@@ -119,7 +119,7 @@ class _Saves:
     """Calls `saved` whenever the submission, or what may be it in its folder or belong to it, is written."""
 
     def __init__(self, submission: Path, assignment: Assignment, saved: Callable[[], None]) -> None:
-        import watchfiles  # here, where its absence is told
+        import watchfiles  # here, where its absence is reported
 
         self._watch = watchfiles.watch
         self._submission = submission
@@ -150,12 +150,12 @@ class _Saves:
         last = self._state()
         for _ in changes:
             now = self._state()
-            if now is None or now != last:  # one save may be told twice
+            if now is None or now != last:  # one save may be reported twice
                 self._saved()
             last = now
 
     def _state(self) -> tuple[int, ...] | None:
-        """Return what is another after every save; None if it cannot be told."""
+        """Return a value that changes with every save, or None if unknown."""
         if self._submission.is_dir():
             return None
         state = []
@@ -283,7 +283,7 @@ class _Screen:
         self._text = "starting"
         self._status()
 
-    def tell(self, event: Event) -> None:
+    def show(self, event: Event) -> None:
         """Show what has happened."""
         if isinstance(event, Stopped):
             self._begin_line()

@@ -19,7 +19,7 @@ START = 60  # seconds for what is not the checks' budget
 
 MAKEFILE = """\
 # Autolab runs `make -f autograde-Makefile` beside autograde.tar and what was handed in. The last line that this prints is the
-# result, so nothing else may print: what a submission prints is kept by the grader and told in its report.
+# result, so nothing else may print: what a submission prints is kept by the grader and shown in its report.
 all:
 \t@rm -rf rl-grader && mkdir rl-grader && tar xf autograde.tar -C rl-grader
 \t@rl-grader/run {handin}

@@ -96,7 +96,7 @@ def _from_trials(
     workers: int,
     report: Callable[[str], None],
 ) -> list[Path]:
-    """Bring up to date what only running the solution and the mistakes can tell; see `build`."""
+    """Bring up to date what depends on running the solution and the mistakes; see `build`."""
     name, stale = home.assignment.name, []
     for suite in SUITES:
         path = home.answers[suite]

@@ -52,8 +52,8 @@ def measure(
     write(path, json.dumps(about | results, indent=1) + "\n")
     for kind in ("solution", "alternatives"):
         worst = lost[kind].most_common(1)
-        told = f"most often {worst[0][0]}: {worst[0][1]} of {counts[kind][worst[0][0]]}" if worst else "no check ever failed"
-        yield f"{seeds} gradings of the {kind}: {told}", bool(worst) and worst[0][1] > ALLOWED * counts[kind][worst[0][0]]
+        often = f"most often {worst[0][0]}: {worst[0][1]} of {counts[kind][worst[0][0]]}" if worst else "no check ever failed"
+        yield f"{seeds} gradings of the {kind}: {often}", bool(worst) and worst[0][1] > ALLOWED * counts[kind][worst[0][0]]
     passes = {check: runs - lost["cannot learn"][check] for check, runs in counts["cannot learn"].items()}
     for check, number in sorted(passes.items()):
         yield f"{number} of {counts['cannot learn'][check]} gradings of agents that cannot learn pass {check}", number > 0

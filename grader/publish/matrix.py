@@ -66,7 +66,7 @@ class Matrix:
         groups = {group for _, _, verdict in self.trials.values() for group in verdict.confused}
         return sorted(groups)
 
-    def told(self, suite: str | None = None) -> list[str]:
+    def recognised(self, suite: str | None = None) -> list[str]:
         """Return the mistakes whose own hint is found, by the checks of one suite or of any."""
         return [
             name
@@ -106,7 +106,7 @@ class Matrix:
             if checks:
                 lines.append(f"{question.id}: each mistake is caught by another check as well: {', '.join(checks)}")
         lines += [f"{name} is caught by {check} alone" for name, check in self.caught_once()]
-        lines += [f"not told apart: {', '.join(group)}" for group in self.confused()]
+        lines += [f"not distinguished: {', '.join(group)}" for group in self.confused()]
         return lines
 
     def html(self) -> str:

@@ -24,10 +24,10 @@ from grader.publish.stub import make_stub
 from grader.publish.trials import Facts, Task, Trial, Tried, Verdict, observed_facts, try_out, unit_questions, whole_agent
 from grader.report.model import CheckResult, Outcome, Report, write
 
-TOLD = 0.9  # of the mistakes, at least so many must be told by their own hint
+RECOGNISED = 0.9  # minimum share of mistakes whose own hint the checks find
 MUTANTS_CAUGHT = 0.95
 
-Finding = tuple[str, bool | None]  # what was found, and whether it is a fault; None for what is only told
+Finding = tuple[str, bool | None]  # what was found, and whether it is a fault; None for a remark
 
 
 def verify(
@@ -157,7 +157,7 @@ class Proof:
             yield report.note, True
 
     def read_catalogue(self) -> Iterator[Finding]:
-        """Read mistakes and alternatives first, so that what is wrong with them is told at once."""
+        """Read mistakes and alternatives first, so that faults in them are reported at once."""
         for kind, found in (("alternatives", self.right), ("mistakes", self.wrong)):
             try:
                 found += load(self.home, kind)
@@ -212,12 +212,12 @@ class Proof:
         yield from ((line, None) for line in ["", *matrix.remarks()])
         caught = sum(bool(verdict.failed) for _, _, verdict in self.tried.values())
         yield f"{caught} of {len(self.wrong)} mistakes are caught", caught < len(self.wrong)
-        told = matrix.told()
-        share = f"mistakes are told by their own hint (at least {TOLD:.0%} must be)"
-        yield f"{len(told)} of {len(self.wrong)} {share}", len(told) < TOLD * len(self.wrong)
-        yield from ((f"not told by its own hint: {name}", None) for name in self.tried if name not in told)
-        visible = matrix.caught_in("visible")
-        yield f"{len(matrix.told('visible'))} of the {len(visible)} that visible checks catch are told by these", None
+        recognised = matrix.recognised()
+        share = f"mistakes are recognised by their own hint (at least {RECOGNISED:.0%} must be)"
+        yield f"{len(recognised)} of {len(self.wrong)} {share}", len(recognised) < RECOGNISED * len(self.wrong)
+        yield from ((f"not recognised by its own hint: {name}", None) for name in self.tried if name not in recognised)
+        caught, recognised = matrix.caught_in("visible"), matrix.recognised("visible")
+        yield f"visible checks recognise {len(recognised)} of the {len(caught)} mistakes that they catch", None
 
     def _caught(self, variant: Variant, task: Task, tried: Tried) -> Iterator[Finding]:
         assignment = self.home.assignment

@@ -8,7 +8,7 @@ from typing import Any
 from grader.assignment import Assignment
 from grader.report import terminal
 from grader.report.model import HIDDEN_CHECKS, Outcome, Report
-from grader.report.shared import folded, not_final, told
+from grader.report.shared import describe_check, folded, not_final
 from grader.report.text import LENGTHS, clean, fitted
 
 MAX_BYTES = 500_000  # Tango cuts what is longer than a megabyte, and the scores stand at the end
@@ -47,7 +47,7 @@ def feedback(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
             # Two checks may have one title, a JSON object has a name once.
             name = name if name not in tests else f"{name} ({len(tests) + 1})"
             tests[name] = {"passed": check.outcome is Outcome.PASSED}
-            if text := clean(told(check), longest):
+            if text := clean(describe_check(check), longest):
                 tests[name]["hint"] = text
         stages[f"{question.id}: {clean(question.title, 200)}"] = tests
     return {"_presentation": "semantic", "stages": list(stages), **stages}

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from grader.report.model import CheckResult, Outcome, Report
-from grader.report.shared import folded, not_final, told
+from grader.report.shared import describe_check, folded, not_final
 from grader.report.text import LENGTHS, clean, fitted
 
 # The reporter gets the result in an environment variable, and Linux starts nothing with one of 128 kB or more.
@@ -50,7 +50,7 @@ def refused(message: str, worth: float) -> str:
 
 def _test(check: CheckResult, longest: int) -> dict[str, Any]:
     status = "pass" if check.outcome is Outcome.PASSED else "error" if check.outcome in ERRORS else "fail"
-    text = told(check) if check.outcome is Outcome.PASSED else f"{check.outcome.value}\n{told(check)}"
+    text = describe_check(check) if check.outcome is Outcome.PASSED else f"{check.outcome.value}\n{describe_check(check)}"
     return _entry(_inert(f"{check.question}: {check.title}", 200), status, check.points, _inert(text.strip(), longest))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from grader.assignment import Assignment
 from grader.report import picture
 from grader.report.model import CheckResult, Outcome, Report
-from grader.report.shared import told, visible_part
+from grader.report.shared import describe_check, visible_part
 from grader.report.terminal import totals
 from grader.report.text import clean
 
@@ -80,7 +80,7 @@ def without_tests(message: str) -> str:
 def _test(check: CheckResult, assignment: Assignment, number: str) -> dict[str, Any]:
     hidden = check.suite == "hidden"
     passed = check.outcome is Outcome.PASSED
-    output = _capped(f"{'' if passed else check.outcome.value}\n{told(check)}".strip())
+    output = _capped(f"{'' if passed else check.outcome.value}\n{describe_check(check)}".strip())
     test = {
         "name": f"{check.question}: {check.title}",
         "number": number,

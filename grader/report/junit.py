@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from grader.report.model import CheckResult, Outcome, Report
-from grader.report.shared import folded, not_final, told
+from grader.report.shared import describe_check, folded, not_final
 from grader.report.text import LENGTHS, clean
 
 # What else there is (timeout, memory, crashed, grader error) is an error.
@@ -41,7 +41,7 @@ def _testcase(suite: Element, check: CheckResult) -> None:
     name, seconds = clean(check.title, LENGTHS[0]), f"{check.seconds:.3f}"
     case = SubElement(suite, "testcase", classname=check.question, name=name, time=seconds)
     _properties(case, check.points, check.max_points)
-    text = clean(told(check), LENGTHS[0])
+    text = clean(describe_check(check), LENGTHS[0])
     if check.outcome is Outcome.PASSED:
         if text:
             SubElement(case, "system-out").text = text

@@ -40,7 +40,7 @@ def render(report: Report, account: Sequence[str] = ()) -> str:
             question.id: [check for check in report.checks if (check.question, check.outcome) == (question.id, Outcome.PASSED)]
             for question in report.questions
         },
-        unwritten={question.id: told for question, told in terminal.unwritten(report)},
+        unwritten={question.id: task for question, task in terminal.unwritten(report)},
         bar=bar(report),
         curves=[(check, plots(check.curves)) for check in report.checks if check.curves],
     )

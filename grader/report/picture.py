@@ -13,7 +13,7 @@ from grader.report.page import SMOOTHED, plots, smoothed
 Curves = dict[str, list[float]]
 
 
-def told(curves: Curves) -> list[str]:
+def describe_curves(curves: Curves) -> list[str]:
     """Return a line for each curve: where it began and where it ended."""
     drawn = plots(known) if (known := _finite(curves)) else []
     return [f"{plot.name}: about {plot.first} at the start, {plot.last} at the end" for plot in drawn]

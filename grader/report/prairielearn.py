@@ -11,7 +11,7 @@ from typing import Any
 
 from grader.report import picture
 from grader.report.model import CheckResult, Outcome, Report
-from grader.report.shared import folded, not_final, told
+from grader.report.shared import describe_check, folded, not_final
 from grader.report.terminal import totals
 from grader.report.text import LENGTHS, clean, fitted
 
@@ -42,7 +42,7 @@ def results(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
 
 
 def without_tests(message: str) -> str:
-    """Return the text of a results.json that only tells why nothing was graded; the attempt is not used up."""
+    """Return the text of a results.json that only says why nothing was graded; the attempt is not used up."""
     content = {"gradable": False, "score": 0.0, "format_errors": [clean(message)], "tests": []}
     return json.dumps(content, ensure_ascii=False) + "\n"
 
@@ -54,7 +54,7 @@ def _test(check: CheckResult, longest: int) -> dict[str, Any]:
         "points": check.points,
         "max_points": check.max_points,
         "message": "" if check.outcome is Outcome.PASSED else check.outcome.value,
-        "output": clean(told(check), longest),
+        "output": clean(describe_check(check), longest),
     }
     uri = picture.data_uri(check.curves) if longest == LENGTHS[0] else ""
     return test | {"images": [{"label": "learning curves", "url": uri}]} if uri else test

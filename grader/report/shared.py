@@ -20,10 +20,10 @@ def visible_part(report: Report) -> Report:
 
 
 def folded(report: Report) -> Report:
-    """Return what a student may see: `report.for_student()` with all hidden checks folded into one, which tells their points.
+    """Return what a student may see: `report.for_student()` with all hidden checks folded into one, which shows their points.
 
     The total is the report's, so that every format made of it adds up to the same. Of single hidden checks nothing is left, nor
-    of their questions: a title can tell what is asked, and the points of one question whether its only hidden check passed.
+    of their questions: a title can reveal what is asked, and the points of a question whether its only hidden check passed.
     """
     shown = report.for_student()
     hidden = [check for check in shown.checks if check.suite == "hidden"]
@@ -45,12 +45,12 @@ def folded(report: Report) -> Report:
     )
 
 
-def told(check: CheckResult) -> str:
-    """Return all that there is to say of a check, as text: what went wrong, the hint, what its curves show, what it printed."""
+def describe_check(check: CheckResult) -> str:
+    """Return everything about a check as text: its message, the hint, a line for each curve, and what it printed."""
     parts = [check.message] if check.message else []
     if check.hint:
         parts.append(check.advice())
-    parts += picture.told(check.curves)
+    parts += picture.describe_curves(check.curves)
     if check.printed:
         parts.append(f"it printed:\n{check.printed}")
     return "\n".join(parts)
@@ -90,6 +90,6 @@ def _fold(hidden: list[CheckResult], reason: CheckResult | None) -> CheckResult:
     if any(check.outcome is Outcome.GRADER_ERROR for check in hidden):
         fold.outcome = Outcome.GRADER_ERROR
     elif reason and not points:
-        # Nothing could be graded, which visible checks tell already: said once, not as one failure more.
+        # Nothing could be graded. Visible checks report that already, so it is not one more failure.
         fold.outcome, fold.message = reason.outcome, reason.message
     return fold

@@ -6,7 +6,7 @@ import csv
 import io
 
 from grader.report.model import CheckResult, Report
-from grader.report.shared import not_final, told
+from grader.report.shared import describe_check, not_final
 from grader.report.text import LENGTHS, clean, no_formula
 
 COLUMNS = (
@@ -45,4 +45,4 @@ def render(report: Report) -> str:
 def _row(check: CheckResult) -> list[str]:
     numbers = [repr(float(check.points)), repr(float(check.max_points))]
     where = [check.question, check.suite, check.id, check.title]
-    return [*where, check.outcome.value, *numbers, " ".join(check.mistakes), told(check)]
+    return [*where, check.outcome.value, *numbers, " ".join(check.mistakes), describe_check(check)]

@@ -112,7 +112,7 @@ def one_reason(report: Report) -> CheckResult | None:
 
 def to_write(report: Report) -> list[str]:
     """Return one line for each question that is still the stub."""
-    lines = [f"  {question.id}: {told}" for question, told in unwritten(report)]
+    lines = [f"  {question.id}: {task}" for question, task in unwritten(report)]
     return ["", "Not started:", *lines] if lines else []
 
 

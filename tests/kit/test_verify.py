@@ -57,7 +57,7 @@ def test_a_good_suite_is_proven(toy: Path, tmp_path: Path) -> None:
         "the stub gets 0/6",
         "2 of 2 alternatives get everything",
         "7 of 7 mistakes are caught",
-        "7 of 7 mistakes are told by their own hint",
+        "7 of 7 mistakes are recognised by their own hint",
         "visible/test_both catches product",
         "nothing_of_nothing is caught by hidden/test_nothing_to_add alone",
         "total: each mistake is caught by another check as well: visible/test_three, visible/test_many",

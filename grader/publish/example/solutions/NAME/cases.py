@@ -1,6 +1,6 @@
 """Cases of `NAME`. Each makes the inputs of one driver call; `build` adds what the solution answers.
 
-Choose inputs that tell mistakes apart: unequal numbers of both signs, no 0 or 1 where that would hide a
+Choose inputs that distinguish mistakes: unequal numbers of both signs, no 0 or 1 where that would hide a
 factor, sizes that differ.
 """
 
