@@ -1,4 +1,4 @@
-"""Attacks the sandbox of this machine on the spot, and tells which isolation a submission really meets here."""
+"""Attack the sandbox of this machine, and report the isolation level that it achieves."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Grading a whole class: who handed in what, one result each, and what can be told of them all. Trusted; no torch."""
+"""Grade a whole class: list the submissions, grade each one, and report on all of them. Trusted; no torch."""

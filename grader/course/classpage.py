@@ -51,12 +51,19 @@ def write(
     older: Set[str] = frozenset(),
     scored: bool = False,
 ) -> list[Path]:
-    """Return the files that had to be written: class.html for instructors, students/PAGE.html for each student.
+    """Write class.html for instructors and students/PAGE.html for each student; return the files that changed.
 
-    pairs: of similar submissions, by their entries, the most alike first. scores: by page, which is an entry or begins with one
-    and ~, lines that tell how the score of a student comes about. older: entries that count for nobody, and are left out of
-    class.html. scored: by a policy, so that points of checks are not scores. A page that would not change is left alone, so
-    that what copies pages copies few; one that nobody has any more is removed.
+    A page that would not change is not written, so that a tool that copies pages copies few. A page that is no longer
+    needed is removed.
+
+    Args:
+        folder: The folder of the results.
+        course: The class.
+        results: The result of each entry, or None.
+        pairs: Similar submissions, by their entries, the most alike first.
+        scores: The lines that explain a student's score, by page. The name of a page is an entry, or begins with one and ~.
+        older: Entries that count for nobody; class.html leaves them out.
+        scored: Whether there is a policy, so that points of checks are not scores.
     """
     counting = course.model_copy(update={"entries": [entry for entry in course.entries if entry.id not in older]})
     wanted = {folder.path / NAME: lambda: render(insight(counting, results), pairs, len(older), scored)}
@@ -87,7 +94,7 @@ def render(shown: Insight, pairs: Sequence[Pair] = (), older: int = 0, scored: b
     content = shown.course.submissions
 
     def similar(pair: Pair) -> bool:
-        """Return whether both are of this class, and not the same, which is told of elsewhere."""
+        """Return whether both belong to this class and differ. Identical submissions have their own section."""
         return {pair.first, pair.second} <= entries.keys() and content.get(pair.first) != content.get(pair.second)
 
     return _template().render(
@@ -147,7 +154,7 @@ def number(value: float) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """Return a share as whole percent; what is not nothing is not told as 0 %, nor what is not all as 100 %."""
+    """Return a share as whole percent. Non-zero shares never round to 0 %, nor partial ones to 100 %."""
     share = 100 * part / whole if whole else 0.0
     return "<1 %" if 0 < share < 1 else ">99 %" if 99 < share < 100 else f"{share:.0f} %"
 

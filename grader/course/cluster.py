@@ -36,8 +36,14 @@ def grade(
 ) -> Standing:
     """Grade these entries on a cluster, and return how it went.
 
-    workers: submissions that one Dask worker's grading process grades at the same time; None for as many as it has cores. tell:
-    called as results appear. Raises UsageError when there is no such cluster, or a machine of it refuses the job.
+    Raises UsageError when there is no such cluster, or a machine of it refuses the job.
+
+    Args:
+        job: The job.
+        entries: The entries to grade.
+        address: The address of the Dask scheduler.
+        workers: Submissions that one Dask worker's grading process grades at the same time; None for as many as it has cores.
+        tell: Called with the progress whenever new results appear.
     """
     from grader.course.run import Standing
 
@@ -62,7 +68,7 @@ def _connected(address: str) -> Client:
         import distributed
     except ModuleNotFoundError as error:
         raise UsageError(f"--scheduler needs {error.name}, of the extra `cluster`: pip install '.[cluster]'") from error
-    for name in ("distributed", "distributed.client"):  # Dask has set both; what matters of it is told in one line
+    for name in ("distributed", "distributed.client"):  # Dask has set both; we report its errors on one line
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)

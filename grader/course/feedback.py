@@ -23,7 +23,7 @@ def shown(report: Report, assignment: Assignment) -> Report:
     kept = {question.id for question in assignment.questions if question.hidden_visibility == "hidden"}
     for number, check in enumerate(copy.checks, 1):
         if check.suite == "hidden":
-            check.id = f"hidden/{number}"  # which no -k takes, so the page tells of none
+            check.id = f"hidden/{number}"  # a number is not a name for -k, so the page shows no -k
             if check.question in kept:
                 check.title = CONCEALED
     return copy

@@ -18,7 +18,7 @@ from grader.report.terminal import one_reason
 STATES = ("full", "part", "none", "not started", "not run")
 OPEN = (Outcome.NOT_RUN, Outcome.GRADER_ERROR)  # says nothing about the submission
 MAX_BINS = 25
-MAX_COLUMNS = 300  # of the strip: more could not be told apart on a screen
+MAX_COLUMNS = 300  # of the strip: more could not be distinguished on a screen
 ENOUGH = 10  # submissions, below which a correlation is chance
 SLOWEST = 10
 NEAR = 1e-9  # points are sums of decimals
@@ -362,7 +362,7 @@ def _troubles(entries: Mapping[str, Entry], present: Mapping[str, Result], grade
         ],
         ("refused", "nothing could be graded"): [Case(one.entry, one.reason) for one in graded if one.reason],
     }
-    # Where a whole file does not end, it has its one reason, and is told of here as well.
+    # A file that does not finish loading is listed above with its one reason, and here too.
     for outcome, words in ((Outcome.TIMEOUT, "timed out"), (Outcome.MEMORY, "out of memory"), (Outcome.CRASHED, "crashed")):
         kinds[outcome.value, words] = [
             Case(one.entry, ", ".join(where))

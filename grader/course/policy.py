@@ -162,11 +162,15 @@ class Adjustment(_Strict):
 
 
 class Policy(_Strict):
-    """The content of a policy file; what is left out leaves points as they are.
+    """The content of a policy file. A key that is left out leaves points as they are.
 
-    out_of: to what the maximum is scaled. at_least, at_most: bounds of every score. round_to: to the nearest multiple, and
-    upwards from halfway. zone: whose clock tells when a day ends, as Europe/Berlin. canvas_column: how Canvas' gradebook
-    calls the assignment, as in "Homework 3 (12345)".
+    Attributes:
+        out_of: The points to which the maximum is scaled.
+        at_least: Lower bound of every score.
+        at_most: Upper bound of every score.
+        round_to: Scores are rounded to the nearest multiple, and upwards from halfway.
+        zone: The time zone that determines when a day ends, as Europe/Berlin.
+        canvas_column: The name of the assignment in Canvas' gradebook, as in "Homework 3 (12345)".
     """
 
     out_of: Positive | None = None
@@ -343,8 +347,13 @@ def scores(course: Course, results: Mapping[str, Result | None], policy: Policy)
 def score(entry: Entry, report: Report | None, policy: Policy, student: Student | None = None) -> Score:
     """Return what the student gets for this submission: a pure function of its arguments.
 
-    report: all outcomes; None when it is not graded yet. student: whose extensions and adjustments apply; None: only those
-    for the submission. Of hidden checks it tells no more than `report.for_student()`.
+    The score reveals no more about hidden checks than `report.for_student()`.
+
+    Args:
+        entry: The submission.
+        report: All outcomes; None when the submission is not graded yet.
+        policy: The rules.
+        student: The student whose extensions and adjustments apply; None: only those for the submission.
     """
     student = student or Student()
     days, lateness = _days_late(entry, student, policy)
@@ -422,7 +431,17 @@ class _Account:
 
 @dataclass(frozen=True)
 class _Part:
-    """What one check brings, weighted. name: under which it is told. got: earned. counts: what it is taken for. of: at most."""
+    """A check's weighted contribution.
+
+    Attributes:
+        question: The id of its question.
+        name: The label in explanations.
+        extra: Whether it is extra credit.
+        fault: The entry of the policy that corrects it, if there is one.
+        got: The points that were earned.
+        counts: The points after corrections.
+        of: The maximum.
+    """
 
     question: str
     name: str

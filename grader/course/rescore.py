@@ -55,10 +55,10 @@ def rescore(folder: Folder, file: Path | None = None, output: Path | None = None
     old = stored(folder)
     new = scores(course, results, policy)
     try:
-        # What the old policy makes of the results of today tells whether the policy or the results moved a score.
+        # Scores of today's results under the old policy show whether the policy or the results moved a score.
         between = scores(course, results, parse(old.policy if old else applied, str(folder.path / SCORES)))
     except UsageError:
-        between = []  # it names a question that is gone: nothing can be told apart
+        between = []  # it names a question that is gone, so the two causes cannot be distinguished
     changes = _changes(old.scores if old else between, between, new)
     target = output or folder.path
     whole = Scores(assignment=course.assignment.name, policy=text, scores=new).model_dump_json(indent=1) + "\n"

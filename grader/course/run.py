@@ -148,7 +148,7 @@ def prepare(
         raise UsageError(f"{folder} is a file; name a folder for the results")
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)  # results tell of hidden checks, and of everybody
+        folder.mkdir(mode=0o700, exist_ok=True)  # results reveal hidden checks, and the work of all students
     if (folder / "course.json").is_file() and (other := Folder(folder).course().assignment.name) != home.assignment.name:
         raise UsageError(f"{folder} holds the results of {other}; name another folder for those of {home.assignment.name}")
     course = Course(
@@ -271,11 +271,19 @@ def grade(
     again: Again | None = None,
     template: Grader | None = None,
 ) -> Standing:
-    """Grade these entries, each into a file of its own, and return how it went. tell: called after each one.
+    """Grade these entries, each into a file of its own, and return how it went.
 
-    Every worker is a copy of this process, which has a judge and a sandbox ready; a worker that dies or hangs is replaced, and
-    its submission tried again. template: what `warm` yields, where it is kept for several calls. Raises UsageError as `warm`,
-    and KeyboardInterrupt after SIGINT or SIGTERM, once no worker is left.
+    Every worker is a copy of this process, which has a judge and a sandbox ready. A worker that dies or hangs is replaced, and
+    its submission is tried again. Raises UsageError as `warm` does, and KeyboardInterrupt after SIGINT or SIGTERM, once no
+    worker is left.
+
+    Args:
+        job: The job.
+        entries: The entries to grade.
+        workers: The most workers at the same time.
+        tell: Called with the progress after each entry.
+        again: Earlier results of entries, and the checks to run again; see `Again`.
+        template: The grader that `warm` yields, if it is kept for several calls.
     """
     standing = Standing(len(entries))
     if not entries:

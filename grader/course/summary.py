@@ -1,4 +1,4 @@
-"""What is told of a class once it is graded: its page, a page for each student, scores and gradebooks, similar submissions."""
+"""Report on a graded class: its page, a page for each student, scores and gradebooks, similar submissions."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ def summarise(home: Home, folder: Folder, policy: Path | None = None, anew: bool
 
 
 def accounts(course: Course, scores: Sequence[Score]) -> dict[str, list[str]]:
-    """Return the lines that tell of a score, by page: ENTRY for all who handed it in together, if they are the same for all.
+    """Return the lines that explain each score, by page.
 
-    Otherwise, since reasons are private, each has a page ENTRY~1, ENTRY~2, ... in the order of the entry's students.
+    The page ENTRY is for all students who submitted together, if the lines are the same for all. Otherwise each student has a
+    page ENTRY~1, ENTRY~2, ... in the order of the entry's students, because reasons are private.
     """
     of = {(score.entry, person(score.entry, score.student)): score.explanation() for score in scores}
     pages: dict[str, list[str]] = {}

@@ -235,7 +235,7 @@ def _canvas(folder: Path) -> list[Entry]:
         match = CANVAS.fullmatch(path.name)
         if match is None or not path.is_file():
             continue
-        # Which of two versions of a file counts is told by the number of the submission, then by Canvas' -1, -2.
+        # Of two versions of a file the later one counts: by the number of the submission, then by Canvas' -1, -2.
         own, user = VERSION.sub("", match["file"]), match["user"]
         name = _safe(f"{match['who']}_{user}")
         order = int(match["number"])

@@ -31,10 +31,16 @@ class SuiteError(Exception):
 
 
 class Checks:
-    """The checks of some suites, and the pytest plugin by which they are collected and told what they use.
+    """The checks of some suites, and the pytest plugin that collects them and provides their fixtures.
 
-    keyword: as pytest's -k; raises UsageError when it is no pattern, or no check fits. declared: each check, and what a report
-    says of it before it has run, in the order of reports. errors: faults of the suites, which no submission can be blamed for.
+    Args:
+        home: The assignment's files.
+        suites: The names of the suites.
+        keyword: An expression as for pytest's -k. Raises UsageError when it is not valid, or selects no check.
+
+    Attributes:
+        declared: Each check, with its result as a report shows it before the run; in the order of reports.
+        errors: Faults of the suites, for which no submission is responsible.
     """
 
     _config: pytest.Config
@@ -66,7 +72,7 @@ class Checks:
             self._config._do_configure()  # pytest has cleared up what checks may use, as for tmp_path
 
     def run(self, item: pytest.Item, judge: Judge) -> None:
-        """Run one check of a submission, of which its judge is told how it ends."""
+        """Run one check of a submission, and inform its judge of the outcome."""
         self._judge = judge
         try:
             # Whether another one is run at all is not known yet, so nothing is left set up for it.

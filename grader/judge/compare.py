@@ -32,9 +32,17 @@ def difference(
 ) -> str | None:
     """Return the first difference between two trees of plain data as text for a student, or None when there is none.
 
-    Numbers and arrays agree when |got - expected| <= atol + rtol · |expected|, and nothing but equal infinities is infinite.
-    exact_dtype: also tell float32 from float64 and the like; by default only floating-point, integer and boolean differ.
-    equal_nan: two NaN agree. where: what the value is called in the text.
+    Numbers and arrays agree when |got - expected| <= atol + rtol · |expected|. Infinities agree only with equal infinities.
+
+    Args:
+        expected: The stored answer.
+        got: The tree that is compared with it.
+        rtol: Relative tolerance.
+        atol: Absolute tolerance.
+        exact_dtype: Whether to distinguish float32 from float64 and the like; by default only floating-point, integer and
+            boolean differ.
+        equal_nan: Whether two NaN agree.
+        where: The name of the value in the text.
     """
     where = where or "result"
     if isinstance(expected, dict) and isinstance(got, dict):

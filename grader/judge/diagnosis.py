@@ -1,4 +1,4 @@
-"""Telling which mistake a wrong answer looks like: by comparing what the checks saw of it with what they see of mistakes."""
+"""Recognise the mistake in a wrong answer: compare the failures of its checks with those that each known mistake causes."""
 
 from __future__ import annotations
 

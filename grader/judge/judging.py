@@ -82,7 +82,7 @@ class Judge:
         chosen = [entry for entry in checks.declared if select is None or entry[1].question in select]
         self.results = {item.nodeid: result.model_copy() for item, result in chosen}
         report.checks = list(self.results.values())
-        # Visible checks are run first: a submission that has met the hidden ones could tell of them in a visible one's output.
+        # Visible checks run first: after the hidden ones, a submission could reveal them in the output of a visible check.
         self.items = sorted((item for item, _ in chosen), key=lambda item: self.results[item.nodeid].suite != "visible")
         self.seen: dict[str, dict[str, CheckFailed | None]] = {}  # by question and check: how it failed, or None if not
         self.replies = {suite: Replies() for suite in SUITES}  # of the submission
@@ -137,7 +137,7 @@ class Judge:
         elif missing := _missing_needs(question, self.report.checks):
             result.outcome, result.message = Outcome.NOT_RUN, f"not run: first {', '.join(missing)} must pass"
         else:
-            # Until `ended` has been told of the call's end, nothing is known, and nothing known is no pass.
+            # Fail closed: the outcome stays GRADER_ERROR until `ended` records one.
             result.outcome, result.message = Outcome.GRADER_ERROR, "the check did not run"
             self.checks.run(item, self)
 
@@ -146,7 +146,7 @@ class Judge:
         seen = self.seen.get(result.question, {})
         checks = [check for check in self.results.values() if check.question == result.question and seen.get(check.id)]
         for suite in self.report.suites if checks else ():  # right work is not searched for mistakes
-            # Visible checks are explained by what is visible, so that a hint tells nothing of hidden ones.
+            # Only visible checks explain the failure of a visible check, so that its hint reveals nothing about hidden ones.
             known = {check: failure for check, failure in seen.items() if suite != "visible" or check.startswith("visible/")}
             fits = fitting(self.material.mistakes, known)
             for check in checks:
@@ -196,7 +196,7 @@ class Judge:
 
     def _saw(self, result: CheckResult, failure: CheckFailed | None) -> None:
         if failure is not None:
-            # The frames of a check hold all that it was told, which may be a great deal.
+            # The frames of a check hold all replies that it received, which may take much memory.
             failure.__traceback__ = failure.__context__ = None
         self.seen.setdefault(result.question, {})[result.id] = failure
 

@@ -38,10 +38,17 @@ def grade(
 ) -> Report:
     """Return the report of one submission.
 
-    submission: see `grader.submission.read`. suites: "visible", "hidden" or both. select: question ids, or the part before a
-    dot; what they need is run as well. keyword: as pytest's -k. changed: called with the report before the first check and
-    after each one. require: the isolation below which nothing is graded. Raises UsageError when there is nothing to grade, or
-    it may not be; a fault of the grader is told by a report that is not final.
+    Raises UsageError when there is nothing to grade, or when it may not be graded. Grader faults are reported as a non-final
+    report.
+
+    Args:
+        home: The assignment's files.
+        submission: See `grader.submission.read`.
+        suites: "visible", "hidden" or both.
+        select: Question ids, or the part before a dot. The questions that these need are run too.
+        keyword: An expression as for pytest's -k.
+        changed: Called with the report before the first check and after each one.
+        require: The isolation below which nothing is graded.
     """
     chosen = selected(home, select)
     with Grader(home, suites, require) as grader:
@@ -182,7 +189,7 @@ class Grader:
 
     @property
     def cpu_seconds(self) -> float:
-        """CPU seconds of the sandbox's calls so far, where they can be told."""
+        """CPU seconds of the sandbox's calls so far; 0 where the sandbox cannot measure them."""
         return self._sandbox.cpu_seconds
 
     def refused(self, path: Path, why: str) -> Staged:

@@ -94,9 +94,15 @@ class Compared:
 
 @dataclass(frozen=True)
 class Tried:
-    """What a check did last with the submission, for a student who looks closer (`grader.desk`); no report tells it.
+    """The last call that a check made of the submission, for a closer look by the student (`grader.desk`); not in any report.
 
-    driver, inputs, seed: the call. case: the stored one that it is, if it is. said: how what came back differs, if it does.
+    Attributes:
+        driver: The name of the driver.
+        inputs: Its arguments.
+        seed: The seed of the call.
+        case: The stored case with these inputs, if there is one.
+        compared: The two sides of the comparison with the stored answer, if they were compared.
+        said: The message of the failure, if the check has failed at this call.
     """
 
     driver: str
@@ -357,10 +363,17 @@ class Student:
     ) -> None:
         """Require that the facts of a call agree with the stored answer of its case.
 
-        view: turns facts into what is compared, free of order and noise; applied to both sides. also: makes, from what is
-        expected, another form that is right as well. The default tolerances are those of float32 sums over a few hundred
-        numbers in another order. exact_dtype: see `compare.difference`. tell: facts that the message shows as well, where the
-        view only says whether they are right.
+        The default tolerances are those of float32 sums over a few hundred numbers in another order.
+
+        Args:
+            case: The stored case.
+            facts: The facts that the call returned.
+            view: Reduces the facts of both sides to the part that is compared, without order and noise.
+            also: Makes another correct form from the expected one.
+            rtol: Relative tolerance.
+            atol: Absolute tolerance.
+            exact_dtype: See `compare.difference`.
+            tell: Names of facts that the message also shows, for a view that keeps only whether they are right.
         """
         expected = view(Stored(case.answer)) if view else case.answer
         try:
@@ -504,5 +517,5 @@ def trace(details: dict[str, Any]) -> str:
     for frame in details.get("frames") or []:
         inside = f", in {frame['function']}" if frame.get("function") else ""
         lines.append(f"\n  {place(frame)}{inside}\n    {frame.get('text', '')}")
-    # A function that calls itself would tell the same again and again.
+    # Recursion would repeat the same frame many times.
     return "".join(line for line, before in zip(lines, ["", *lines], strict=False) if line != before)

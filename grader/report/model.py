@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from grader.assignment import SUITES, Assignment, Hints
 
-HIDDEN_CHECKS = "hidden-checks"  # stands for a question where hidden checks are told together; no question's id has a dash
+HIDDEN_CHECKS = "hidden-checks"  # the question of folded hidden checks; no other id has a dash
 
 
 class Outcome(str, Enum):
@@ -152,11 +152,11 @@ class Report(BaseModel):
         return sum(check.seconds > 0 for check in self.checks), len(self.checks), following
 
     def for_student(self) -> Report:
-        """Return a copy in which hidden checks tell title, points, outcome and, where it is allowed, the hint; nothing else."""
+        """Return a copy in which hidden checks show only title, points, outcome and, where it is allowed, the hint."""
         # Fields are replaced below, never changed in place: so what they hold need not be copied.
         checks, questions = ([one.model_copy() for one in part] for part in (self.checks, self.questions))
         copy = self.model_copy(update={"checks": checks, "questions": questions})
-        # How long a hidden check took could tell what it asks for: a submission can take its time by it.
+        # The duration of a hidden check could reveal its inputs: a submission can make its own time depend on them.
         hidden = sum(check.seconds for check in self.checks if check.suite == "hidden")
         copy.seconds = max(round(self.seconds - hidden, 1), 0.0)
         for question in copy.questions:

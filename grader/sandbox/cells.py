@@ -25,7 +25,7 @@ from typing import Any
 
 MAX_CODE = 1 << 20  # bytes of all cells together, as for a file
 MAX_MAGICS = 200  # in one cell; each costs a look at all of it
-MAX_NAME = 100  # characters of a name that is told
+MAX_NAME = 100  # characters of a name, or of an error, that is reported
 MAX_SECONDS = 1.5  # of processor time for all statements but imports
 HEADER = "# Made by the grader from the cells of a notebook.\n"
 # Magics whose cell is not Python, or is run apart from everything else.

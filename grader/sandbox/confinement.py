@@ -1,7 +1,7 @@
-"""What keeps a worker from everything that is not its own (Linux): found out once by the server, applied by each worker.
+"""Keep a worker from everything that is not its own (Linux).
 
-Every layer is used where the system has it, and named to the judge; of one that is missing the judge is told why. What a worker
-can then still do is not concluded from that list but tried out: see probes.py.
+The server determines once which layers the system supports; each worker applies them. The judge gets the list of these layers
+and the reason for each missing one. The list alone is no evidence: probes.py tests the confinement from within a worker.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ class ForkedSandbox(SandboxCalls):
         if reply.status != "ok":
             raise SandboxFault(f"the sandbox cannot be tried out: {reply.status} {reply.details} {reply.output[-2000:]}")
         if (why := reply.facts["libraries"]) is not None and "own user" in told["layers"]:
-            # Python or torch lies where only its owner can read it, deeper than the folders above it tell.
+            # Only the owner can read Python or torch here; the check of the folders above them did not show this.
             self._without.add("own user")
             self._why["own user"] = f"another user cannot use this Python: {why}"
             self.restart()
@@ -261,7 +261,10 @@ class ForkedSandbox(SandboxCalls):
 
     @contextlib.contextmanager
     def _exchange(self, request: dict[str, Any], seconds: float) -> Iterator[_Exchange]:
-        """Fork a worker for this request; afterwards no process of it is left, and the exchange can tell its reply."""
+        """Fork a worker for this request and yield the exchange with it.
+
+        Afterwards no process of the worker is left, and the exchange can return its reply.
+        """
         from grader.sandbox import wire
 
         self._examine()

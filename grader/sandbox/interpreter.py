@@ -28,10 +28,13 @@ def library_path() -> list[str]:
 
 
 class Libraries:
-    """The interpreter and its libraries as the server is told of them.
+    """The interpreter and its libraries, as they are passed to the server. Close this object when the server is gone.
 
-    path: the server's sys.path. readable: what workers may read. handles: descriptors to hand on, under the same numbers.
-    home: PYTHONHOME, or None. Close it when the server is gone.
+    Attributes:
+        path: The server's sys.path.
+        readable: The paths that workers may read.
+        handles: The descriptors that the server inherits under the same numbers.
+        home: The server's PYTHONHOME, or None.
     """
 
     def __init__(self, other_user: bool) -> None:

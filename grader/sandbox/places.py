@@ -38,9 +38,9 @@ def places() -> list[str]:
 
 
 def temporary_folder(within: Path | None = None) -> Path:
-    """Return a new folder in which a worker of another user finds what it is told the name of, and can list nothing.
+    """Create a folder (mode 0711) that other users can traverse but not list, and return its path.
 
-    Folders of runs that were killed, a week ago or earlier, are removed on this occasion.
+    Also remove our folders that are more than a week old: they are left from runs that were killed.
     """
     folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=within or workplace()))
     folder.chmod(0o711)

@@ -122,7 +122,10 @@ class SandboxCalls:
     def inspect(self, path: Path, names: Sequence[str] = (), seconds: float = 10.0) -> Reply:
         """Return fingerprints of the functions in the file, or its syntax error. Runs and imports nothing of it.
 
-        names: functions of which it shall tell as well what they reach.
+        Args:
+            path: The file.
+            names: Names whose `reach` is returned too: a hash of all code in the file that the name uses.
+            seconds: Wall-clock limit.
         """
         self.start()
         return self._look({"do": "inspect", "path": str(path), "names": list(names)}, seconds)
@@ -150,11 +153,16 @@ class SandboxCalls:
     def open(
         self, path: Path, names: Sequence[str], wanted: Callable[[Reply], bool], seconds: float = 10.0
     ) -> tuple[Reply, Reply | None]:
-        """Return what `inspect` and `load` do, from one process where they take two.
+        """Return the replies of `inspect` and `load`, from one process instead of two.
 
-        wanted: whether a file of which this was told shall be loaded; if not, the second reply says nothing. Before anything of
-        the file is run, what is told of it has arrived. None: loading is still to be tried, by itself, because the file could
-        not be looked at, or so slowly that too little was left of the seconds, which are meant for loading alone.
+        The first reply arrives before any code of the file runs. The second one is None if the caller must still call `load`:
+        the file could not be inspected, or inspection took too much of the seconds, which are meant for loading alone.
+
+        Args:
+            path: The file.
+            names: See `inspect`.
+            wanted: Predicate on the inspection; if false, the file is not loaded and the second reply is empty.
+            seconds: Wall-clock limit.
         """
         from grader.sandbox import wire
 
@@ -296,7 +304,7 @@ def passed_on(text: bytes, blob: bytes, number: int | None = None) -> bytes | No
         answer = wire.decode(text, blob)
         if answer["status"] == "said" and answer.get("number") == number:
             return wire.encode({"said": answer["facts"]})
-    except Exception:  # its last word, or one of a hostile form: `reply_from` tells which
+    except Exception:  # the side's last reply, or a malformed frame: `reply_from` distinguishes them
         pass
     return None
 

@@ -41,7 +41,7 @@ class SpawnedSandbox(SandboxCalls):
     """The same calls as `ForkedSandbox`, in one process that lives as long as nothing goes wrong."""
 
     isolation = ISOLATION
-    cpu_seconds = 0.0  # of all calls; cannot be told apart here
+    cpu_seconds = 0.0  # of all calls; not measured here, because one process serves many calls
 
     def __init__(
         self,

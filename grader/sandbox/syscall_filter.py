@@ -77,8 +77,8 @@ def rules(own_user: bool) -> pyseccomp.SyscallFilter:
         _add(made, refuse, name)
     for name in TIMES if own_user else (*TIMES, *OWNERSHIP):
         _add(made, ignore, name)
-    # A thread may be started, a process may not. clone3 hides its flags behind a pointer; told that there is no such call, the
-    # C library uses clone.
+    # A thread may be started, a process may not. clone3 hides its flags behind a pointer, so it fails with ENOSYS; the C
+    # library then falls back to clone.
     made.add_rule(refuse, "clone", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, CLONE_THREAD, 0))
     made.add_rule(pyseccomp.ERRNO(errno.ENOSYS), "clone3")
     # A pair of connected streams, as event loops need; a datagram socket of a pair could send to any other by its path.

@@ -44,7 +44,7 @@ class ProtocolError(Exception):
 
 
 class TensorArray(np.ndarray):
-    """What a `torch.Tensor` becomes in the judge, which has no torch: its numbers, told apart from a NumPy array."""
+    """The numbers of a `torch.Tensor` in the judge, which has no torch. The type distinguishes them from a NumPy array."""
 
 
 def encode(tree: Any) -> bytes:

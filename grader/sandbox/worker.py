@@ -138,9 +138,10 @@ def inspect(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def compiled(source: bytes, path: str) -> Any:
-    """Return what Python's own cache of this file would hold, uint8 [size]: found there, it saves each call to compile.
+    """Return the content of Python's cache file for this source, uint8 [size]. With it no call compiles the source again.
 
-    Nothing of a file that cannot be compiled, as loading it will tell, nor of an extract, which runs statement by statement.
+    The array is empty for a file that cannot be compiled, because loading reports the error. It is also empty for an extract,
+    which runs statement by statement.
     """
     import numpy as np
 
@@ -294,7 +295,7 @@ def missing(submitted: ModuleType, name: str) -> dict[str, Any]:
 
 
 def account(status: str, error: BaseException, request: dict[str, Any]) -> dict[str, Any]:
-    """Return what can be told of `error`, an object of the student's that may resist."""
+    """Return a reply that describes `error`, even if this object of the student's code raises when it is read."""
     try:
         return failure(status, error, request)
     except BaseException:
@@ -302,7 +303,7 @@ def account(status: str, error: BaseException, request: dict[str, Any]) -> dict[
 
 
 def failure(status: str, error: BaseException, request: dict[str, Any]) -> dict[str, Any]:
-    """Return a reply that tells of `error`: type, message and the frames of the student's own file, innermost last."""
+    """Return a reply that describes `error`: type, message and the frames of the student's own file, innermost last."""
     if is_out_of_memory(error):
         status = "memory"
     reply: dict[str, Any] = {"status": status, "type": type(error).__name__[:200], "message": text_of(error)}
@@ -352,7 +353,7 @@ def student_frames(walk: Iterable[tuple[FrameType, int]], request: dict[str, Any
 
 
 def _refused(error: OSError) -> str:
-    """Return what of all that is forbidden an exception is about, as far as its origin tells."""
+    """Return the kind of forbidden action behind an exception, as far as its origin shows."""
     origin = {str(frame.f_globals.get("__name__")).partition(".")[0] for frame, _ in traceback.walk_tb(error.__traceback__)}
     if "socket" in origin:
         return "network"
