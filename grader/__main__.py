@@ -275,7 +275,10 @@ def _remove(options: argparse.Namespace) -> int:
         if not sys.stdin.isatty():
             raise UsageError("nothing was deleted: say --yes where nobody can be asked")
         print(*(path.relative_to(ROOT) for path in files), sep="\n")
-        return input(f"Delete these {len(files)} files? [y/N] ").strip().lower() in ("y", "yes")
+        try:
+            return input(f"Delete these {len(files)} files? [y/N] ").strip().lower() in ("y", "yes")
+        except EOFError:
+            return False
 
     deleted = remove(ROOT, options.name, agreed)
     print(f"deleted {len(deleted)} files" if deleted else "nothing was deleted")

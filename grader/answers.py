@@ -96,7 +96,13 @@ def render(name: str, answers: Answers) -> str:
 
 def render_overview(paths: Iterable[Path]) -> str:
     """Return the text of one file that holds what these files do, each of one assignment and as `render` made it."""
-    entries = [path.read_text(encoding="utf-8").removeprefix("{\n").removesuffix("\n}\n") for path in sorted(paths)]
+    entries = []
+    for path in sorted(paths):
+        text = path.read_text(encoding="utf-8")
+        if not (text.startswith("{\n") and text.endswith("\n}\n")):  # edited by hand
+            ((name, content),) = json.loads(text).items()
+            text = _file(name, content)
+        entries.append(text.removeprefix("{\n").removesuffix("\n}\n"))
     return "{\n" + ",\n".join(entries) + "\n}\n"
 
 

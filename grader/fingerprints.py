@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import importlib.metadata
 import platform
@@ -23,16 +24,19 @@ VIEWS = KIT / "judge" / "views.py"  # counted by the checks that use them
 DECIDES = ("judge", "sandbox", "answers.py", "assignment.py", "submission.py")
 # Decorators and calls that only return something.
 HARMLESS = re.compile(
-    r"(pytest|functools|dataclasses|itertools|math)\.[\w.]+|np\.(array|float32|float64|linspace|arange|zeros|ones|full)"
+    r"(pytest|dataclasses|itertools|math)\.[\w.]+|functools\.(cache|lru_cache|cached_property|partial|total_ordering|wraps)|np\.(array|float32|float64|linspace|arange|zeros|ones|full)"
     r"|contextlib\.contextmanager|torch\.no_grad|dataclass|staticmethod|classmethod|property|TypeVar"
     r"|range|len|min|max|sum|sorted|zip|enumerate|tuple|list|dict|set|frozenset|int|float|str|bool|slice"
 )
 
 # By which a driver, or a submission, may come to names of a submission that do not stand in its own text.
 READS_ALL = re.compile(
-    r"\b(vars|dir|globals|getmembers|getsource|eval|exec)\(|\b__dict__|attr\(submitted, (?!(['\"])\w+\2[,)])"
+    r"\b(vars|dir|globals|locals|getmembers|eval|exec|attrgetter|methodcaller|import_module)\("
+    r"|\b(__dict__|__subclasses__|__init_subclass__|__import__)\b|def __getattr__\b|\b(import|from) submitted\b"
+    r"|attr\((\w+\.)?(submitted|submission|module|student), (?!(['\"])\w+\5[,)])"
     r"|\bsys\.modules(\[|\.(get|values|items)\b)"
 )
+READS_TEXT = re.compile(r"\b(getsource|getsourcelines|getcomments|getdoc|__doc__|__file__)\b")
 # What pytest uses without being asked to.
 PYTEST_USES = re.compile(r"pytest_\w+|pytestmark|(setup|teardown)_?\w*")
 
@@ -94,12 +98,14 @@ class About(NamedTuple):
         digest: The hash of all of it.
         names: All names and texts in it. What a check uses of a submission is among them, or `reads_all`.
         reads_all: Whether something there may use any name of a submission.
+        reads_text: Whether something there may read the submission's text.
         cases: The names of the cases that it uses; all of them if that cannot be told.
     """
 
     digest: str
     names: frozenset[str]
     reads_all: bool
+    reads_text: bool
     cases: frozenset[str]
 
 
@@ -117,6 +123,7 @@ def about_checks(home: Home, suites: tuple[str, ...]) -> dict[str, About]:
     """
     drivers, views = _module(home.drivers), _module(VIEWS)
     support = [part for path in home.support() for part in (path.name, path.read_bytes().replace(b"\r\n", b"\n"))]
+    helpers = [statement for path in home.support() if path.suffix == ".py" for statement in _module(path).all_statements()]
     found: dict[str, About] = {}
     for suite in suites:
         stored = answers.read(home.answers[suite], home.assignment.name)
@@ -135,23 +142,25 @@ def about_checks(home: Home, suites: tuple[str, ...]) -> dict[str, About]:
                 reached = [*own, *views.reach(seen), *run]
                 settings = _settings(home, checks, name)
                 code = [statement.text for statement in reached]
-                names = frozenset().union(*(statement.words | statement.attributes for statement in reached))
-                names |= {word for case in used for word in _texts_in(cases[case].inputs)}
+                names = frozenset().union(*(statement.words | statement.attributes for statement in (*reached, *helpers)))
+                names |= {word for case in used for text in _texts_in(cases[case].inputs) for word in re.findall(r"\w+", text)}
+                beside = [statement.text for statement in (*run, *helpers)]
                 hashed = digest([given, *settings, *code, *(prints[case] for case in used)])
-                found[f"{suite}/{name}"] = About(
-                    hashed, names, any(READS_ALL.search(statement.text) for statement in run), frozenset(used)
-                )
+                reads = [any(map(pattern.search, beside)) for pattern in (READS_ALL, READS_TEXT)]
+                found[f"{suite}/{name}"] = About(hashed, names, *reads, frozenset(used))
     return found
 
 
 def of_submission(text: str, about: Sequence[About]) -> str:
-    """Return the hash of all code in a submission that these checks can reach, whatever they find there."""
+    """Return the hash of all code in a submission that these checks can reach, and of all that runs when it is imported."""
+    if any(check.reads_text for check in about):
+        return digest([text])
     module = _parsed(text)
     names = frozenset().union(*(check.names for check in about))
     reached = [statement.text for statement in module.reach(names, imports=True)]
     if any(check.reads_all for check in about) or any(map(READS_ALL.search, reached)):
         reached = [statement.text for statement in module.reach(module.statements, imports=True)]
-    return digest(reached)
+    return digest([*reached, *module.at_import])
 
 
 def _texts_in(value: object) -> Iterator[str]:
@@ -216,9 +225,11 @@ class Module:
         statements: Those that define a name, by this name.
         effects: Those that do more, when the file is imported, than to define names, or that pytest uses by itself.
         imports: The modules that it imports.
+        at_import: What each statement runs when the file is imported and could fail then, reached or not.
     """
 
     def __init__(self, text: str) -> None:
+        self.at_import: list[str] = []
         self.statements: dict[str, list[Statement]] = {}
         self.effects: list[Statement] = []
         self.imports: list[str] = []
@@ -229,10 +240,15 @@ class Module:
             part = _part("\n".join(lines[first - 1 : node.end_lineno]), ours) or _part(ast.unparse(node), ours)
             ours |= part.ours
             self.imports += part.imports
+            self.at_import += part.at_import
             for name, code in part.defined:
                 self.statements.setdefault(name, []).append(_statement(node.lineno, code))
             if part.has_effect:
                 self.effects.append(_statement(node.lineno, part.code))
+
+    def all_statements(self) -> list[Statement]:
+        """Return every statement that defines a name or has an effect."""
+        return [*(statement for group in self.statements.values() for statement in group), *self.effects]
 
     def reach(self, names: Iterable[str], imports: bool = False) -> list[Statement]:
         """Return the statements that define these names, those with effects, and all that they use, as they stand in the file.
@@ -263,6 +279,7 @@ class Part(NamedTuple):
         imports: The modules that it imports.
         ours: The names that it imports from the kit.
         has_effect: Whether it may do more than to define names.
+        at_import: Its code without the bodies of functions; nothing for a value that is written out.
     """
 
     code: str
@@ -270,6 +287,7 @@ class Part(NamedTuple):
     imports: tuple[str, ...]
     ours: frozenset[str]
     has_effect: bool
+    at_import: tuple[str, ...]
 
 
 @cache
@@ -292,7 +310,22 @@ def _part(text: str, ours: frozenset[str]) -> Part | None:
             imports.append(part.module or "")
             own |= {alias.asname or alias.name for alias in part.names if (part.module or "").startswith("grader")}
     effect = _has_effect(node, parts, {*ours, *own})
-    return Part(ast.unparse(node), tuple(_defined(node)), tuple(imports), frozenset(own), effect)
+    code, defined = ast.unparse(node), tuple(_defined(node))
+    return Part(code, defined, tuple(imports), frozenset(own), effect, _run_text(node))
+
+
+def _run_text(node: ast.stmt) -> tuple[str, ...]:
+    """Return what of a statement runs when its file is imported, unless that is only a value written out. Changes the node."""
+    if isinstance(node, ast.Assign):
+        with contextlib.suppress(ValueError):
+            ast.literal_eval(node.value)
+            return ()
+    for part in ast.walk(node):
+        if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            part.body = [ast.Pass()]
+        elif isinstance(part, ast.Lambda):
+            part.body = ast.Constant(None)
+    return (ast.unparse(node),)
 
 
 def _defined(node: ast.stmt) -> Iterator[tuple[str, str]]:
@@ -309,6 +342,10 @@ def _defined(node: ast.stmt) -> Iterator[tuple[str, str]]:
         for part in ast.walk(node):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                 yield part.id, ast.unparse(node)
+            elif isinstance(part, (ast.MatchAs, ast.MatchStar, ast.ExceptHandler)) and part.name:
+                yield part.name, ast.unparse(node)
+            elif isinstance(part, ast.MatchMapping) and part.rest:
+                yield part.rest, ast.unparse(node)
 
 
 @cache

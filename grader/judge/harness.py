@@ -82,7 +82,11 @@ class Harness:
         """
         if NAMES_TORCH.search(content):
             self.sandbox.use_torch()
-        shutil.rmtree(self.student / CACHE, ignore_errors=True)  # of an earlier submission, perhaps another student's
+        cache = self.student / CACHE  # of an earlier submission, perhaps another student's
+        if cache.is_dir() and not cache.is_symlink():
+            shutil.rmtree(cache, ignore_errors=True)
+        else:
+            cache.unlink(missing_ok=True)
         return intake.stage(content, self.student / (name or self.home.assignment.submission))
 
     def keep_bytecode(self, path: Path, code: Any) -> None:
@@ -92,8 +96,8 @@ class Harness:
             path: The file.
             code: uint8 [size] that `inspect` returned, before anything of the file was run; what is no such array is left.
         """
-        if isinstance(code, np.ndarray) and code.size:
-            folder = path.parent / CACHE
+        folder = path.parent / CACHE
+        if isinstance(code, np.ndarray) and code.size and not folder.is_symlink():
             folder.mkdir(exist_ok=True)
             intake.stage(code.tobytes(), folder / f"{path.stem}.{sys.implementation.cache_tag}.pyc")
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from grader import answers
 from grader.answers import UNPREDICTABLE, Answers, Case, Mistake, Recipe
-from grader.assignment import OVERVIEW, SUITES, Home, UsageError
+from grader.assignment import OVERVIEW, SUITES, Home, UsageError, names
 from grader.fingerprints import about_checks
 from grader.judge.compare import difference, is_number, show
 from grader.judge.harness import Harness
@@ -29,6 +29,7 @@ from grader.sandbox.wire import Refused
 from grader.sandbox.worker import fingerprints
 
 DEFAULT_SEED = 1
+ROUNDING = {"rtol": 1e-6, "atol": 1e-8}  # how far last digits differ between machines
 MAX_CASE = 250_000  # characters of a case with its answer: people read them, and every clone holds them
 SECONDS = 60  # wall clock of one case on the solution
 
@@ -105,14 +106,17 @@ def _from_trials(
         cooked = {recipe.name: _cook(recipe, chosen) for recipe in recipes if recipe.suite == suite}
         solved = solve(harness, cooked)
         before = old.cases if old else {}
-        kept = {key: before[key] for key in solved if key in before and _same(before[key], solved[key])}
-        if old is None or (old.seed, old.stub, list(before)) != (chosen, stub, list(solved)) or len(kept) < len(solved):
+        moved = {key: (before[key], case) for key, case in solved.items() if key in before and not _same(before[key], case)}
+        same_cases = list(before) == list(solved) and not moved
+        if old is None or (old.seed, old.stub) != (chosen, stub) or not same_cases:
             stale.append(path)
-            for line in _moved(
-                home, suite, {key: (before[key], solved[key]) for key in before if key in solved.keys() - kept.keys()}
-            ):
+            for line in _moved(home, suite, moved):
                 report(line)
             if not check:
+                # Closer than checks compare: some compare more closely than by default.
+                kept = {
+                    key: before[key] for key, case in solved.items() if key in before and _same(before[key], case, **ROUNDING)
+                }
                 write(path, answers.render(name, Answers(chosen, solved | kept, stub)))
     stale += write_overview(home.root, check)
     if mistakes:
@@ -135,7 +139,8 @@ def write_overview(root: Path, check: bool = False) -> list[Path]:
         check: Whether to write nothing.
     """
     path = root / OVERVIEW
-    text = answers.render_overview((root / "tests" / "visible" / "answers").glob("*.json"))
+    paths = [root / "tests" / "visible" / "answers" / f"{name}.json" for name in names(root)]
+    text = answers.render_overview(path for path in paths if path.is_file())
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return []
     if not check:
@@ -160,9 +165,9 @@ def _alike(was: Any, now: Any) -> bool:
 def _kept(was: Mistake | None, now: Mistake) -> Mistake:
     """Return a record of a mistake with what the old one says where they agree."""
     before = was.shows if was else {}
-    shows = {
-        check: before[check] if check in before and _alike(before[check], saw) else saw for check, saw in now.shows.items()
-    }
+    random = {check for check, saw in now.shows.items() if UNPREDICTABLE in (saw, before.get(check))}
+    kept = {check for check in (now.shows.keys() & before.keys()) - random if _alike(before[check], now.shows[check])}
+    shows = {check: before[check] if check in kept else saw for check, saw in now.shows.items()}
     return replace(now, shows=shows)
 
 
@@ -243,24 +248,27 @@ def _old(path: Path, name: str) -> Answers | None:
         return None
 
 
-def _same(was: Case, now: Case) -> bool:
-    """Return whether a stored case can stay, as closely as checks compare."""
+def _same(was: Case, now: Case, **tolerance: float) -> bool:
+    """Return whether a stored case can stay: by default, as closely as checks compare by default."""
     return (
         (was.driver, was.question) == (now.driver, now.question)
         and difference(now.inputs, was.inputs, rtol=1e-12, atol=0.0, exact_dtype=True) is None
-        and difference(now.answer, was.answer, exact_dtype=True) is None
+        and difference(now.answer, was.answer, **tolerance, exact_dtype=True) is None
+        and difference(was.answer, now.answer, **tolerance, exact_dtype=True) is None  # a tensor is an array, not the reverse
     )
 
 
 def _moved(home: Home, suite: str, cases: dict[str, tuple[Case, Case]]) -> Iterator[str]:
     """Yield by how much the answers of cases, as they were and as they are, have moved, and for which checks."""
     about = {}
-    with contextlib.suppress(SyntaxError):  # of checks, which trying them out will say
+    with contextlib.suppress(SyntaxError, OSError, ValueError):  # of checks, which trying them out will say
         about = about_checks(home, (suite,)) if cases else {}
     for key, (was, now) in cases.items():
         checks = ", ".join(sorted(check for check in about if key in about[check].cases)) or "no check"
         if difference(now.inputs, was.inputs, rtol=1e-12, atol=0.0, exact_dtype=True) is not None:
             yield f"case {key} has other inputs now; used by {checks}"
+        elif (was.driver, was.question) != (now.driver, now.question):
+            yield f"case {key} has another driver or question now; used by {checks}"
         else:
             yield f"case {key}: the answer {_distance(was.answer, now.answer)}; used by {checks}"
 
@@ -268,7 +276,7 @@ def _moved(home: Home, suite: str, cases: dict[str, tuple[Case, Case]]) -> Itera
 def _distance(was: Any, now: Any) -> str:
     """Return in words how far apart two trees of plain data are."""
     old, new = (np.array(list(_numbers(value)), np.float64) for value in (was, now))
-    if len(old) != len(new) or not len(old) or np.array_equal(old, new):
+    if len(old) != len(new) or not len(old) or np.array_equal(old, new) or not np.isfinite([*old, *new]).all():
         return "has another form"
     apart = np.abs(new - old)
     return f"moved in {np.count_nonzero(apart)} of {len(apart)} numbers, by at most {apart.max():.3g}"

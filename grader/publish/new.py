@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import keyword
 import re
@@ -17,12 +18,12 @@ from grader.report.model import write
 EXAMPLE = Path(__file__).with_name("example")
 TAKEN = ("drivers", "submitted")  # what a run calls the modules of an assignment
 PLACES = (
-    "assignments/{name}",
     "solutions/{name}",
     "tests/drivers/{name}.py",
     *(f"tests/{suite}/test_{{name}}.py" for suite in SUITES),
     *(f"tests/{suite}/{kind}/{{name}}.json" for suite in SUITES for kind in ("answers", "mistakes")),
     "tests/proof/{name}.jsonl",
+    "assignments/{name}",  # the last to be deleted, so that the rest can be deleted later
 )
 """Where the files of an assignment lie, which are its own."""
 
@@ -42,8 +43,7 @@ def new(root: Path, name: str, title: str | None = None) -> list[Path]:
     """
     title = name.replace("_", " ").capitalize() if title is None else title.strip()
     _require_usable(name, title)
-    if found := [path.relative_to(root).as_posix() for path in _places(root, name) if _files([path])]:
-        raise UsageError(f"nothing was written, because there is something of that name already: {', '.join(found)}")
+    _require_free(root, name)
     with tempfile.TemporaryDirectory(prefix="grader-") as folder:
         elsewhere = Path(folder)
         for target, text in _texts(name, title).items():
@@ -54,12 +54,17 @@ def new(root: Path, name: str, title: str | None = None) -> list[Path]:
             raise UsageError(f"nothing was written, because the example cannot be built here: {error}") from error
         files = _files(_places(elsewhere, name))
         paths = [root / file.relative_to(elsewhere) for file in files]
+        _require_free(root, name)  # what was written here during the build is somebody's
         try:
             for file, path in zip(files, paths, strict=True):
                 write(path, file.read_text(encoding="utf-8"))
             return paths + write_overview(root)
         except BaseException:
-            _delete(root, name)
+            for path in paths:
+                path.unlink(missing_ok=True)
+            for folder in ("assignments", "solutions"):
+                with contextlib.suppress(OSError):  # it is not there, or holds something else
+                    (root / folder / name).rmdir()
             raise
 
 
@@ -82,6 +87,11 @@ def remove(root: Path, name: str, agreed: Callable[[list[Path]], bool]) -> list[
     _delete(root, name)
     write_overview(root)
     return files
+
+
+def _require_free(root: Path, name: str) -> None:
+    if found := [path.relative_to(root).as_posix() for path in _places(root, name) if _files([path])]:
+        raise UsageError(f"nothing was written, because there is something of that name already: {', '.join(sorted(found))}")
 
 
 def _places(root: Path, name: str) -> list[Path]:

@@ -21,6 +21,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -140,14 +141,15 @@ def inspect(request: dict[str, Any]) -> dict[str, Any]:
 def compiled(source: bytes, path: str) -> Any:
     """Return the content of Python's cache file for this source, uint8 [size]. With it no call compiles the source again.
 
-    The array is empty for a file that cannot be compiled, because loading reports the error. It is also empty for an extract,
-    which runs statement by statement.
+    The array is empty for a file that the compiler refuses or warns about, because loading reports that. It is also
+    empty for an extract, which runs statement by statement.
     """
     import numpy as np
 
     data = b""
     if not source.startswith(cells.HEADER.encode()):
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception), warnings.catch_warnings():
+            warnings.simplefilter("error")
             code = marshal.dumps(compile(source, path, "exec", dont_inherit=True))
             # PEP 552: used only beside a source with this hash.
             data = importlib.util.MAGIC_NUMBER + b"\3\0\0\0" + importlib.util.source_hash(source) + code

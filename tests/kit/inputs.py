@@ -32,7 +32,7 @@ NOT_INPUTS = frozenset(
 )
 CONFTEST = "tests/kit/conftest.py"
 OF_ALL_TESTS = ("pyproject.toml", "constraints.txt", CONFTEST, "tests/kit/inputs.py", "tests/kit/selection.py")
-LIBRARIES = ("torch", "numpy", "gymnasium", "matplotlib", "mujoco", "ale_py", "nbclient", "ipykernel")
+LIBRARIES = ("torch", "numpy", "gymnasium", "matplotlib", "mujoco", "ale_py", "nbclient", "ipykernel", "safetensors")
 GRADING = (
     "assignments/{name}/assignment.toml",
     "assignments/{name}/*.py",
@@ -82,7 +82,8 @@ def describe_environment() -> str:
 def describe_libraries() -> str:
     """Return a digest of what the outcome of a computation depends on beside the files of the repository."""
     libraries = [f"{name} {importlib.metadata.version(name).partition('+')[0]}" for name in LIBRARIES]
-    return _digest(json.dumps([sys.version_info[:2], platform.system(), platform.machine(), libraries]).encode())
+    variables = sorted(item for item in os.environ.items() if item[0].startswith("GRADER_"))
+    return _digest(json.dumps([sys.version_info[:2], platform.system(), platform.machine(), libraries, variables]).encode())
 
 
 class Snapshot:

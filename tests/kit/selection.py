@@ -182,9 +182,9 @@ class Selection:
         if self.is_worker:
             self.config.workeroutput["choice"] = self.choice
             return
-        self._store_records()
+        unchanged = self._store_records()
         if self.config.getoption("record"):
-            self._store_recorded()
+            self._store_recorded(unchanged)
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.choice and self.choice["left_out"]:
             session.exitstatus = pytest.ExitCode.OK
 
@@ -245,8 +245,11 @@ class Selection:
         """Return the key of a test's inputs that is the same on every machine of this kind with the same libraries."""
         return _make_key({**inputs, ENVIRONMENT: self.libraries})
 
-    def _store_recorded(self) -> None:
-        """Replace the repository's record by what passed now, with what it had of tests that did not run."""
+    def _store_recorded(self, unchanged: set[str]) -> None:
+        """Replace the repository's record by what passed now, with what it had of tests that did not run.
+
+        unchanged: the keys of inputs that are still what they were when the session began.
+        """
         path = self.config.rootpath / RECORDED
         before = _read(path, {"proven": "", "passed": {}})["passed"]
         kept = {
@@ -254,12 +257,13 @@ class Selection:
             for test, key in before.items()
             if test not in self.failed and (self.config.rootpath / test.partition("::")[0]).is_file()
         }
-        passed = dict(sorted((kept | self.to_record).items()))
+        found = {test: key for test, key in self.to_record.items() if self.passed[test] in unchanged}
+        passed = dict(sorted((kept | found).items()))
         text = json.dumps({"proven": _find_commit(self.config.rootpath), "passed": passed}, indent=1)
         path.write_text(text + "\n", encoding="utf-8")
 
-    def _store_records(self) -> None:
-        """Add what passed to the records, except where a file has changed since the session began."""
+    def _store_records(self) -> set[str]:
+        """Add what passed to the records, except where a file has changed since the session began; return the other keys."""
         now = Snapshot(self.config.rootpath)
         inputs = {
             key: digests
@@ -272,10 +276,12 @@ class Selection:
             if key in inputs:
                 others = [other for other in passed.get(test, []) if other != key]
                 passed[test] = [*others[1 - PASSES :], key]
+        unchanged = set(inputs)
         kept, commit = {key for keys in passed.values() for key in keys}, _find_commit(self.config.rootpath)
         inputs = {key: digests for key, digests in (records["inputs"] | inputs).items() if key in kept}
         commits = {key: records["commits"].get(key, commit) for key in inputs}
         _write(self.records, {"passed": passed, "inputs": inputs, "commits": commits})
+        return unchanged
 
     def _load_sources(self) -> None:
         """Take over what files named in earlier sessions: to parse all of them takes seconds."""

@@ -7,6 +7,7 @@ import os
 import pty
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import termios
@@ -58,6 +59,10 @@ class Terminal:
     """A program that runs in a terminal of its own. screen: all that it has printed."""
 
     def __init__(self, *command: str) -> None:
+        def hear_ctrl_c() -> None:
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # which a shell's background jobs ignore
+
         self.master, slave = pty.openpty()
         environment = {**os.environ, "TERM": "xterm", "PYTHON_BASIC_REPL": "1"}
         self.process = subprocess.Popen(
@@ -68,7 +73,7 @@ class Terminal:
             stderr=slave,
             env=environment,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that Ctrl-C reaches it
+            preexec_fn=hear_ctrl_c,
         )
         os.close(slave)
         self.screen = ""

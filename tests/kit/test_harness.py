@@ -73,6 +73,14 @@ def test_a_submission_is_compiled_once_and_leaves_nothing(toy: Path, tmp_path: P
         assert not grader.harness.place(b"").with_name("__pycache__").exists()
 
 
+def test_warnings_of_the_compiler_stay(toy: Path, tmp_path: Path) -> None:
+    """Catches: a student who no longer reads that `is` compares identities."""
+    (tmp_path / "submitted.py").write_text(LATER.replace("return 7.0", "return 7.0 if values is 1 else 8.0"))
+    with Grader(Home(toy, "toy"), SUITES) as grader:
+        report = grader.grade(tmp_path)
+    assert any("SyntaxWarning" in check.printed for check in report.checks)
+
+
 def test_what_cannot_be_compiled_says_so_when_it_is_loaded(toy: Path, tmp_path: Path) -> None:
     """Catches: an error that only the compiler finds, lost because the file can be parsed."""
     (tmp_path / "submitted.py").write_text("def total(values):\n    nonlocal values\n")

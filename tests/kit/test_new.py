@@ -53,6 +53,8 @@ def with_another(root: Path) -> Path:
     for path in ("solution.json", "tests/visible/answers/other.json", "tests/hidden/answers/other.json"):
         (root / path).parent.mkdir(exist_ok=True)
         (root / path).write_text(OTHER)
+    (root / "assignments" / "other").mkdir()
+    (root / "assignments" / "other" / "assignment.toml").touch()
     return root
 
 
@@ -103,7 +105,7 @@ def test_comes_and_goes_without_a_trace(kit: Path, monkeypatch: pytest.MonkeyPat
 
     for arguments, code, words in (
         (["fine"], 2, "say --yes"),
-        (["fines", "--yes"], 2, "there is no assignment 'fines'; there are: fine"),
+        (["fines", "--yes"], 2, "there is no assignment 'fines'; there are: fine, other"),
         (["../other", "--yes"], 2, "there is no assignment"),
         (["fine", "--yes"], 0, "deleted 15 files"),
     ):
@@ -129,6 +131,49 @@ def test_asks_before_it_removes(kit: Path, said: str, left: bool) -> None:
     remove(kit, "fine", agreed)
     assert [path.name for path in shown] == ["assignment.toml"]
     assert (kit / "assignments" / "fine").exists() == left
+
+
+def test_what_was_interrupted_can_be_finished(kit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: files that stay because their assignment is gone, in the way of a new one of the name."""
+    before = {path: data for path, data in content(kit).items() if (kit / path).is_file()}
+    new(kit, "fine")
+    (kit / "tests" / "drivers").chmod(0o500)
+
+    def full(path: Path, *_: object) -> None:
+        raise OSError("a disk that fails")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", full)
+        with pytest.raises(OSError, match="fails"):
+            remove(kit, "fine", lambda _: True)
+    (kit / "tests" / "drivers").chmod(0o700)
+    assert remove(kit, "fine", lambda _: True)
+    assert {path: data for path, data in content(kit).items() if (kit / path).is_file()} == before
+
+
+def test_what_is_written_during_the_build_is_kept(kit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: somebody's file overwritten, or deleted with the rest when something fails."""
+    notes = kit / "solutions" / "fine" / "notes.md"
+
+    def slow(root: Path, name: str) -> None:
+        notes.parent.mkdir()
+        notes.write_text("mine")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "build", slow)
+        with pytest.raises(UsageError, match="something of that name already: solutions/fine"):
+            new(kit, "fine")
+    assert notes.read_text() == "mine"
+
+
+def test_an_overview_of_files_edited_by_hand_is_json(kit: Path) -> None:
+    """Catches: a last newline that is missing, and a file of no assignment."""
+    path = kit / "tests" / "visible" / "answers" / "other.json"
+    path.write_text(OTHER.rstrip())
+    path.with_name("other.old.json").write_text(OTHER)
+    new(kit, "fine")
+    found = json.loads((kit / "solution.json").read_text(), object_pairs_hook=lambda pairs: [key for key, _ in pairs])
+    assert found == ["fine", "other"]
 
 
 def test_what_python_has_compiled_is_in_nobodys_way(kit: Path) -> None:

@@ -215,6 +215,32 @@ def test_what_a_mistake_shows_is_written_where_it_differs(toy: Path) -> None:
     assert path.read_text() == before.replace(hint, "Another one?", 1)
 
 
+def test_an_answer_that_a_check_compares_closely_is_renewed(toy: Path) -> None:
+    """Catches: a number kept that agrees by default, while its own check wants more digits, at every further build."""
+    checks = toy / "tests" / "visible" / "test_toy.py"
+    checks.write_text(checks.read_text().replace('expect("three_values")', 'expect("three_values", rtol=1e-7)'))
+    solution = toy / "solutions" / "toy" / "submitted.py"
+    solution.write_text(
+        solution.read_text().replace("return result", "return result * 1.00005").replace("* scale", "* scale + 1")
+    )
+    build(toy, "toy", mistakes=False)
+    home = Home(toy, "toy")
+    assert {check.outcome.value for check in grade(home, home.solution, ("visible",)).checks} == {"passed"}
+
+
+def test_what_chance_decides_about_is_renewed(toy: Path) -> None:
+    """Catches: a number kept of a mistake that has become random, or a mistake that stays without evidence."""
+    path = toy / "tests" / "visible" / "mistakes" / "toy.json"
+    text = path.read_text()
+    fixed = re.search(r'"(\w+)": \{\n? *"case": "three_values"[^}]*\}\s*\}', text)
+    path.write_text(text.replace(fixed[0], f'"{fixed[1]}": "{answers.UNPREDICTABLE}"').replace("three", "3", 0))
+    catalogue = toy / "solutions" / "toy" / "mistakes.py"
+    hint = re.search(r'hint="(.+?)"', catalogue.read_text())[1]
+    catalogue.write_text(catalogue.read_text().replace(hint, "Another one?", 1))
+    build(toy, "toy")
+    assert path.read_text() == text.replace(hint, "Another one?", 1)
+
+
 def test_other_inputs_are_said(toy: Path) -> None:
     """Catches: a case that was changed without the author's knowledge."""
     cases = toy / "solutions" / "toy" / "cases.py"

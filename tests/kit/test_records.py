@@ -333,9 +333,15 @@ def test_libraries_decide_about_all(toy: Path, monkeypatch: pytest.MonkeyPatch) 
         ("LIMIT = 1", "LIMIT = 2", {"total", "both"}),
         ("LIMIT = 1", "LIMIT = 1\nprint(LIMIT)", {"total", "spread", "both"}),
         ("import utils", "import utils\nimport torch", {"total", "spread", "both"}),
-        ("import utils", "import utils\n\n\ndef unused():\n    return 1", set()),
+        ("    return LIMIT\n", "    return LIMIT\n\n\nUNUSED = [1, 2]", set()),
         ("return 0.0", "return 0.0  # of nothing", set()),
         ("return 0.0", "return globals()['hel' + 'per'](values)", {"spread", "both"}),
+        ("import utils", "import utils\nUNUSED = 1 / 0", {"total", "spread", "both"}),
+        ("scale=1.0", "scale=math.pi", {"total", "spread", "both"}),
+        ("import utils", "import utils\nfrom math import pie", {"total", "spread", "both"}),
+        ("import utils", "import utils\nfrom math import *", {"total", "spread", "both"}),
+        ("import utils", "import utils\n\n\nclass Unused(lsit):\n    pass", {"total", "spread", "both"}),
+        ("import utils", "import utils\nmatch 3:\n    case LIMIT:\n        pass", {"total", "spread", "both"}),
     ],
 )
 def test_a_trial_depends_on_the_code_that_its_checks_reach(toy: Path, old: str, new: str, trials: set[str]) -> None:
@@ -353,6 +359,9 @@ def test_a_trial_depends_on_the_code_that_its_checks_reach(toy: Path, old: str, 
         "submitted.__dict__['spr' + 'ead'](values)",
         "sys.modules['submit' + 'ted']",
         "eval('submitted.' + 'spread')",
+        "operator.attrgetter('spr' + 'ead')(submitted)",
+        "importlib.import_module('submit' + 'ted')",
+        "getattr(values.student, 'spr' + 'ead')",
     ],
 )
 def test_a_driver_that_may_use_any_name_depends_on_all(toy: Path, looks: str) -> None:
@@ -360,6 +369,21 @@ def test_a_driver_that_may_use_any_name_depends_on_all(toy: Path, looks: str) ->
     edit(toy / DRIVERS, '{"total": submitted.total(values)}', f'{{"total": submitted.total(values), "looks": {looks}}}')
     before, after = keys(toy), keys(toy, SUBMISSION.replace("return 0.0", "return 1.0"))
     assert before["total"] != after["total"]
+
+
+def test_a_driver_that_reads_the_text_depends_on_comments(toy: Path) -> None:
+    """Catches: a check for a loop in the source, whose verdict a comment can change."""
+    edit(toy / DRIVERS, '{"total": submitted.total(values)}', '{"total": len(inspect.getsource(submitted.total))}')
+    assert keys(toy)["total"] != keys(toy, SUBMISSION + "# more\n")["total"]
+
+
+def test_a_name_that_only_a_support_file_uses_is_reached(toy: Path) -> None:
+    """Catches: a driver that hands the submission to a support file."""
+    changed = SUBMISSION.replace("return 0.0", "return 1.0")
+    edit(toy / TOML, 'submission = "submitted.py"', 'submission = "submitted.py"\nsupport = ["given.py"]')
+    for code, falls in (("def run(module): return module.other()", False), ("def run(module): return module.spread()", True)):
+        (toy / "given.py").write_text(code)
+        assert (keys(toy)["total"] != keys(toy, changed)["total"]) == falls
 
 
 def test_a_submission_that_looks_for_names_depends_on_all(toy: Path) -> None:

@@ -249,6 +249,15 @@ def test_a_fresh_clone_believes_what_is_recorded_but_for_a_sample(project: Proje
     assert len(project.run(*workers, "--changed")[1]) == 34
 
 
+def test_what_changes_during_a_session_is_not_recorded(project: Project) -> None:
+    """Catches: a pass under the key of files that were not there when the test ran."""
+    (project.root / "tests/proof").mkdir()
+    edit = "open('grader/total.py', 'a').write('# later')\n"
+    project.write("tests/kit/test_slow.py", SLOW.replace("    assert total([])", f"    {edit}    assert total([])"))
+    project.run("--record")
+    assert json.loads((project.root / "tests/proof/tests.json").read_text())["passed"] == {}
+
+
 def test_a_failure_is_recorded_no_longer(project: Project) -> None:
     """Catches: a test that failed where it was recorded, and is left out elsewhere; a record of a file that is gone."""
     (project.root / "tests/proof").mkdir()

@@ -59,7 +59,6 @@ def graded(folder: Path, *questions: str) -> Report:
     return grade(Home(ROOT, "recurrent_a2c"), folder, ("visible",), select=("trained_agent", *questions))
 
 
-@pytest.mark.recorded
 def test_is_on_the_leaderboard(trained_agent: ModuleType, folder: Path, agent: torch.nn.Module) -> None:
     """Catches: Atari that cannot work in the sandbox; weights that get lost; another score than at home."""
     (entry,) = graded(folder).leaderboard()

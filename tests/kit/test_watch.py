@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -32,6 +33,7 @@ class Desk:
         self.screen = ""
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # which a shell's background jobs ignore
             os.chdir(ROOT)
             os.environ.update(TERM="xterm", COLUMNS="120", LINES="50")
             command = [sys.executable, "grade.py", "policy_gradient", "--watch", "--submission", str(submission), *more]
