@@ -149,7 +149,7 @@ def timed(command: list[str], folder: Path) -> tuple[float, float, int, int]:
     peak, over = [0], threading.Event()
 
     def sample() -> None:
-        while not over.wait(1.0):
+        while not over.wait(3.0):
             peak[0] = max(peak[0], sum(map(proportional_kb, family(os.getpid())[1:])))
             reap(but=process.pid)
 
