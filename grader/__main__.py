@@ -229,7 +229,7 @@ def _grade(options: argparse.Namespace) -> int:
         rendered = renderer(options.format, home.assignment, options.for_student)
         with Progress() as progress:
             kept = Keeping(output, rendered, progress.show)
-            report = grade(home, path, suites, changed=kept, require=options.require_level)
+            report = grade(home, path, suites, changed=kept, require_level=options.require_level)
         try:
             kept.check()
         except NotWritten as error:

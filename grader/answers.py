@@ -7,12 +7,13 @@ checks that it fails saw of it.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import math
 import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -59,11 +60,31 @@ def case(driver: str, question: str, hidden: bool = False) -> Callable[[Callable
 
 @dataclass(frozen=True)
 class Answers:
-    """All cases of one suite of one assignment. stub: fingerprints of the stub's functions (see `worker.fingerprints`)."""
+    """All cases of one suite of one assignment.
+
+    Attributes:
+        seed: By which the cases are made.
+        cases: By name.
+        stub: Fingerprints of the stub's functions (see `worker.fingerprints`).
+        released: Other fingerprints that they had in stubs which students may still have.
+    """
 
     seed: int
     cases: dict[str, Case]
     stub: dict[str, str]
+    released: dict[str, list[str]] = field(default_factory=dict)
+
+    def unwritten(self) -> dict[str, frozenset[str]]:
+        """Return for each of the stub's functions the fingerprints by which it has not been touched."""
+        return {name: frozenset([now, *self.released.get(name, ())]) for name, now in self.stub.items()}
+
+    def replaced_by(self, stub: dict[str, str]) -> dict[str, list[str]]:
+        """Return what has been released once the stub has other fingerprints."""
+        every = {name: [*self.released.get(name, ()), now] for name, now in self.stub.items()}
+        before = {
+            name: [was for was in dict.fromkeys(found) if was != stub[name]] for name, found in every.items() if name in stub
+        }
+        return {name: found for name, found in before.items() if found}
 
 
 def read(path: Path, name: str) -> Answers:
@@ -73,25 +94,33 @@ def read(path: Path, name: str) -> Answers:
         key: Case(key, value["driver"], value["question"], _revive(value["inputs"]), _revive(value["answer"]))
         for key, value in entry["cases"].items()
     }
-    return Answers(entry["seed"], cases, entry["stub"])
+    return Answers(entry["seed"], cases, entry["stub"], entry.get("released", {}))
 
 
-def render(name: str, answers: Answers) -> str:
-    """Return the text of the file with the cases of assignment `name`."""
+def render(name: str, answers: Answers, packed: bool = False) -> str:
+    """Return the text of the file with the cases of assignment `name`.
+
+    Args:
+        name: The assignment.
+        answers: Its cases and answers.
+        packed: Whether to write many numbers in base64, which is exact and takes half as much.
+    """
+    plain = _packed if packed else _plain
     content = {
         "seed": answers.seed,
         "stub": answers.stub,
+        **({"released": answers.released} if answers.released else {}),
         "cases": {
             key: {
                 "question": value.question,
                 "driver": value.driver,
-                "inputs": _plain(value.inputs),
-                "answer": _plain(value.answer),
+                "inputs": plain(value.inputs),
+                "answer": plain(value.answer),
             }
             for key, value in answers.cases.items()
         },
     }
-    return _file(name, content)
+    return _file(name, content, FACTS if packed else 99)
 
 
 def render_overview(paths: Iterable[Path]) -> str:
@@ -148,11 +177,11 @@ def render_mistakes(name: str, mistakes: dict[str, Mistake]) -> str:
     return _file(name, content)
 
 
-def _file(name: str, content: dict[str, Any]) -> str:
-    return f'{{\n "{name}": {_readable(content, " ")}\n}}\n'
+def _file(name: str, content: dict[str, Any], levels: int = 99) -> str:
+    return f'{{\n "{name}": {_readable(content, " ", levels)}\n}}\n'
 
 
-DIGITS = 6  # of what mistakes show: ten times finer than checks compare by default
+DIGITS = 6  # of the sums by which mistakes are recognised: ten times finer than checks compare by default
 
 
 def _plain(value: Any, digits: int | None = None) -> Any:
@@ -161,9 +190,7 @@ def _plain(value: Any, digits: int | None = None) -> Any:
     digits: significant ones to keep of floating-point numbers, which then need not be finite; None keeps them exact.
     """
     if isinstance(value, np.ndarray):
-        kind = "tensor" if isinstance(value, TensorArray) else "array"
-        shape = f"{value.dtype}[{', '.join(map(str, value.shape))}]"
-        return {kind: shape, "values": _numbers(np.asarray(value), digits)}
+        return _layout(value) | {"values": _numbers(np.asarray(value), digits)}
     if isinstance(value, np.generic):
         return {"scalar": str(value.dtype), "values": _numbers(np.asarray(value), digits)}
     if isinstance(value, dict):
@@ -175,6 +202,41 @@ def _plain(value: Any, digits: int | None = None) -> Any:
     if isinstance(value, float) and digits is not None:
         return float(f"{value:.{digits}g}") if math.isfinite(value) else {"float": str(value)}
     return value
+
+
+PACKED = 8  # from so many numbers on
+FACTS = 5  # the level of what a driver brings back, in a file of answers
+
+
+def _packed(value: Any) -> Any:
+    """Return the JSON form, as `_plain` does, with the bytes of many numbers in base64, compressed where that helps."""
+    if isinstance(value, np.ndarray) and value.size >= PACKED:
+        return _layout(value) | _compressed(value)
+    if isinstance(value, dict):
+        return {key: _packed(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return {"tuple": [_packed(item) for item in value]}
+    if isinstance(value, list):
+        if len(value) >= PACKED and all(type(item) is float for item in value):
+            exact, short = np.array(value), np.array(value, np.float32)
+            array = short if (short == exact).all() else exact
+            return {"list": f"{array.dtype}[{len(value)}]"} | _compressed(array)
+        return [_packed(item) for item in value]
+    return _plain(value)
+
+
+def _layout(array: np.ndarray) -> dict[str, str]:
+    kind = "tensor" if isinstance(array, TensorArray) else "array"
+    return {kind: f"{array.dtype}[{', '.join(map(str, array.shape))}]"}
+
+
+def _compressed(array: np.ndarray) -> dict[str, str]:
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError("an answer of the solution contains NaN or infinity")
+    data = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+    smaller = zlib.compress(data, 9)
+    kind, data = ("zlib", smaller) if len(smaller) < len(data) else ("base64", data)
+    return {kind: base64.b64encode(data).decode()}
 
 
 def fingerprint(data: Any, digits: int | None = None) -> str:
@@ -205,32 +267,61 @@ def _revive(value: Any) -> Any:
     if set(value) == {"float"}:
         return float(value["float"])
     kind, text = next(iter(value.items()), ("", None))
-    if kind not in ("tensor", "array", "scalar") or set(value) != {kind, "values"} or not isinstance(text, str):
+    stored = (value.keys() - {kind}) or {""}
+    if (
+        kind not in ("tensor", "array", "scalar", "list")
+        or not isinstance(text, str)
+        or len(stored) != 1
+        or not stored <= {"values", "base64", "zlib"}
+    ):
         return {key: _revive(item) for key, item in value.items()}
     dtype, _, shape = text.partition("[")
     sizes = [int(size) for size in shape.rstrip("]").split(",") if size.strip()]
-    array = np.array(value["values"], dtype=dtype).reshape(sizes)
-    return {"tensor": array.view(TensorArray), "array": array, "scalar": array[()]}[kind]
+    if "values" in value:
+        array = np.array(value["values"], dtype=dtype).reshape(sizes)
+    else:
+        data = base64.b64decode(value["base64"]) if "base64" in value else zlib.decompress(base64.b64decode(value["zlib"]))
+        array = np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype).reshape(sizes)
+    match kind:
+        case "tensor":
+            return array.view(TensorArray)
+        case "scalar":
+            return array[()]
+        case "list":
+            return array.tolist()
+    return array
 
 
 WIDTH = 120
 
 
-def _readable(value: Any, indent: str = "") -> str:
-    """Return JSON in which every row of numbers is on one line, and short rows share one, up to a bearable width."""
-    flat = json.dumps(value, ensure_ascii=False)
-    fits = len(flat) + len(indent) <= WIDTH
+def _flat(value: Any) -> str:
+    """Return JSON in one line, without blanks between numbers."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {_flat(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_flat, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _readable(value: Any, indent: str, levels: int) -> str:
+    """Return JSON in which every row of numbers is on one line, and short rows share one, up to a bearable width.
+
+    levels: from which level on everything is on one line, however long.
+    """
+    flat = _flat(value)
+    fits = len(flat) + len(indent) <= WIDTH or len(indent) >= levels
     if not isinstance(value, (list, dict)) or not value or (fits and "inputs" not in value):
         return flat
     inner = indent + " "
     if isinstance(value, dict):
-        items = [f"{json.dumps(key, ensure_ascii=False)}: {_readable(item, inner)}" for key, item in value.items()]
+        items = [f"{json.dumps(key, ensure_ascii=False)}: {_readable(item, inner, levels)}" for key, item in value.items()]
         return f"{{\n{inner}" + f",\n{inner}".join(items) + f"\n{indent}}}"
     lines: list[str] = []
     for item in value:
-        text = _readable(item, inner)
-        if lines and "\n" not in lines[-1] + text and len(inner) + len(lines[-1]) + len(text) + 3 <= WIDTH:
-            lines[-1] += f", {text}"
+        text = _readable(item, inner, levels)
+        if lines and "\n" not in lines[-1] + text and len(inner) + len(lines[-1]) + len(text) + 2 <= WIDTH:
+            lines[-1] += f",{text}"
         else:
             lines.append(text)
     return f"[\n{inner}" + f",\n{inner}".join(lines) + f"\n{indent}]"

@@ -136,6 +136,7 @@ class Home:
         name = self.assignment.name
         self.stub = self.folder / self.assignment.submission
         self.drivers = root / "tests" / "drivers" / f"{name}.py"
+        self.views = root / "tests" / "views" / f"{name}.py"  # if it needs any of its own
         self.solution = root / "solutions" / name
         self.notebook = self.folder / "notebook.ipynb"
         self.mistakes = {suite: root / "tests" / suite / "mistakes" / f"{name}.json" for suite in SUITES}

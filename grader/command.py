@@ -166,10 +166,10 @@ def _page_for_student(report: Report) -> str:
     return page.render(report.for_student())
 
 
-def gradescope(require: str = "basic") -> int:
+def gradescope(require_level: str = "basic") -> int:
     """Grade what lies in Gradescope's folders; results.json exists and is valid from the first moment on.
 
-    require: the isolation below which nothing is graded.
+    require_level: the isolation below which nothing is graded.
     """
     from grader.assignment import SUITES, Home, UsageError
     from grader.judge.run import grade
@@ -184,7 +184,7 @@ def gradescope(require: str = "basic") -> int:
         metadata = rendering.read_metadata(root / "submission_metadata.json")
         rendered = partial(rendering.render, assignment=home.assignment, metadata=metadata)
         kept = Keeping(output, rendered, lambda _: None)
-        grade(home, root / "submission", SUITES, changed=kept, require=require)
+        grade(home, root / "submission", SUITES, changed=kept, require_level=require_level)
         kept.check()
     except UsageError as error:
         replace(output, rendering.without_tests(f"Nothing was graded: {error}"))

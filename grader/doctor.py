@@ -56,10 +56,10 @@ ATTEMPTS = (
 )
 
 
-def examine(require: str = "basic") -> Iterator[tuple[str, bool | None]]:
+def examine(require_level: str = "basic") -> Iterator[tuple[str, bool | None]]:
     """Yield what was found, line by line, and whether it is as it must be; None for a remark.
 
-    require: the level that must be reached. Attacks that only a level above the one reached can hold off are remarks.
+    require_level: the level that must be reached. Attacks that only a level above the one reached can hold off are remarks.
     """
     folder = temporary_folder()
     try:
@@ -84,8 +84,8 @@ def examine(require: str = "basic") -> Iterator[tuple[str, bool | None]]:
                 yield _tried(sandbox, student / "submitted.py", attempt, body, isolation)
             left = _left(student.parent)
             yield f"nothing is left behind{': ' + left if left else ''}", not left
-        enough = LEVELS.index(isolation.level) >= LEVELS.index(require)
-        yield f"isolation: {isolation.level}{'' if enough else f', {require} is required'}", enough
+        enough = LEVELS.index(isolation.level) >= LEVELS.index(require_level)
+        yield f"isolation: {isolation.level}{'' if enough else f', {require_level} is required'}", enough
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -19,7 +19,7 @@ from grader.assignment import Home
 
 LIBRARIES = ("torch", "numpy", "gymnasium", "pytest", "safetensors")
 KIT = Path(__file__).parent
-VIEWS = KIT / "judge" / "views.py"  # counted by the checks that use them
+VIEWS, FACTS = KIT / "judge" / "views.py", KIT / "sandbox" / "facts.py"  # counted by the checks that use them
 # Of the kit, what can change an outcome.
 DECIDES = ("judge", "sandbox", "answers.py", "assignment.py", "submission.py")
 # Decorators and calls that only return something.
@@ -54,7 +54,7 @@ def digest(parts: Iterable[bytes | str]) -> str:
 def of_suite(home: Home, suites: tuple[str, ...]) -> str:
     """Return the hash of all that an assignment's checks consist of."""
     texts: list[bytes | str] = [(home.folder / "assignment.toml").read_bytes(), home.drivers.read_bytes()]
-    texts += [path.read_bytes() for path in home.support()]
+    texts += [path.read_bytes() for path in (home.views, *home.support()) if path.is_file()]
     for suite in suites:
         texts += [suite, home.checks[suite].read_bytes(), home.answers[suite].read_text(encoding="utf-8")]
         texts.append(home.mistakes[suite].read_text(encoding="utf-8") if home.mistakes[suite].is_file() else "")
@@ -66,7 +66,9 @@ def of_kit(*more: str) -> str:
     parts = [KIT / part for part in (*DECIDES, *more)]
     files = [file for part in parts for file in (sorted(part.glob("**/*")) if part.is_dir() else [part])]
     files = [file for file in files if file.suffix in (".py", ".ini")]
-    return digest(part for file in files if file != VIEWS for part in (file.relative_to(KIT).as_posix(), _code_of(file)))
+    return digest(
+        part for file in files if file not in (VIEWS, FACTS) for part in (file.relative_to(KIT).as_posix(), _code_of(file))
+    )
 
 
 def _code_of(file: Path) -> str:
@@ -99,7 +101,7 @@ class About(NamedTuple):
         names: All names and texts in it. What a check uses of a submission is among them, or `reads_all`.
         reads_all: Whether something there may use any name of a submission.
         reads_text: Whether something there may read the submission's text.
-        cases: The names of the cases that it uses; all of them if that cannot be told.
+        cases: The names of the cases that it uses; all of them if its text does not say.
     """
 
     digest: str
@@ -117,17 +119,22 @@ def of_checks(home: Home, suites: tuple[str, ...]) -> dict[str, str]:
 def about_checks(home: Home, suites: tuple[str, ...]) -> dict[str, About]:
     """Return of each check, by its id without parameters, what decides about it but the submission.
 
-    That is the function with all that it uses of its file, of views and of drivers; what is run when those files are imported;
-    the cases that it names, with their answers; support files; and of assignment.toml the limits, and what its question needs
-    and is about. A check whose cases cannot be told from its text depends on all cases of the suite.
+    That is the function with all that it uses of its file, of views, of drivers and of what these share; what is run when those
+    files are imported; the cases that it names, with their answers; support files; and of assignment.toml the limits, and what
+    its question needs and is about. A check whose text does not name its cases depends on all cases of the suite.
     """
-    drivers, views = _module(home.drivers), _module(VIEWS)
+    drivers, shared = _module(home.drivers), _module(VIEWS)
+    facts = _module(FACTS) if "grader.sandbox.facts" in drivers.imports else _parsed("")
+    views = _module(home.views) if home.views.is_file() else _parsed("")
     support = [part for path in home.support() for part in (path.name, path.read_bytes().replace(b"\r\n", b"\n"))]
     helpers = [statement for path in home.support() if path.suffix == ".py" for statement in _module(path).all_statements()]
     found: dict[str, About] = {}
     for suite in suites:
         stored = answers.read(home.answers[suite], home.assignment.name)
-        cases, given = stored.cases, digest([*support, str(sorted(stored.stub.items()))])
+        cases, given = (
+            stored.cases,
+            digest([*support, str(sorted((name, sorted(every)) for name, every in stored.unwritten().items()))]),
+        )
         prints = {name: _of_case(case) for name, case in cases.items()}
         checks = _module(home.checks[suite])
         for name in checks.statements:
@@ -139,7 +146,10 @@ def about_checks(home: Home, suites: tuple[str, ...]) -> dict[str, About]:
                 called = {cases[case].driver for case in used} | words
                 seen = words.union(*(statement.attributes for statement in own), ["Stored"])
                 run = drivers.reach(called, imports=True)
-                reached = [*own, *views.reach(seen), *run]
+                run += facts.reach(word for statement in run for word in statement.words)
+                own_views = views.reach(seen, imports=True)
+                seen |= {word for statement in own_views for word in statement.words | statement.attributes}
+                reached = [*own, *own_views, *shared.reach(seen), *run]
                 settings = _settings(home, checks, name)
                 code = [statement.text for statement in reached]
                 names = frozenset().union(*(statement.words | statement.attributes for statement in (*reached, *helpers)))

@@ -12,11 +12,11 @@ from pathlib import Path
 from grader.console import GRADED, ROOT, Keeping, memory_limit_mb, replace
 
 
-def prairielearn(require: str = "basic") -> int:
+def prairielearn(require_level: str = "basic") -> int:
     """Grade what lies in PrairieLearn's folders; results.json exists and is valid from the first moment on.
 
     Until the last check is decided it says that the attempt cannot be graded, so that no attempt is used up when the platform
-    stops the grader. require: the isolation below which nothing is graded.
+    stops the grader. require_level: the isolation below which nothing is graded.
     """
     from grader.report import prairielearn as rendering
 
@@ -32,7 +32,7 @@ def prairielearn(require: str = "basic") -> int:
         home.assignment = home.assignment.within(memory_limit_mb())
         kept = Keeping(output, rendering.render, lambda _: None)
         asked = _asked(root / "data" / "data.json")
-        grade(home, root / "student", SUITES, select=asked, changed=kept, require=require)
+        grade(home, root / "student", SUITES, select=asked, changed=kept, require_level=require_level)
         kept.check()
     except UsageError as error:
         replace(output, rendering.without_tests(f"Nothing was graded: {error}"))
@@ -48,11 +48,11 @@ def _asked(path: Path) -> list[str]:
     return [str(one) for one in asked] if isinstance(asked, list) else []
 
 
-def autolab(handin: Path, require: str = "basic") -> int:
+def autolab(handin: Path, require_level: str = "basic") -> int:
     """Grade the file that was handed in and print the result once, last, when nothing of a submission runs any more.
 
     Autolab believes the last line of stdout, so until then nothing can reach it, and nothing comes after. What the grader
-    itself cannot do ends without that line: Autolab records no score then. require: the isolation below which nothing is
+    itself cannot do ends without that line: Autolab records no score then. require_level: the isolation below which nothing is
     graded.
     """
     stdout = os.dup(1)  # not inherited by what is started from here on
@@ -66,7 +66,7 @@ def autolab(handin: Path, require: str = "basic") -> int:
     home = Home(ROOT)
     home.assignment = home.assignment.within(memory_limit_mb())
     try:
-        text = rendering.render(grade(home, handin, SUITES, require=require))
+        text = rendering.render(grade(home, handin, SUITES, require_level=require_level))
     except UsageError as error:
         text = rendering.without_checks(f"Nothing was graded: {error}", home.assignment)
     os.dup2(nowhere, 2)  # Autolab reads both as one

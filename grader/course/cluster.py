@@ -32,7 +32,7 @@ SEEN_SECONDS = 60.0  # until what another machine has written is seen here: an a
 
 
 def grade(
-    job: Job, entries: Sequence[Entry], address: str, workers: int | None, tell: Callable[[Standing], None] = lambda _: None
+    job: Job, entries: Sequence[Entry], address: str, workers: int | None, progress: Callable[[Standing], None] = lambda _: None
 ) -> Standing:
     """Grade these entries on a cluster, and return how it went.
 
@@ -43,7 +43,7 @@ def grade(
         entries: The entries to grade.
         address: The address of the Dask scheduler.
         workers: Submissions that one Dask worker's grading process grades at the same time; None for as many as it has cores.
-        tell: Called with the progress whenever new results appear.
+        progress: Called with the progress whenever new results appear.
     """
     from grader.course.run import Standing
 
@@ -52,10 +52,15 @@ def grade(
         return standing
     client = _connected(address)
     about = {"root": None if job.root.resolve() == ROOT else str(job.root.resolve()), "folder": str(job.folder)}
-    about |= {"suite": job.course.suite, "environment": job.course.environment, "require": job.require, "workers": workers}
+    about |= {
+        "suite": job.course.suite,
+        "environment": job.course.environment,
+        "require_level": job.require_level,
+        "workers": workers,
+    }
     text = json.dumps(about)
     try:
-        _Run(client, job, text, list(entries), standing, tell).run()
+        _Run(client, job, text, list(entries), standing, progress).run()
     finally:
         if client.status == "running":
             client.run(end, text, on_error="ignore")
@@ -83,11 +88,18 @@ class _Run:
     """What a client does: hand out shards, and look which results are there."""
 
     def __init__(
-        self, client: Client, job: Job, about: str, entries: list[Entry], standing: Standing, tell: Callable[[Standing], None]
+        self,
+        client: Client,
+        job: Job,
+        about: str,
+        entries: list[Entry],
+        standing: Standing,
+        progress: Callable[[Standing], None],
     ) -> None:
         from grader.course.results import Folder
 
-        self.client, self.job, self.about, self.missing, self.standing, self.tell = client, job, about, entries, standing, tell
+        self.client, self.job, self.about, self.missing = client, job, about, entries
+        self.standing, self.progress = standing, progress
         self.folder = Folder(job.folder)
         self.answered: set[str] = set()
         self.error = ""
@@ -144,4 +156,4 @@ class _Run:
         if closed:
             self.missing = [entry for entry in self.missing if entry.id not in closed]
             self.standing.done += len(closed)
-            self.tell(self.standing)
+            self.progress(self.standing)

@@ -60,7 +60,7 @@ def opened(about: dict[str, Any]) -> run.Job:
     """Return the job that a client has prepared, if it is the same one here. Raises UsageError.
 
     about: root, the folder of the assignments, if they are not in the kit's own; folder, of the results; suite and environment,
-    the client's hashes; require.
+    the client's hashes; require_level.
     """
     course = Folder(Path(about["folder"])).course()
     if not Path(course.export).is_dir():
@@ -75,7 +75,7 @@ def opened(about: dict[str, Any]) -> run.Job:
         if wanted != own:
             raise UsageError(f"the {what} is not the client's: {same.format(wanted[:12], own[:12])}")
     checks = fingerprints.of_checks(home, course.suites)
-    return run.Job(home.root, course, Path(course.export), Path(about["folder"]), checks, about["require"])
+    return run.Job(home.root, course, Path(course.export), Path(about["folder"]), checks, about["require_level"])
 
 
 def grade(job: run.Job, names: list[str], workers: int | None, template: Grader) -> list[str]:

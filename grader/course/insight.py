@@ -95,7 +95,7 @@ class Case:
     """One submission, and what is to be said of it."""
 
     entry: Entry
-    told: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -264,8 +264,8 @@ def _whole(number: float) -> bool:
 
 def _graded(entry: Entry, result: Result) -> Graded:
     report = result.report
-    told = one_reason(report) or (report.checks[0] if result.status == "refused" and report.checks else None)
-    reason = told.message if told else report.note if result.status == "refused" else ""
+    shown = one_reason(report) or (report.checks[0] if result.status == "refused" and report.checks else None)
+    reason = shown.message if shown else report.note if result.status == "refused" else ""
     states = {question.id: "not run" if reason else _state(question) for question in report.questions}
     graded = Graded(entry, result, reason, states)
     for check in report.checks:
@@ -371,7 +371,7 @@ def _troubles(entries: Mapping[str, Entry], present: Mapping[str, Result], grade
         ]
     signs = (FORGED, *(LIMITS[name] for name in FORBIDDEN))
     kinds["suspicious", "did what a submission may not"] = [
-        Case(one.entry, told) for one in graded if (told := _suspicion(one.result, signs))
+        Case(one.entry, signs_of) for one in graded if (signs_of := _suspicion(one.result, signs))
     ]
     return [Trouble(*names, tuple(cases)) for names, cases in kinds.items() if cases]
 
@@ -383,12 +383,12 @@ def _fault(result: Result) -> str:
 
 def _suspicion(result: Result, signs: Sequence[str]) -> str:
     """Return what makes a submission look as if it worked against the grader, or nothing."""
-    told = [f"a worker died over it, {result.attempts - 1} times"] if result.attempts > 1 else []
+    reasons = [f"a worker died over it, {result.attempts - 1} times"] if result.attempts > 1 else []
     for check in result.report.checks:
         if check.outcome is not Outcome.PASSED and any(sign in check.message for sign in signs):
-            told.append(f"{check.question}: {check.message}")
+            reasons.append(f"{check.question}: {check.message}")
             break
-    return "; ".join(told)
+    return "; ".join(reasons)
 
 
 def _slowest(entries: Mapping[str, Entry], present: Mapping[str, Result]) -> list[Run]:

@@ -207,7 +207,7 @@ class Policy(_Strict):
         if self.extensions and self.late is None:
             raise ValueError("extensions: there is no [late], so nothing is late")
         if self.attempts and self.attempts.per_day and self.zone is None:
-            raise ValueError("attempts.per_day: say zone = ... at the top, which tells when a day ends")
+            raise ValueError("attempts.per_day: say zone = ... at the top, by which a day ends")
         for name, bound in (("at_least", self.at_least), ("at_most", self.at_most)):
             if bound is not None and Fraction(bound) % Fraction(self.round_to):
                 raise ValueError(f"{name}: {bound} is no multiple of round_to, {self.round_to}")
@@ -562,7 +562,7 @@ def _days_late(entry: Entry, student: Student, policy: Policy) -> tuple[int | No
         if own:
             return 0, f"late, as the platform says without a time{extended}: counts as on time"
         return rule.flagged_days, f"late, as the platform says without a time: counts as {_days(rule.flagged_days)}"
-    return (0, "") if entry.late is False else (None, "nothing tells when it was handed in: counts as on time")
+    return (0, "") if entry.late is False else (None, "no time of submission: counts as on time")
 
 
 def _late(account: _Account, policy: Policy, days: int | None, lateness: str, maximum: Fraction) -> None:

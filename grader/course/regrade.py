@@ -12,7 +12,9 @@ from grader.course.summary import summarise
 from grader.report.model import Outcome
 
 
-def regrade(home: Home, folder: Folder, workers: int, tell: Callable[[run.Standing], None], require: str) -> Iterator[str]:
+def regrade(
+    home: Home, folder: Folder, workers: int, progress: Callable[[run.Standing], None], require_level: str
+) -> Iterator[str]:
     """Run again, of each graded submission, the checks that are no longer what they were; yield what to print.
 
     A check is another one when its function, the views or the driver that it uses, its cases or their answers have changed.
@@ -20,7 +22,7 @@ def regrade(home: Home, folder: Folder, workers: int, tell: Callable[[run.Standi
     """
     before = folder.course()
     earlier = folder.of(before)
-    job = run.prepare(home, _export(before), folder.path, before.suites, before.layout, require, keep=True)
+    job = run.prepare(home, _export(before), folder.path, before.suites, before.layout, require_level, keep=True)
     again = {
         entry.id: (result, changed(result, job.checks))
         for entry in job.course.entries
@@ -34,7 +36,7 @@ def regrade(home: Home, folder: Folder, workers: int, tell: Callable[[run.Standi
     if before.environment != job.course.environment:
         yield "the kit, a library or the machine is another one than before: checks that are not run again keep their outcomes"
     entries = [entry for entry in run.to_do(job, job.course.entries) if entry.id in again]
-    standing = run.grade(job, entries, workers, tell, again)
+    standing = run.grade(job, entries, workers, progress, again)
     # Only now, so that after a run that was ended the next one still knows what was before it.
     folder.write_course(job.course)
     results = folder.of(job.course)

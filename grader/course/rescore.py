@@ -144,12 +144,12 @@ def _why(was: Score | None, then: Score | None, now: Score | None) -> Iterator[s
         if was.status != now.status:
             yield f"it was {was.status}, and is {now.status}"
     if was and now and was.points is not None and now.points is not None:
-        gone, come = _told(was.steps), _told(now.steps)
+        gone, come = _lines(was.steps), _lines(now.steps)
         yield from (f"- {line}" for line in gone if line not in come)
         yield from (f"+ {line}" for line in come if line not in gone)
 
 
-def _told(steps: tuple[Step, ...]) -> list[str]:
+def _lines(steps: tuple[Step, ...]) -> list[str]:
     return [f"{step.what} ({step.after - step.before:+f})" for step in steps]
 
 

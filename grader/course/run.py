@@ -45,7 +45,7 @@ class Job:
     export: Path
     folder: Path
     checks: dict[str, str]
-    require: str = "basic"
+    require_level: str = "basic"
 
     @property
     def home(self) -> Home:
@@ -137,7 +137,7 @@ def prepare(
     folder: Path,
     suites: tuple[str, ...],
     layout: str | None = None,
-    require: str = "basic",
+    require_level: str = "basic",
     keep: bool = False,
 ) -> Job:
     """Read the export, write course.json unless it is to be kept, and return what is to be graded. Raises UsageError."""
@@ -164,7 +164,7 @@ def prepare(
     )
     if not keep:
         Folder(folder).write_course(course)
-    return Job(home.root, course, export.resolve(), folder.resolve(), fingerprints.of_checks(home, suites), require)
+    return Job(home.root, course, export.resolve(), folder.resolve(), fingerprints.of_checks(home, suites), require_level)
 
 
 def remarks(job: Job) -> Iterator[str]:
@@ -251,7 +251,7 @@ def warm(job: Job) -> Iterator[Grader]:
     Raises UsageError when the suite cannot be run, or the isolation is less than required. SIGINT and SIGTERM raise
     KeyboardInterrupt while the sandbox gets ready; after that they are noted, see `stopping`.
     """
-    with stopping.heard() as stop, Grader(job.home, job.course.suites, job.require) as template:
+    with stopping.heard() as stop, Grader(job.home, job.course.suites, job.require_level) as template:
         template.start()
         with stop.raises():
             template.warm_up(wait=True)
@@ -267,7 +267,7 @@ def grade(
     job: Job,
     entries: Sequence[Entry],
     workers: int,
-    tell: Callable[[Standing], None] = lambda _: None,
+    progress: Callable[[Standing], None] = lambda _: None,
     again: Again | None = None,
     template: Grader | None = None,
 ) -> Standing:
@@ -281,7 +281,7 @@ def grade(
         job: The job.
         entries: The entries to grade.
         workers: The most workers at the same time.
-        tell: Called with the progress after each entry.
+        progress: Called with the progress after each entry.
         again: Earlier results of entries, and the checks to run again; see `Again`.
         template: The grader that `warm` yields, if it is kept for several calls.
     """
@@ -290,7 +290,7 @@ def grade(
         return standing
     tasks = [(entry, *(again or {}).get(entry.id, (None, frozenset()))) for entry in entries]
     with stopping.heard() as stop, warm(job) if template is None else contextlib.nullcontext(template) as ready:
-        _Crew(job, tasks, ready, min(workers, len(tasks)), standing, tell, stop).run()
+        _Crew(job, tasks, ready, min(workers, len(tasks)), standing, progress, stop).run()
     return standing
 
 
@@ -304,7 +304,7 @@ class _Crew:
         template: Grader,
         size: int,
         standing: Standing,
-        tell: Callable[[Standing], None],
+        progress: Callable[[Standing], None],
         stop: stopping.Stop,
     ) -> None:
         self.job = job
@@ -312,7 +312,7 @@ class _Crew:
         self.template = template
         self.size = size
         self.standing = standing
-        self.tell = tell
+        self.progress = progress
         self.stop = stop
         self.folder = Folder(job.folder)
         self.waiting = list(reversed(range(len(tasks))))
@@ -413,7 +413,7 @@ class _Crew:
         self.standing.done += 1
         if not final:
             self.standing.failed.append(entry.id)
-        self.tell(self.standing)
+        self.progress(self.standing)
 
 
 def _work(
@@ -433,7 +433,7 @@ def _work(
             return
     folder = Folder(job.folder)
     try:
-        with Grader(job.home, job.course.suites, job.require, template) as grader:
+        with Grader(job.home, job.course.suites, job.require_level, template) as grader:
             stop.then(grader.interrupted.set)
             grader.require_isolation()  # before a submission is blamed for it
             while True:

@@ -128,7 +128,7 @@ def _from_metadata(name: str, about: dict[str, Any], source: Path) -> Entry:
     people = about.get("submitters") or about.get("users") or []
     people = people if isinstance(people, list) else []
     students = tuple(
-        Student(**{key: _told(person.get(key)) for key in ("name", "email", "sid")})
+        Student(**{key: _text(person.get(key)) for key in ("name", "email", "sid")})
         for person in people
         if isinstance(person, dict)
     )
@@ -142,7 +142,7 @@ def _from_metadata(name: str, about: dict[str, Any], source: Path) -> Entry:
         raise UsageError(f"{source}: {name}: {error}") from error
 
 
-def _told(value: Any) -> str:
+def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,8 +60,12 @@ class Checks:
             arguments += ["-p", f"no:{plugin}"]
         arguments += ["-c", str(Path(__file__).with_name("checks.ini")), "--rootdir", str(home.root), "--noconftest"]
         arguments += ["-k", keyword] if keyword else []
-        with _only_our_plugins():
-            code = pytest.main([*arguments, *files], plugins=[self])
+        try:
+            with _only_our_plugins(), _importable(home.views):
+                code = pytest.main([*arguments, *files], plugins=[self])
+        except SuiteError as error:
+            self.errors.append(str(error))
+            return
         if code == pytest.ExitCode.INTERRUPTED:
             raise KeyboardInterrupt
         if code == pytest.ExitCode.USAGE_ERROR and keyword:
@@ -153,6 +159,27 @@ class Checks:
     def kit(self, request: pytest.FixtureRequest) -> Student:
         """The same drivers in a process without student code, for what a student must not be able to fake."""
         return self._judge.caller(request.node, None)
+
+
+@contextlib.contextmanager
+def _importable(views: Path) -> Iterator[None]:
+    """Let the suites import an assignment's own views, if it has any, as `views`; another one's are other modules."""
+    if not views.is_file():
+        yield
+        return
+    spec = importlib.util.spec_from_file_location("views", views)
+    before, module = sys.modules.get("views"), importlib.util.module_from_spec(spec)
+    sys.modules["views"] = module
+    try:
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            raise SuiteError(f"tests/views/{views.name} cannot be imported: {type(error).__name__}: {error}") from error
+        yield
+    finally:
+        del sys.modules["views"]
+        if before is not None:
+            sys.modules["views"] = before
 
 
 @contextlib.contextmanager

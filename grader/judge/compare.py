@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import math
 import numbers
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from grader.answers import DIGITS
 from grader.sandbox.wire import TensorArray
 
 SHOWN_NUMBERS = 24
@@ -113,52 +108,6 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (numbers.Real, np.number)) and not isinstance(value, (bool, np.bool_))
 
 
-MANY, KEPT = 256, 64
-
-
-def thinned(tree: Any) -> Any:
-    """Return facts with every array of more than 256 numbers replaced by its shape and 64 of them, evenly spaced.
-
-    Enough to recognise a mistake by, and little to store.
-    """
-    if isinstance(tree, np.ndarray) and tree.size > MANY:
-        some = np.asarray(tree).ravel()[np.linspace(0, tree.size - 1, KEPT).astype(int)]
-        return {"shape": list(tree.shape), "some": some.view(type(tree))}
-    if isinstance(tree, dict):
-        return {key: thinned(value) for key, value in tree.items()}
-    if isinstance(tree, (list, tuple)):
-        return type(tree)(thinned(value) for value in tree)
-    return tree
-
-
-MOST_HASHED = 2_000  # parts of what a check saw: a hostile reply may have as many as the wire lets through
-
-
-def signature(shown: Any) -> str:
-    """Return a short hash of plain data, the same where numbers differ by their rounding only.
-
-    Of data with more parts than MOST_HASHED only the first ones count, in a fixed order, and of arrays those that are kept to
-    recognise a mistake by.
-    """
-    whole, waiting, left = hashlib.sha256(), [shown], MOST_HASHED
-    while waiting and left:
-        value, left = waiting.pop(), left - 1
-        if isinstance(value, dict):
-            keys = sorted(value, key=str)
-            told, more = f"dict {keys[:MOST_HASHED]!r:.4000}", [value[key] for key in keys[:left]]
-        elif isinstance(value, (list, tuple)):
-            told, more = f"list {len(value)}", list(value[:left])
-        elif isinstance(value, np.ndarray) and value.size > MANY:
-            told, more = "array", [thinned(value)]
-        elif isinstance(value, np.ndarray):
-            told, more = f"{value.dtype.kind} {value.shape} {[f'{number:.4g}' for number in value.ravel().tolist()]}", []
-        else:
-            told, more = f"{value:.4g}" if isinstance(value, float) else f"{type(value).__name__} {value!s:.4000}", []
-        whole.update(f"{told}\n".encode("utf-8", "surrogatepass"))
-        waiting += more
-    return whole.hexdigest()[:12]
-
-
 MAX_KEPT = 1 << 16  # numbers of an array that are kept for a closer look
 
 
@@ -174,33 +123,6 @@ def bounded(tree: Any) -> Any:
     if isinstance(tree, (list, tuple)):
         return type(tree)(bounded(value) for value in tree)
     return tree
-
-
-STORED = 10.0 ** (1 - DIGITS)  # what mistakes show is known to this relative precision, however fine a check compares
-NEAR = 10.0  # what is within so many tolerances of right is too near to be taken for a mistake
-
-
-@dataclass(frozen=True)
-class Likeness:
-    """How a check compares: with these tolerances, and with what `also` makes of one side (see `Student.require`)."""
-
-    also: Callable[[Any], Any] | None
-    rtol: float
-    atol: float
-    exact_dtype: bool
-
-    def alike(self, mistaken: Any, got: Any, expected: Any) -> bool:
-        """Return whether `got` is what a mistake shows, and that is clearly not what is expected."""
-        return self._close(mistaken, got) and not self._close(expected, mistaken, NEAR)
-
-    def _close(self, one: Any, other: Any, times: float = 1.0) -> bool:
-        forms = [one]
-        if self.also:
-            # What mistakes show need not have the form that `also` can read.
-            with contextlib.suppress(Exception):
-                forms.append(self.also(one))
-        tolerance = max(self.rtol, STORED) * times, self.atol * times
-        return any(difference(form, other, *tolerance, self.exact_dtype, equal_nan=True) is None for form in forms)
 
 
 def name(value: Any) -> str:

@@ -29,7 +29,7 @@ def fitting(mistakes: Sequence[Mistake], seen: dict[str, CheckFailed | None]) ->
 def _evidence(mistake: Mistake, failed: dict[str, CheckFailed]) -> int:
     """Return in how many of the failed checks the mistake shows the same; 0 if it shows something else in any."""
     evident = {check: failure for check, failure in failed.items() if mistake.shows[check] != UNPREDICTABLE}
-    return len(evident) if all(failure.alike(mistake.shows[check]) for check, failure in evident.items()) else 0
+    return len(evident) if all(failure.evidence.fits(mistake.shows[check]) for check, failure in evident.items()) else 0
 
 
 def hint_of(mistakes: list[Mistake]) -> str:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from grader.assignment import SUITES, Assignment, Question
-from grader.judge.compare import show, signature
+from grader.judge.compare import show
 from grader.judge.diagnosis import fitting, hint_of
+from grader.judge.evidence import signature
 from grader.judge.origin import Origin
 from grader.judge.student import CheckFailed, Clock, NotRun, Patience, Replies, Student, Tried
 from grader.report.model import CheckResult, Outcome, Report
@@ -210,7 +211,7 @@ class Judge:
     def _failed(result: CheckResult, error: CheckFailed) -> None:
         result.outcome, result.unwritten, result.detail = error.outcome, error.unwritten, ""
         result.message, result.printed = clean(error.message), clean(error.printed)
-        result.signature = "" if error.unwritten else signature(error.shown)
+        result.signature = "" if error.unwritten else signature(error.evidence.shown)
 
     def _publish(self) -> None:
         if self.changed is None:

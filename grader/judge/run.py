@@ -34,7 +34,7 @@ def grade(
     select: Sequence[str] = (),
     keyword: str = "",
     changed: Callable[[Report], None] | None = None,
-    require: str = "basic",
+    require_level: str = "basic",
 ) -> Report:
     """Return the report of one submission.
 
@@ -48,10 +48,10 @@ def grade(
         select: Question ids, or the part before a dot. The questions that these need are run too.
         keyword: An expression as for pytest's -k.
         changed: Called with the report before the first check and after each one.
-        require: The isolation below which nothing is graded.
+        require_level: The isolation below which nothing is graded.
     """
     chosen = selected(home, select)
-    with Grader(home, suites, require) as grader:
+    with Grader(home, suites, require_level) as grader:
         return grader.grade(submission, chosen, keyword, changed)
 
 
@@ -62,11 +62,11 @@ Read = TypeVar("Read")
 class Material:
     """What the checks of one assignment need.
 
-    cases: by suite and name. stub: fingerprints of its functions. mistakes: what they show, by check as reports call it.
+    cases: by suite and name. stub: the fingerprints of its functions. mistakes: what they show, by check as reports call it.
     """
 
     cases: dict[str, dict[str, Case]]
-    stub: dict[str, str]
+    stub: dict[str, frozenset[str]]
     mistakes: list[Mistake]
 
 
@@ -111,9 +111,9 @@ class Staged:
 class Grader:
     """The checks of one assignment and one warm sandbox, for one submission after another.
 
-    require: the isolation below which nothing is graded. seen: how each check of the last submission failed, or None if it
-    passed, by the check's id in the report. tried: likewise, its last call of the submission. retried: ids of checks of it that
-    were run twice, because the grader failed at first. template: a Grader of the same that is warm, and a number; see
+    require_level: the isolation below which nothing is graded. seen: how each check of the last submission failed, or None if
+    it passed, by the check's id in the report. tried: likewise, its last call of the submission. retried: ids of checks of it
+    that were run twice, because the grader failed at first. template: a Grader of the same that is warm, and a number; see
     `ForkedSandbox`. harness: one that is open already, and stays so; by default, the Grader has its own.
     """
 
@@ -121,7 +121,7 @@ class Grader:
         self,
         home: Home,
         suites: Sequence[str] = ("visible",),
-        require: str = "basic",
+        require_level: str = "basic",
         template: tuple[Grader, int] | None = None,
         harness: Harness | None = None,
     ) -> None:
@@ -134,7 +134,7 @@ class Grader:
             del sys.modules[key]
         self.home = home
         self.suites = tuple(suites)
-        self.require = require
+        self.require_level = require_level
         self.seen: dict[str, CheckFailed | None] = {}
         self.tried: dict[str, Tried] = {}
         self.retried: list[str] = []
@@ -184,8 +184,8 @@ class Grader:
     def require_isolation(self) -> None:
         """Raise UsageError where a submission is isolated less than required."""
         isolation = self._sandbox.isolation
-        if LEVELS.index(isolation.level) < LEVELS.index(self.require):
-            raise UsageError(f"isolation is {isolation.level}, {self.require} is required: {isolation.lacks()}")
+        if LEVELS.index(isolation.level) < LEVELS.index(self.require_level):
+            raise UsageError(f"isolation is {isolation.level}, {self.require_level} is required: {isolation.lacks()}")
 
     @property
     def cpu_seconds(self) -> float:
@@ -314,7 +314,7 @@ class Grader:
                 shows = {f"{suite}/{check}": saw for check, saw in mistake.shows.items()}
                 known = mistakes.get(key)
                 mistakes[key] = replace(mistake, shows={**known.shows, **shows} if known else shows)
-        stub = next(iter(found.values())).stub
+        stub = next(iter(found.values())).unwritten()
         return Material({suite: content.cases for suite, content in found.items()}, stub, list(mistakes.values()))
 
     def read_suites(self) -> None:
@@ -387,7 +387,7 @@ class Grader:
     def _unwritten(self, looked: Reply) -> set[str]:
         """Return the functions that are still the stub's."""
         now = looked.details.get("fingerprints") or {}
-        return {name for name, fingerprint in self._material.stub.items() if now.get(name) == fingerprint}
+        return {name for name, unwritten in self._material.stub.items() if now.get(name) in unwritten}
 
 
 def selected(home: Home, select: Sequence[str]) -> set[str] | None:

@@ -19,7 +19,8 @@ import numpy as np
 
 from grader.answers import Case
 from grader.assignment import Assignment, Question
-from grader.judge.compare import SHOWN_INPUTS, Likeness, bounded, difference, is_number, show, thinned
+from grader.judge.compare import SHOWN_INPUTS, bounded, difference, is_number, show
+from grader.judge.evidence import Evidence, WrongAnswer
 from grader.judge.origin import Origin
 from grader.judge.views import Stored
 from grader.report.model import Entry, Outcome
@@ -56,8 +57,7 @@ LIMITS = {
 class CheckFailed(AssertionError):
     """A check that did not pass, with the outcome and what the student reads. Checks may also simply `assert`.
 
-    shown: what the check saw of the submission, as plain data; by default, what it said of it. alike: whether what the same
-    check saw of a mistake is that as well; by default, whether it is equal.
+    evidence: what the check saw of the submission; by default, what it said of it.
     """
 
     def __init__(
@@ -66,16 +66,14 @@ class CheckFailed(AssertionError):
         message: str,
         printed: str = "",
         unwritten: bool = False,
-        shown: Any = None,
-        alike: Callable[[Any], bool] | None = None,
+        evidence: Evidence | None = None,
     ) -> None:
         super().__init__(message)
         self.outcome = outcome
         self.message = message
         self.printed = printed
         self.unwritten = unwritten
-        self.shown = {"said": message} if shown is None else shown
-        self.alike = alike or (lambda stored: stored == self.shown)
+        self.evidence = evidence or Evidence({"said": message})
 
 
 @dataclass(frozen=True)
@@ -359,7 +357,7 @@ class Student:
         rtol: float = 1e-4,
         atol: float = 1e-5,
         exact_dtype: bool = False,
-        tell: tuple[str, ...] = (),
+        also_show: tuple[str, ...] = (),
     ) -> None:
         """Require that the facts of a call agree with the stored answer of its case.
 
@@ -373,7 +371,7 @@ class Student:
             rtol: Relative tolerance.
             atol: Absolute tolerance.
             exact_dtype: See `compare.difference`.
-            tell: Names of facts that the message also shows, for a view that keeps only whether they are right.
+            also_show: Names of facts that the message also shows, for a view that keeps only whether they are right.
         """
         expected = view(Stored(case.answer)) if view else case.answer
         try:
@@ -387,30 +385,21 @@ class Student:
         text = difference(expected, got, rtol, atol, exact_dtype)
         if text and all(difference(form, got, rtol, atol, exact_dtype) for form in forms[1:]):
             text += "".join(
-                f"\n{line}" for name in tell if name in facts for line in told(name, facts[name], case.answer[name])
+                f"\n{line}" for name in also_show if name in facts for line in fact_lines(name, facts[name], case.answer[name])
             )
-            rules, few, right = Likeness(also, rtol, atol, exact_dtype), thinned(got), thinned(expected)
-            self.fail(case, text, {"got": few}, lambda stored: rules.alike(stored["got"], few, right))
+            self.fail(case, text, WrongAnswer(case.name, expected, got, also, rtol, atol, exact_dtype))
 
-    def fail(
-        self, case: Case, text: str, shown: dict[str, Any] | None = None, alike: Callable[[Any], bool] | None = None
-    ) -> None:
-        """Fail the check: the text, and the case's inputs. shown, alike: see `CheckFailed`."""
-        shown = {"case": case.name, **(shown or {"said": text})}
-
-        def same(stored: Any) -> bool:
-            if alike is None:
-                return stored == shown
-            return set(stored) == set(shown) and stored["case"] == case.name and alike(stored)
-
+    def fail(self, case: Case, text: str, evidence: Evidence | None = None) -> None:
+        """Fail the check: the text, and the case's inputs. evidence: see `CheckFailed`."""
         if self.tried:
             self.tried = replace(self.tried, case=case, said=text)
         inputs = "\n".join(f"  {name} = {show(value, SHOWN_INPUTS)}" for name, value in case.inputs.items())
         called = f"{self._question.function} was tried with (case {case.name}):"
-        raise CheckFailed(Outcome.FAILED, f"{text}\n{called}\n{inputs}", self.printed, shown=shown, alike=same)
+        evidence = evidence or Evidence({"case": case.name, "said": text})
+        raise CheckFailed(Outcome.FAILED, f"{text}\n{called}\n{inputs}", self.printed, evidence=evidence)
 
 
-def told(name: str, value: Any, answer: Any) -> list[str]:
+def fact_lines(name: str, value: Any, answer: Any) -> list[str]:
     """Return the lines by which a message shows a fact: of a dictionary, what the answer has as well, which is not too much."""
     if isinstance(value, dict) and isinstance(answer, dict):
         return [f"{name}:", *(f"  {key}: {show(value[key])}" for key in answer if key in value)]
@@ -465,7 +454,7 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
         case "syntax":
             text = f"your file is not valid Python: {details.get('message', '')}{trace(details)}"
         case "import":
-            text = f"your file cannot be imported: {error_line(details)}{trace(details)}{limit_told(details)}"
+            text = f"your file cannot be imported: {error_line(details)}{trace(details)}{limit_note(details)}"
             if "get_ipython" in str(details.get("message")):
                 text += "\nThis file was exported from a notebook: hand in the notebook itself, or leave such lines out."
             if details.get("type") == "ModuleNotFoundError":
@@ -478,18 +467,19 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
             text = str(details.get("message", ""))
         case _:
             unwritten = _is_blank(details, question)
-            text = error_line(details) + trace(details) + limit_told(details)
+            text = error_line(details) + trace(details) + limit_note(details)
             if unwritten:
                 where = place(details["frames"][-1]) if details.get("frames") else "your code"
                 text = f"{where} still raises the stub's NotImplementedError; delete it when your code is there"
-                text += f" ({details['message']})"
+                text += f" ({details['message'] or question.task})"
     shown = {"status": reply.status} | {key: str(details[key]) for key in ("type", "message", "name") if key in details}
-    return CheckFailed(outcome, text, printed, unwritten, shown)
+    return CheckFailed(outcome, text, printed, unwritten, Evidence(shown))
 
 
 def _is_blank(details: dict[str, Any], question: Question) -> bool:
     """Return whether this is the NotImplementedError of a blank of the stub in the question's own function."""
-    own = str(details.get("message", "")).partition(":")[0].partition(".")[0]
+    said = str(details.get("message", ""))
+    own = said.partition(":")[0].partition(".")[0] if said else details.get("owner")  # stubs of course texts say nothing
     return details.get("type") == "NotImplementedError" and own == question.function
 
 
@@ -499,10 +489,10 @@ def error_line(details: dict[str, Any]) -> str:
     return f"{details.get('type', 'Exception')}: {message}" if message else str(details.get("type", "Exception"))
 
 
-def limit_told(details: dict[str, Any]) -> str:
+def limit_note(details: dict[str, Any]) -> str:
     """Return a line on the limit that an exception looks like, or nothing."""
-    told = LIMITS.get(str(details.get("limit")), "")
-    return f"\n{told}" if told else ""
+    note = LIMITS.get(str(details.get("limit")), "")
+    return f"\n{note}" if note else ""
 
 
 def place(frame: dict[str, Any]) -> str:

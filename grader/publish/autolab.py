@@ -42,7 +42,7 @@ from grader.console import guarded
 from grader.platforms import autolab
 
 if __name__ == "__main__":
-    sys.exit(guarded(lambda: autolab(Path(sys.argv[1]), "{level}")))
+    sys.exit(guarded(lambda: autolab(Path(sys.argv[1]), "{require_level}")))
 '''
 
 README = """\
@@ -74,23 +74,28 @@ do not count, let the submission be graded again. A line of scores that is missi
 {attachments}"""
 
 
-def autolab(root: Path, name: str, folder: Path, level: str = "basic") -> Iterator[str]:
+def autolab(root: Path, name: str, folder: Path, require_level: str = "basic") -> Iterator[str]:
     """Write `folder/NAME-autolab`: autograde-Makefile, autograde.tar and README.md; yield what was checked and written.
 
-    level: the isolation below which it grades nothing. Before it is written, its own Makefile grades the solution, the stub and
-    a hostile file, with the Python that runs this. Raises UsageError, and writes nothing, when one does not get what it must.
+    require_level: the isolation below which it grades nothing. Before it is written, its own Makefile grades the solution, the
+    stub and a hostile file, with the Python that runs this. Raises UsageError, and writes nothing, when one does not get what
+    it must.
     """
     home = Home(root, name)
-    content = files(home, level)
+    content = files(home, require_level)
     suites = ("visible", "hidden")
     yield from try_out(home, suites, lambda place, source: _points(place, content, home.assignment, source))
     yield write_folder(folder / f"{name}-autolab", content)
 
 
-def files(home: Home, level: str = "basic") -> dict[str, bytes]:
+def files(home: Home, require_level: str = "basic") -> dict[str, bytes]:
     """Return the content of the package by name."""
     grader = server_files(home) | modules(home, "platforms", "report/autolab", "report/picture", "report/shared")
-    mine = {"setup.sh": SETUP.encode(), ENTRY: RUN.encode(), "autograde.py": AUTOGRADE.format(level=level).encode()}
+    mine = {
+        "setup.sh": SETUP.encode(),
+        ENTRY: RUN.encode(),
+        "autograde.py": AUTOGRADE.format(require_level=require_level).encode(),
+    }
     return {
         "README.md": _readme(home.assignment).encode(),
         "autograde-Makefile": MAKEFILE.format(handin=handin(home.assignment)).encode(),

@@ -113,11 +113,12 @@ def _from_trials(
             for line in _moved(home, suite, moved):
                 report(line)
             if not check:
+                released = old.replaced_by(stub) if old else {}
                 # Closer than checks compare: some compare more closely than by default.
                 kept = {
                     key: before[key] for key, case in solved.items() if key in before and _same(before[key], case, **ROUNDING)
                 }
-                write(path, answers.render(name, Answers(chosen, solved | kept, stub)))
+                write(path, answers.render(name, Answers(chosen, solved | kept, stub, released), packed=suite == "hidden"))
     stale += write_overview(home.root, check)
     if mistakes:
         with TrialPool(harness, workers, "mistakes") as pool:
@@ -232,7 +233,7 @@ def _keep_work(home: Home, stub: str) -> None:
     old = _old(home.answers["visible"], home.assignment.name)
     if old is None or not home.stub.is_file():
         return
-    known = set(old.stub.values()) | set(fingerprints(stub).values())
+    known = {*fingerprints(stub).values(), *(own for every in old.unwritten().values() for own in every)}
     try:
         now = fingerprints(home.stub.read_bytes())
     except (SyntaxError, ValueError):

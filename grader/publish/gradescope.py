@@ -37,22 +37,22 @@ from grader.command import gradescope
 from grader.console import guarded
 
 if __name__ == "__main__":
-    sys.exit(guarded(lambda: gradescope("{level}")))
+    sys.exit(guarded(lambda: gradescope("{require_level}")))
 '''
 
 
-def gradescope(root: Path, name: str, folder: Path, wheels: Path | None = None, level: str = "basic") -> Iterator[str]:
+def gradescope(root: Path, name: str, folder: Path, wheels: Path | None = None, require_level: str = "basic") -> Iterator[str]:
     """Write `folder/NAME-gradescope.zip`; yield what was checked and written, line by line.
 
     wheels: a folder of wheels for the platform's Python to put into the zip, so that the image is built without a network;
-    then the try-out has none either, where it may cut it off. level: the isolation below which it grades nothing.
+    then the try-out has none either, where it may cut it off. require_level: the isolation below which it grades nothing.
 
     Before it is written, the zip is unpacked and its own setup.sh and run_autograder grade six submissions: at the platform's
     real paths in a private mount namespace where that is allowed, otherwise in a prefix. Raises UsageError, and writes nothing,
     when one of them is not graded as it must be.
     """
     home = Home(root, name)
-    content = files(home, level)
+    content = files(home, require_level)
     if wheels is not None:
         found = sorted(wheels.glob("*.whl"))
         if not found:
@@ -63,7 +63,7 @@ def gradescope(root: Path, name: str, folder: Path, wheels: Path | None = None, 
     yield written(folder / f"{name}-gradescope.zip", data, len(content))
 
 
-def files(home: Home, level: str = "basic") -> dict[str, bytes]:
+def files(home: Home, require_level: str = "basic") -> dict[str, bytes]:
     """Return the content of the zip by name: the student's folder and the hidden checks; no solution."""
     content = server_files(home) | modules(home, "report/gradescope", "report/picture", "report/shared")
     return unix(
@@ -71,7 +71,7 @@ def files(home: Home, level: str = "basic") -> dict[str, bytes]:
         | {
             "setup.sh": SETUP.encode(),
             "run_autograder": RUN.encode(),
-            "autograde.py": AUTOGRADE.format(level=level).encode(),
+            "autograde.py": AUTOGRADE.format(require_level=require_level).encode(),
         }
     )
 

@@ -16,10 +16,11 @@ from grader.publish.build import build, write_overview
 from grader.report.model import write
 
 EXAMPLE = Path(__file__).with_name("example")
-TAKEN = ("drivers", "submitted")  # what a run calls the modules of an assignment
+TAKEN = ("drivers", "submitted", "views")  # what a run calls the modules of an assignment
 PLACES = (
     "solutions/{name}",
     "tests/drivers/{name}.py",
+    "tests/views/{name}.py",
     *(f"tests/{suite}/test_{{name}}.py" for suite in SUITES),
     *(f"tests/{suite}/{kind}/{{name}}.json" for suite in SUITES for kind in ("answers", "mistakes")),
     "tests/proof/{name}.jsonl",

@@ -45,7 +45,7 @@ from grader.console import guarded
 from grader.platforms import prairielearn
 
 if __name__ == "__main__":
-    sys.exit(guarded(lambda: prairielearn("{level}")))
+    sys.exit(guarded(lambda: prairielearn("{require_level}")))
 '''
 
 QUESTION = """\
@@ -68,15 +68,15 @@ RUN bash /opt/rl-setup/setup.sh
 """
 
 
-def prairielearn(root: Path, name: str, folder: Path, image: str, level: str = "basic") -> Iterator[str]:
+def prairielearn(root: Path, name: str, folder: Path, image: str, require_level: str = "basic") -> Iterator[str]:
     """Write `folder/NAME`, a question, and `folder/NAME-image`, for its image; yield what was checked and written.
 
-    image: what the image will be called. level: the isolation below which it grades nothing. Before anything is written, the
-    question's own entry script grades the solution, the stub and a hostile file, with the Python that runs this. Raises
+    image: what the image will be called. require_level: the isolation below which it grades nothing. Before anything is
+    written, its own entry script grades the solution, the stub and a hostile file, with the Python that runs this. Raises
     UsageError, and writes nothing, when one of them does not get what it must.
     """
     home = Home(root, name)
-    content = files(home, image, level)
+    content = files(home, image, require_level)
     total = home.assignment.total("visible") + home.assignment.total("hidden")
 
     def run(place: Path, source: str) -> float:
@@ -92,7 +92,7 @@ def prairielearn(root: Path, name: str, folder: Path, image: str, level: str = "
     yield write_folder(folder / f"{name}-image", context)
 
 
-def files(home: Home, image: str, level: str = "basic") -> dict[str, bytes]:
+def files(home: Home, image: str, require_level: str = "basic") -> dict[str, bytes]:
     """Return the content of the question's folder by name; only clientFilesQuestion/ is open to students."""
     assignment = home.assignment
     grader = server_files(home) | modules(home, "platforms", "report/prairielearn", "report/picture", "report/shared")
@@ -100,7 +100,7 @@ def files(home: Home, image: str, level: str = "basic") -> dict[str, bytes]:
         "info.json": (json.dumps(info(assignment, image), indent=2) + "\n").encode(),
         "question.html": _question(assignment).encode(),
         ENTRY: RUN.encode(),
-        "tests/autograde.py": AUTOGRADE.format(level=level).encode(),
+        "tests/autograde.py": AUTOGRADE.format(require_level=require_level).encode(),
         **{f"tests/{name}": data for name, data in grader.items()},
     }
     return unix(content) | {f"clientFilesQuestion/{assignment.name}.zip": pack(student_files(home))}

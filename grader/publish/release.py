@@ -65,9 +65,9 @@ limit, the report says which.
 
 
 NOTEBOOK = """\
-notebook.ipynb tells the story, tries out each function as you write it, and trains. It opens in VS Code; for a browser, `pip
-install notebook`, then `jupyter notebook`. You may also define the functions in a notebook and hand that in: it is graded by
-what it defines.
+notebook.ipynb explains the method, tries out each function as you write it, and trains. It opens in VS Code; for a browser,
+`pip install notebook`, then `jupyter notebook`. You may also define the functions in a notebook and hand that in: it is graded
+by what it defines.
 
 """
 
@@ -98,6 +98,8 @@ def files(home: Home) -> dict[str, bytes]:
         f"tests/drivers/{assignment.name}.py": home.drivers.read_bytes(),
         f"tests/visible/test_{assignment.name}.py": home.checks["visible"].read_bytes(),
     }
+    if home.views.is_file():
+        content[f"tests/views/{assignment.name}.py"] = home.views.read_bytes()
     content |= {path.name: path.read_bytes() for path in home.support()}
     if home.notebook.is_file():
         content["notebook.ipynb"] = home.notebook.read_bytes()

@@ -36,7 +36,7 @@ class Trial:
 
     Attributes:
         report: The report of grading it.
-        seen: By check that ran, what the check saw when it failed (`CheckFailed.shown`), or None if it passed.
+        seen: By check that ran, what the check saw when it failed (`Evidence.shown`), or None if it passed.
     """
 
     report: Report
@@ -177,7 +177,7 @@ def try_out(grader: Grader, submission: str, select: set[str] | None, seed: int 
         path = Path(folder) / grader.home.assignment.submission
         path.write_text(submission, encoding="utf-8")
         report = grader.grade(path, select, seed=seed, thorough=thorough)
-    return Trial(report, {check: failure and failure.shown for check, failure in grader.seen.items()})
+    return Trial(report, {check: failure and failure.evidence.shown for check, failure in grader.seen.items()})
 
 
 @contextlib.contextmanager
@@ -229,7 +229,7 @@ def _unlike_the_record(grader: Grader, task: Task) -> Iterator[str]:
                 yield f"{where} passes {check} now"
             elif failure is not None and saw is None:
                 yield f"{where} fails {check} now"
-            elif failure is not None and saw != UNPREDICTABLE and not failure.alike(saw):
+            elif failure is not None and saw != UNPREDICTABLE and not failure.evidence.fits(saw):
                 yield f"{where} shows something else in {check} now"
 
 
@@ -267,10 +267,9 @@ def _record(grader: Grader, mistake: Variant) -> dict[str, Any]:
     """Return what a mistake shows, by check as reports name it."""
     select = unit_questions(grader.home.assignment, mistake.function)
     try_out(grader, mistake.submission, select, seed=0)
-    first = dict(grader.seen)
-    second = try_out(grader, mistake.submission, select, seed=1).failed
+    first = {check: failure.evidence for check, failure in grader.seen.items() if failure is not None}
+    try_out(grader, mistake.submission, select, seed=1)
+    second = {check: failure.evidence.record() for check, failure in grader.seen.items() if failure is not None}
     return {
-        check: failure.shown if check in second and failure.alike(second[check]) else UNPREDICTABLE
-        for check, failure in first.items()
-        if failure is not None
+        check: second[check] if check in second and saw.fits(second[check]) else UNPREDICTABLE for check, saw in first.items()
     }

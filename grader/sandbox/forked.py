@@ -185,19 +185,19 @@ class ForkedSandbox(SandboxCalls):
         if self._examined:
             return
         self._examined = True
-        told = self._hear(START_SECONDS)
+        started = self._hear(START_SECONDS)
         request = {"do": "probe", "judge": os.getpid(), "secrets": self.secrets, "outside": places()}
         reply = self._run(request, PROBE_SECONDS)
         if reply.status != "ok":
             raise SandboxFault(f"the sandbox cannot be tried out: {reply.status} {reply.details} {reply.output[-2000:]}")
-        if (why := reply.facts["libraries"]) is not None and "own user" in told["layers"]:
+        if (why := reply.facts["libraries"]) is not None and "own user" in started["layers"]:
             # Only the owner can read Python or torch here; the check of the folders above them did not show this.
             self._without.add("own user")
             self._why["own user"] = f"another user cannot use this Python: {why}"
             self.restart()
             self._examine()
             return
-        found = Isolation.of(told["layers"], told["missing"] | self._why, reply.facts["open"])
+        found = Isolation.of(started["layers"], started["missing"] | self._why, reply.facts["open"])
         if self._isolation is not None and found != self._isolation:
             raise SandboxFault(f"the isolation has changed during the run: {found} instead of {self._isolation}")
         self._isolation = found

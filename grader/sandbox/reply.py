@@ -176,8 +176,8 @@ class SandboxCalls:
                 if said is not None:
                     text, _ = wire.lengths(said[: wire.HEADER.size])
                     body = said[wire.HEADER.size :]
-                    told = wire.decode(body[:text], body[text:])["said"]
-                    looked.append(Reply(told.pop("status"), details=told, seconds=exchange.seconds))
+                    said = wire.decode(body[:text], body[text:])["said"]
+                    looked.append(Reply(said.pop("status"), details=said, seconds=exchange.seconds))
                     exchange.turn(wire.encode({"said": wanted(looked[0])}))
             return exchange.reply()
 
@@ -224,7 +224,7 @@ class SandboxCalls:
                 turns, last = _relay(asking, answering)
             reply = (answering if answering.fault else last).reply()
             if last is answering and reply.status == "ok":  # whatever it calls facts
-                reply = Reply("protocol", details={"message": "it ended before it was told to"}, seconds=reply.seconds)
+                reply = Reply("protocol", details={"message": "it ended too early"}, seconds=reply.seconds)
             if reply.status == "timeout":
                 reply = replace(reply, details=reply.details | {"turns": turns})
             return replace(reply, output=answering.output)

@@ -41,7 +41,7 @@ LIMITS = {
     errno.EMFILE: "open files",
     errno.EAGAIN: "threads",
 }
-TOLD = {  # of torch, which does not raise OSError
+TORCH_ERRORS = {  # of torch, which does not raise OSError
     "can't start new thread": "threads",
     "Read-only file system": "forbidden",
     "Permission denied": "forbidden",
@@ -301,7 +301,7 @@ def account(status: str, error: BaseException, request: dict[str, Any]) -> dict[
     try:
         return failure(status, error, request)
     except BaseException:
-        return {"status": status, "type": "Exception", "message": "(it cannot be told which)", "frames": []}
+        return {"status": status, "type": "Exception", "message": "(it cannot be shown)", "frames": []}
 
 
 def failure(status: str, error: BaseException, request: dict[str, Any]) -> dict[str, Any]:
@@ -320,7 +320,17 @@ def failure(status: str, error: BaseException, request: dict[str, Any]) -> dict[
         reply["message"] += f" ({error.name} has no value because of {type(why).__name__}: {text_of(why)})"[:MAX_MESSAGE]
     if (limit := limit_of(error)) is not None:
         reply["limit"] = limit
+    if isinstance(error, NotImplementedError) and reply["frames"]:
+        reply["owner"] = _owner(request["submission"], reply["frames"][-1]["line"])
     return reply
+
+
+def _owner(path: str, line: int) -> str:
+    """Return the name of the function or class at the top level of a file in which a line stands."""
+    for above in reversed(linecache.getlines(path)[:line]):
+        if found := re.match(r"(?:async\s+def|def|class)\s+(\w+)", above):
+            return found[1][:200]
+    return ""
 
 
 def limit_of(error: BaseException | None, depth: int = 5) -> str | None:
@@ -334,7 +344,7 @@ def limit_of(error: BaseException | None, depth: int = 5) -> str | None:
         return _refused(error) if LIMITS[number] == "forbidden" else LIMITS[number]
     if isinstance(error, RuntimeError):
         text = text_of(error)
-        for words, limit in TOLD.items():
+        for words, limit in TORCH_ERRORS.items():
             if words in text:
                 return limit
     return limit_of(error.__cause__ or error.__context__, depth - 1)

@@ -131,7 +131,7 @@ def losses_other_discount(rng):
 
 @case("losses", question="train_on_rollout.policy", hidden=True)
 def losses_large(rng):
-    return both(rng, 16, 17, n_actions=14)
+    return both(rng, 8, 9, n_actions=14)
 
 
 @case("losses", question="train_on_rollout.policy", hidden=True)

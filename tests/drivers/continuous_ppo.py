@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from torch.distributions import Independent, MultivariateNormal, Normal
 
 import utils
+from grader.sandbox.facts import HIDDEN, MAX_CURVE, beforehand, described, largest_correlation, plain, tensor
 from runners import BootstrapTruncated, EnvRunner
 from trained_policy import evaluate, load_policy
 
@@ -31,14 +32,6 @@ sys.modules.setdefault("glfw", types.ModuleType("glfw"))
 
 UNCONNECTED = "none: the result is not connected to it"
 MANY_ROWS, MANY_CALLS = 4_000, 2_000  # so that means and variances of samples are known well
-HIDDEN = 32  # of the small networks of the learning check
-MAX_CURVE = 500
-
-
-def tensor(array: np.ndarray) -> Tensor:
-    """Return a tensor with the numbers of an array, floating-point ones as float32."""
-    values = torch.from_numpy(np.array(array))
-    return values.float() if values.is_floating_point() else values
 
 
 def copies(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -53,15 +46,6 @@ def changed(arrays: dict[str, Any], before: dict[str, np.ndarray]) -> list[str]:
         for name, array in before.items()
         if name not in arrays or not np.array_equal(np.asarray(arrays[name]), array, equal_nan=True)
     ]
-
-
-def plain(value: Any) -> Any:
-    """Return a tensor or array as an array that nothing can change any more; other things unchanged."""
-    if isinstance(value, Tensor):
-        return value.detach().numpy().copy()
-    if isinstance(value, (np.ndarray, np.generic)):
-        return np.array(value)
-    return value
 
 
 def kind(value: Any) -> str:
@@ -82,12 +66,6 @@ def arrays_or_tensors(call: Callable[[dict], Any], minibatch: dict[str, Any]) ->
                 {name: torch.as_tensor(value) if isinstance(value, np.ndarray) else value for name, value in minibatch.items()}
             )
         raise error
-
-
-def beforehand(call: Callable[[], Any]) -> None:
-    """Make a call on other data, before the one that counts: nothing of it may be kept."""
-    with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
-        call()
 
 
 def precision(*values: Any) -> list[str]:
@@ -210,13 +188,6 @@ def summaries(
         for tag in ("episode_return", "episode_length", "moving_average"):
             facts[f"written as {tag}, with the step"] = [[value, step] for name, value, step in writes.scalars if name == tag]
     return facts
-
-
-def described(result: Any) -> str:
-    """Return what a result is, for results of the wrong kind."""
-    if isinstance(result, (tuple, list)):
-        return f"{type(result).__name__} of {len(result)}: {', '.join(type(item).__name__ for item in result[:6])}"
-    return type(result).__name__
 
 
 def numbers(values: Any) -> Any:
@@ -430,12 +401,6 @@ def many_samples(
         "largest action, in deviations": float(np.abs(standard).max()),
         "share of the numbers within one deviation": float((np.abs(standard) < 1).mean()),
     }
-
-
-def largest_correlation(columns: np.ndarray) -> float:
-    """Return the largest correlation of two columns; NaN if one is constant."""
-    with np.errstate(all="ignore"):
-        return float(np.abs(np.corrcoef(columns.T) - np.eye(columns.shape[1])).max())
 
 
 # GAE

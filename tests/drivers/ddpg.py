@@ -16,7 +16,7 @@ import itertools
 import re
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import gymnasium as gym
@@ -25,15 +25,29 @@ import torch
 from torch import Tensor, nn
 
 import utils
+from grader.sandbox.facts import (
+    HIDDEN,
+    MAX_CURVE,
+    LinearLayers,
+    described,
+    faked,
+    float32,
+    largest_correlation,
+    number,
+    plain,
+    quietly,
+    seeded_rng,
+    shares,
+    with_numbers,
+    with_own_methods,
+)
 from trained_actor import ARRAYS, TrainedActor, evaluate, load_actor
 
 UNCONNECTED = "none: the loss is not connected to it"
 CLEARED = "none: the latest zero_grad has taken it away"
 TAU = 0.25  # of agents whose updates are looked at
 CLOSE = {"rtol": 1e-3, "atol": 1e-6}  # gradients, about 1, that are computed in another order in single precision
-HIDDEN = 32  # units of the networks of the learning check
 NETWORKS = 40  # made to see how their weights are drawn
-MAX_CURVE = 500
 NAMES = ("obs", "next_obs", "acts", "rews", "done")
 ARRAY_OF = {"obs": "obs_buf", "next_obs": "next_obs_buf", "acts": "acts_buf", "rews": "rews_buf", "done": "done_buf"}
 
@@ -80,41 +94,8 @@ if "IPython" not in sys.modules:
     _notebook.display, _notebook.get_ipython = _shown, lambda: None
     sys.modules |= {"IPython": _notebook, "IPython.display": _shown}
 
-_default_rng = np.random.default_rng
-
-
-def _seeded_rng(seed: Any = None) -> np.random.Generator:
-    """Return NumPy's generator; without a seed, one seeded by the global generator, which has a known state in each call."""
-    return _default_rng(np.random.randint(2**31) if seed is None else seed)
-
-
-np.random.default_rng = _seeded_rng
-
-
-def tensor(array: Any) -> Tensor:
-    """Return a float32 tensor with the numbers of an array."""
-    return torch.from_numpy(np.array(array, np.float32))
-
-
-def plain(value: Any) -> Any:
-    """Return a tensor or array as an array that nothing can change any more; other things unchanged."""
-    if isinstance(value, Tensor):
-        return value.detach().numpy().copy()
-    return np.array(value) if isinstance(value, (np.ndarray, np.generic)) else value
-
-
-def described(result: Any) -> str:
-    """Return what a result is, for results of the wrong kind."""
-    if isinstance(result, (tuple, list)):
-        return f"{type(result).__name__} of {len(result)}: {', '.join(type(item).__name__ for item in result[:6])}"
-    return type(result).__name__
-
-
-def number(value: Any) -> Any:
-    """Return a number as a float, whatever kind it is of; a text if it is none."""
-    with contextlib.suppress(Exception):
-        return float(value.detach() if isinstance(value, Tensor) else np.asarray(value).reshape(()))
-    return f"{described(value)}, not a number"
+# What a submission makes of chance is the same in each call with the same seed.
+np.random.default_rng = seeded_rng
 
 
 def yes_or_no(value: Any) -> Any:
@@ -128,13 +109,6 @@ def numbers(values: Any) -> Any:
     with contextlib.suppress(TypeError):
         return [number(value) for value in values]
     return described(values)
-
-
-@contextlib.contextmanager
-def quietly() -> Iterator[None]:
-    """Let what is tried here fail, and say nothing."""
-    with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
-        yield
 
 
 # The replay buffer
@@ -374,34 +348,7 @@ def starting(starts: np.ndarray) -> dict[str, Any]:
     }
 
 
-def largest_correlation(columns: np.ndarray) -> float:
-    """Return the largest correlation of two columns; 0 where there is only one, NaN if one is constant."""
-    if columns.shape[1] == 1:
-        return 0.0
-    with np.errstate(all="ignore"):
-        return float(np.abs(np.corrcoef(columns.T) - np.eye(columns.shape[1])).max())
-
-
 # The networks
-
-
-class Watch:
-    """Notes what goes into each linear layer of a network and what comes out, in the order in which they are used."""
-
-    def __init__(self, network: nn.Module) -> None:
-        self.passed: list[tuple[nn.Linear, Tensor, Tensor]] = []
-        for layer in network.modules():
-            if isinstance(layer, nn.Linear):
-                layer.forward = self.noting(layer, layer.forward)  # not a hook: that misses layer.forward(...)
-
-    def noting(self, layer: nn.Linear, forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        def noted(*given: Any, **named: Any) -> Tensor:
-            came = (given[0] if given else named["input"]).detach().clone()
-            made = forward(*given, **named)
-            self.passed.append((layer, came, made.detach().clone()))  # a copy: an activation may work in place
-            return made
-
-        return noted
 
 
 def between(out: Tensor, into: Tensor) -> str:
@@ -436,7 +383,7 @@ ENDS = {
 }
 
 
-def shown_layers(watch: Watch, result: Tensor) -> dict[str, Any]:
+def shown_layers(watch: LinearLayers, result: Tensor) -> dict[str, Any]:
     """Return what the layers of a network are, and what is between them."""
     layers = [layer for layer, _, _ in watch.passed]
     happens = [between(one[2], other[1]) for one, other in itertools.pairwise(watch.passed)]
@@ -455,7 +402,7 @@ def shown_layers(watch: Watch, result: Tensor) -> dict[str, Any]:
 
 def last_layer(network: nn.Module, call: Callable[[], Any]) -> nn.Linear | None:
     """Return the linear layer that is used last."""
-    watch = Watch(network)
+    watch = LinearLayers(network)
     call()
     return watch.passed[-1][0] if watch.passed else None
 
@@ -500,7 +447,7 @@ def actor(submitted, in_dim: int, out_dim: int, states: np.ndarray, init_w: floa
     """Make actors and call one; without init_w, its default."""
     options = {} if init_w is None else {"init_w": init_w}
     network = submitted.Actor(in_dim, out_dim, **options)
-    given = tensor(states)
+    given = float32(states)
     with torch.no_grad():  # so that tanh bends
         for value in network.parameters():
             if 0 < value.abs().max() < 0.06:
@@ -510,7 +457,7 @@ def actor(submitted, in_dim: int, out_dim: int, states: np.ndarray, init_w: floa
         return {"returned": described(action)}
     facts = {"returned": "a tensor", "shape": list(action.shape), "precision": str(action.dtype).removeprefix("torch.")}
     plainer = without_norms(network)
-    watch = Watch(plainer)
+    watch = LinearLayers(plainer)
     facts |= shown_layers(watch, plainer(given))
     came = watch.passed[0][1] if watch.passed else torch.zeros(0)
     facts["into the first layer goes"] = "the state" if torch.equal(came, given) else "something else"
@@ -518,7 +465,7 @@ def actor(submitted, in_dim: int, out_dim: int, states: np.ndarray, init_w: floa
     if action.requires_grad:
         (action * torch.arange(1.0, action.numel() + 1).reshape(action.shape)).sum().backward()
     facts["parameters without a gradient"] = unused_parameters(network)
-    facts["changed by the call"] = [] if torch.equal(given, tensor(states)) else ["state"]
+    facts["changed by the call"] = [] if torch.equal(given, float32(states)) else ["state"]
     made = drawn_weights(lambda: submitted.Actor(in_dim, out_dim, **options), lambda one: one(given), init_w or 3e-3)
     return facts | made
 
@@ -528,7 +475,7 @@ def critic(submitted, states: np.ndarray, actions: np.ndarray, init_w: float | N
     options = {} if init_w is None else {"init_w": init_w}
     in_dim = states.shape[1] + actions.shape[1]
     network = submitted.Critic(in_dim, **options)
-    given, chosen = tensor(states), tensor(actions).requires_grad_()
+    given, chosen = float32(states), float32(actions).requires_grad_()
     with torch.no_grad():  # so that values are not all about 0
         for value in network.parameters():
             if 0 < value.abs().max() < 0.06:
@@ -540,7 +487,7 @@ def critic(submitted, states: np.ndarray, actions: np.ndarray, init_w: float | N
     if result.ndim == 1 and not agreement(submitted, states.shape[1], actions.shape[1])[1]:
         facts["shape"] = f"[{len(result)}], for which update_model is not made"
     plainer = without_norms(network)
-    watch = Watch(plainer)
+    watch = LinearLayers(plainer)
     facts |= shown_layers(watch, plainer(given, chosen.detach()))
     came = watch.passed[0][1] if watch.passed else torch.zeros(0)
     orders = (torch.cat(pair, dim=1) for pair in ((given, chosen.detach()), (chosen.detach(), given)))
@@ -677,15 +624,6 @@ class RecordingSGD(torch.optim.Optimizer):
                 value -= self.param_groups[0]["lr"] * gradient
 
 
-def with_numbers(network: nn.Module, number_of: int) -> nn.Module:
-    """Give the parameters of a network known numbers, others for every `number_of`, all between -0.9 and 0.9."""
-    with torch.no_grad():
-        for place, value in enumerate(network.parameters()):
-            wave = np.sin(1.7 * np.arange(value.numel()) + 2.3 * place + 3.1 * number_of + 0.4)
-            value.copy_(tensor(0.9 * wave.reshape(value.shape)))
-    return network
-
-
 class Still(gym.Env):
     """An environment of which only the spaces matter."""
 
@@ -714,14 +652,6 @@ def follows_the_other_way(submitted) -> bool:
     return False
 
 
-def with_own_methods(submitted, name: str, stand_in: type) -> type:
-    """Return the stand-in for a class of the submission, with the methods that only the submission's class has."""
-    own = getattr(submitted, name, None)
-    with contextlib.suppress(TypeError):
-        return type(name, (stand_in, own), {}) if isinstance(own, type) and own is not stand_in else stand_in
-    return stand_in
-
-
 def stand_ins(submitted, flat: bool | None = None) -> dict[str, type]:
     """Return what stands in for the classes that an agent is made of, by name.
 
@@ -734,24 +664,6 @@ def stand_ins(submitted, flat: bool | None = None) -> dict[str, type]:
         "ReplayBuffer": KnownMemory,
     }
     return {name: with_own_methods(submitted, name, stand_in) for name, stand_in in classes.items()}
-
-
-@contextlib.contextmanager
-def standing_in(submitted, names: dict[str, type]) -> Iterator[None]:
-    """Let the names of the classes that an agent is made of stand for others."""
-    before = {name: getattr(submitted, name) for name in names if hasattr(submitted, name)}
-    try:
-        for name, value in names.items():
-            setattr(submitted, name, value)
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(submitted, name, value)
-
-
-def shares(network: nn.Module, other: nn.Module) -> bool:
-    """Return whether two networks have a parameter in common."""
-    return bool({value.data_ptr() for value in network.parameters()} & {value.data_ptr() for value in other.parameters()})
 
 
 def new_agent(submitted, env: gym.Env, flat: bool | None = None, **options: Any) -> Any:
@@ -767,7 +679,7 @@ def new_agent(submitted, env: gym.Env, flat: bool | None = None, **options: Any)
     agent = object.__new__(submitted.DDPGAgent)
     obs_dim, act_dim = env.observation_space.shape[0], env.action_space.shape[0]
     classes = stand_ins(submitted, flat)
-    with standing_in(submitted, classes), quietly():
+    with faked(submitted, classes), quietly():
         agent.__init__(env, **given)
     for name, value in (given | {"env": env, "device": torch.device("cpu")}).items():
         put(agent, name, value)
@@ -818,7 +730,7 @@ def parts(submitted, obs_dim: int, act_dim: int, options: dict) -> dict:
     given = {"memory_size": 77, "batch_size": 5, "ou_noise_theta": 0.4, "ou_noise_sigma": 0.3} | options
     if "tau" in given and follows_the_other_way(submitted):
         given["tau"] = 1.0 - given["tau"]
-    with standing_in(submitted, stand_ins(submitted)):
+    with faked(submitted, stand_ins(submitted)):
         agent = submitted.DDPGAgent(Still(obs_dim, [-2.0] * act_dim, [2.0] * act_dim), **given)
     facts: dict[str, Any] = {}
     networks = {name: getattr(agent, name) for name in ("actor", "actor_target", "critic", "critic_target")}
@@ -1131,7 +1043,7 @@ def updates(
                 followed = followed and all(way != "elsewhere" and abs(way - TAU) < 1e-5 for way in ways(first, now, towards))
                 with torch.no_grad():
                     for value, at_first in zip(target.parameters(), first, strict=True):
-                        value.copy_(tensor(at_first))
+                        value.copy_(float32(at_first))
         if not of_the_actor:
             continue
         two = isinstance(pair, (tuple, list)) and len(pair) == 2
@@ -1414,7 +1326,7 @@ def learn(submitted, num_frames: int, seed: int, d: int = 1) -> dict:
     env = normalised(submitted, recorded)
     critic_class = LearningCriticOfOneAxis if flat_values(submitted) else LearningCritic
     small = {"Actor": LearningActor, "Critic": critic_class}
-    with standing_in(submitted, {name: with_own_methods(submitted, name, stand_in) for name, stand_in in small.items()}):
+    with faked(submitted, {name: with_own_methods(submitted, name, stand_in) for name, stand_in in small.items()}):
         tau = 1 - 0.02 if follows_the_other_way(submitted) else 0.02
         agent = submitted.DDPGAgent(env, 10_000, 64, 0.15, 0.2, gamma=0.95, tau=tau, initial_random_steps=300)
         for optimizer in (agent.actor_optimizer, agent.critic_optimizer):

@@ -16,17 +16,12 @@ import torch
 from torch import Tensor, nn
 
 import utils
+from grader.sandbox.facts import described, tensor
 
 PAIR = "a finalized RolloutBuffer and a number"
 UNCONNECTED = "none: the loss is not connected to this parameter"
 FOUR_LISTS = "four lists: actor losses, critic losses, final rewards, learning rates"
 MAX_CURVE = 5_000  # numbers of a learning curve: more would make the answer too large, and cost the check
-
-
-def tensor(array: np.ndarray) -> Tensor:
-    """Return a tensor with the numbers of an array, floating-point ones as float32."""
-    values = torch.from_numpy(np.array(array))
-    return values.float() if values.is_floating_point() else values
 
 
 def network(weights: list[np.ndarray], log_softmax: bool = False) -> utils.SimpleReLuNetwork:
@@ -290,13 +285,6 @@ def rollout_facts(result: Any) -> dict[str, Any]:
     fields = ("observations", "old_logits", "rewards", "terminateds", "actions")
     facts = {name: getattr(buffer, name) for name in fields}
     return {"returned": PAIR, **facts, "mean final reward": plain_number(final_reward)}
-
-
-def described(result: Any) -> str:
-    """Return what a result is, for results of the wrong kind."""
-    if isinstance(result, (tuple, list)):
-        return f"{type(result).__name__} of {len(result)}: {', '.join(type(item).__name__ for item in result[:6])}"
-    return type(result).__name__
 
 
 def plain_number(value: Any) -> Any:

@@ -11,7 +11,7 @@ import contextlib
 import io
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import gymnasium as gym
@@ -21,12 +21,25 @@ from torch import Tensor, nn
 
 import training
 import utils
+from grader.sandbox.facts import (
+    HIDDEN,
+    MAX_CURVE,
+    LinearLayers,
+    described,
+    faked,
+    float32,
+    largest_correlation,
+    plain,
+    quietly,
+    seeded_rng,
+    shares,
+    with_numbers,
+    with_own_methods,
+)
 
 UNCONNECTED = "none: what was computed is not connected to it"
 NOT_STARTED = "test_advantages:"  # how the error of the stub begins
 SAMPLES = 4000
-HIDDEN = 32  # units of the networks of the learning check
-MAX_CURVE = 500
 RATE = 0.5  # of an optimizer that moves nothing
 KEYS = ("state", "action", "log_prob", "advantage", "value_target")
 
@@ -45,27 +58,8 @@ for _name in ("Adam", "AdamW", "RMSprop", "SGD"):
 # Work for the course's old notebook imports gym, which gymnasium has replaced.
 sys.modules.setdefault("gym", gym)
 
-_default_rng = np.random.default_rng
-
-
-def _seeded_rng(seed: Any = None) -> np.random.Generator:
-    """Return NumPy's generator; without a seed, one seeded by the global generator, which has a known state in each call."""
-    return _default_rng(np.random.randint(2**31) if seed is None else seed)
-
-
-np.random.default_rng = _seeded_rng
-
-
-def tensor(array: Any) -> Tensor:
-    """Return a float32 tensor with the numbers of an array."""
-    return torch.from_numpy(np.array(array, np.float32))
-
-
-def plain(value: Any) -> Any:
-    """Return a tensor or array as an array that nothing can change any more; other things unchanged."""
-    if isinstance(value, Tensor):
-        return value.detach().numpy().copy()
-    return np.array(value) if isinstance(value, (np.ndarray, np.generic)) else value
+# What a submission makes of chance is the same in each call with the same seed.
+np.random.default_rng = seeded_rng
 
 
 def numbers(value: Any) -> np.ndarray:
@@ -75,25 +69,11 @@ def numbers(value: Any) -> np.ndarray:
     return np.array(plain(value), np.float64)
 
 
-def described(result: Any) -> str:
-    """Return what a result is, for results of the wrong kind."""
-    if isinstance(result, (tuple, list)):
-        return f"{type(result).__name__} of {len(result)}: {', '.join(type(item).__name__ for item in result[:6])}"
-    return type(result).__name__
-
-
 def has_gradient(value: Any) -> bool:
     """Return whether any tensor of a result would let a gradient through."""
     if isinstance(value, (list, tuple)):
         return any(map(has_gradient, value))
     return isinstance(value, Tensor) and value.requires_grad
-
-
-@contextlib.contextmanager
-def quietly() -> Iterator[None]:
-    """Let what is tried here fail, and say nothing."""
-    with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
-        yield
 
 
 def changed(given: dict[str, Any], before: dict[str, Any]) -> list[str]:
@@ -109,7 +89,7 @@ class LinearCritic(nn.Module):
 
     def __init__(self, weights: np.ndarray) -> None:
         super().__init__()
-        self.weights = nn.Parameter(tensor(weights))
+        self.weights = nn.Parameter(float32(weights))
 
     def forward(self, state: Tensor) -> Tensor:
         return (state.flatten(start_dim=1) * self.weights).sum(dim=1, keepdim=True)
@@ -131,8 +111,8 @@ def estimate(
     truncated: np.ndarray | None = None,
 ) -> dict:
     """Estimate advantages, with only those arguments that are given here."""
-    given: dict[str, Any] = {"state": tensor(state), "reward": np.array(reward, np.float64)}
-    given["next_state"] = None if next_state is None else tensor(next_state)
+    given: dict[str, Any] = {"state": float32(state), "reward": np.array(reward, np.float64)}
+    given["next_state"] = None if next_state is None else float32(next_state)
     given["terminated"] = None if terminated is None else np.array(terminated)
     given["truncated"] = None if truncated is None else np.array(truncated)
     before = {name: plain(value) for name, value in given.items()}
@@ -251,7 +231,7 @@ def own_test(submitted) -> dict:
 
 def density(submitted, mu: np.ndarray, log_sigma: np.ndarray, y: np.ndarray) -> dict:
     """Compute a log-density and its gradients."""
-    given = {"mu": tensor(mu), "log_sigma": tensor(log_sigma), "y": tensor(y)}
+    given = {"mu": float32(mu), "log_sigma": float32(log_sigma), "y": float32(y)}
     for name in ("mu", "log_sigma"):
         given[name].requires_grad_()
     before = {name: plain(value) for name, value in given.items()}
@@ -261,7 +241,7 @@ def density(submitted, mu: np.ndarray, log_sigma: np.ndarray, y: np.ndarray) -> 
 
 def entropy(submitted, mu: np.ndarray, log_sigma: np.ndarray) -> dict:
     """Compute an entropy and its gradient."""
-    given = {"mu": tensor(mu).requires_grad_(), "log_sigma": tensor(log_sigma).requires_grad_()}
+    given = {"mu": float32(mu).requires_grad_(), "log_sigma": float32(log_sigma).requires_grad_()}
     before = {name: plain(value) for name, value in given.items()}
     found = submitted.IndependentGaussianProcess(mu.shape[1]).entropy(tuple(given.values()))
     return of_rows("entropy", found, given, before)
@@ -291,7 +271,7 @@ def samples(submitted, mu: np.ndarray, log_sigma: np.ndarray) -> dict:
     process = submitted.IndependentGaussianProcess(len(mu))
     every = np.arange(SAMPLES)[:, None] % 3  # rows are not the same
     means, logs = mu + every, log_sigma - 0.3 * every
-    rows = [tensor(values).requires_grad_() for values in (means, logs)]
+    rows = [float32(values).requires_grad_() for values in (means, logs)]
     drawn = process.sample((rows[0].detach(), rows[1].detach()))
     actions = numbers(drawn)
     if actions.shape != (SAMPLES, len(mu)):
@@ -320,34 +300,7 @@ def samples(submitted, mu: np.ndarray, log_sigma: np.ndarray) -> dict:
     return seen | {"they would let a gradient through": has_gradient(with_gradient)}
 
 
-def largest_correlation(columns: np.ndarray) -> float:
-    """Return the largest correlation of two columns; 0 where there is only one, NaN if one is constant."""
-    if columns.shape[1] == 1:
-        return 0.0
-    with np.errstate(all="ignore"):
-        return float(np.abs(np.corrcoef(columns.T) - np.eye(columns.shape[1])).max())
-
-
 # The networks
-
-
-class Watch:
-    """Notes what goes into each linear layer of a network and what comes out, in the order in which they are used."""
-
-    def __init__(self, network: nn.Module) -> None:
-        self.passed: list[tuple[nn.Linear, Tensor, Tensor]] = []
-        for layer in network.modules():
-            if isinstance(layer, nn.Linear):
-                layer.forward = self.noting(layer, layer.forward)  # not a hook: that misses layer.forward(...)
-
-    def noting(self, layer: nn.Linear, forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        def noted(*given: Any, **named: Any) -> Tensor:
-            came = (given[0] if given else named["input"]).detach().clone()
-            made = forward(*given, **named)
-            self.passed.append((layer, came, made.detach().clone()))  # a copy: an activation may work in place
-            return made
-
-        return noted
 
 
 # Bound here, before any submission is there.
@@ -365,7 +318,7 @@ def between(out: Tensor, into: Tensor, first: str = "ReLU") -> str:
     return "something else"
 
 
-def shown_layers(network: nn.Module, watch: Watch, state: Tensor, result: Tensor) -> dict[str, Any]:
+def shown_layers(network: nn.Module, watch: LinearLayers, state: Tensor, result: Tensor) -> dict[str, Any]:
     """Return what the layers of a network are, and what is between them."""
     layers = [layer for layer, _, _ in watch.passed]
     happens = [between(one[2], other[1]) for one, other in itertools.pairwise(watch.passed)]
@@ -397,8 +350,8 @@ def actor(submitted, obs_dim: int, n: int, states: np.ndarray, log_sigma: np.nda
     """Make an actor and call it, also with another log σ. states: `[B, w, obs_dim]`. log_sigma: `[n]`."""
     window = states.shape[1]
     network = submitted.Actor(obs_dim, n, *([window] if window > 1 else []))
-    given = tensor(states)
-    watch = Watch(network)
+    given = float32(states)
+    watch = LinearLayers(network)
     result = network(given)
     if not (isinstance(result, (tuple, list)) and len(result) == 2 and all(isinstance(one, Tensor) for one in result)):
         return {"returned": described(result)}
@@ -415,7 +368,7 @@ def actor(submitted, obs_dim: int, n: int, states: np.ndarray, log_sigma: np.nda
     if facts["log_sigma is a parameter of the network"]:
         facts["shape of the parameter"] = list(parameter.shape)
         if parameter.numel() == len(log_sigma):
-            parameter.data = tensor(log_sigma).reshape(parameter.shape)
+            parameter.data = float32(log_sigma).reshape(parameter.shape)
             parameter.grad = None
             again, logs = network(given)
             facts["log_sigma, after the parameter was set"] = plain(logs)
@@ -423,7 +376,7 @@ def actor(submitted, obs_dim: int, n: int, states: np.ndarray, log_sigma: np.nda
             if logs.requires_grad:
                 (logs * torch.arange(1.0, logs.numel() + 1).reshape(logs.shape)).sum().backward()
             facts["gradient for the parameter"] = UNCONNECTED if parameter.grad is None else plain(parameter.grad).ravel()
-    return facts | {"changed by the call": [] if torch.equal(given, tensor(states)) else ["state"]}
+    return facts | {"changed by the call": [] if torch.equal(given, float32(states)) else ["state"]}
 
 
 def critic(submitted, obs_dim: int, states: np.ndarray) -> dict:
@@ -432,8 +385,8 @@ def critic(submitted, obs_dim: int, states: np.ndarray) -> dict:
     with quietly():  # beside which there may be something that both use
         actor_made = submitted.Actor(obs_dim, 2, *([window] if window > 1 else []))
     network = submitted.Critic(obs_dim, *([window] if window > 1 else []))
-    given = tensor(states)
-    watch = Watch(network)
+    given = float32(states)
+    watch = LinearLayers(network)
     result = network(given)
     if not isinstance(result, Tensor):
         return {"returned": described(result)}
@@ -444,17 +397,12 @@ def critic(submitted, obs_dim: int, states: np.ndarray) -> dict:
     facts["it shares parameters with an actor"] = False
     with quietly():
         facts["it shares parameters with an actor"] = any(shares(actor_made, one) for one in (network, other))
-    return facts | {"changed by the call": [] if torch.equal(given, tensor(states)) else ["state"]}
+    return facts | {"changed by the call": [] if torch.equal(given, float32(states)) else ["state"]}
 
 
 def same_weights(network: nn.Module, other: nn.Module) -> bool:
     """Return whether all parameters of two networks are equal."""
     return all(map(torch.equal, network.parameters(), other.parameters()))
-
-
-def shares(network: nn.Module, other: nn.Module) -> bool:
-    """Return whether two networks have a parameter in common."""
-    return bool({value.data_ptr() for value in network.parameters()} & {value.data_ptr() for value in other.parameters()})
 
 
 # Stand-ins for what an agent is made of
@@ -493,7 +441,7 @@ class ActorTable(nn.Module):
 
     def __init__(self, mu: np.ndarray, log_sigma: np.ndarray) -> None:
         super().__init__()
-        self.mu, self.log_sigma = nn.Parameter(tensor(mu)), nn.Parameter(tensor(log_sigma))
+        self.mu, self.log_sigma = nn.Parameter(float32(mu)), nn.Parameter(float32(log_sigma))
 
     def forward(self, state: Tensor) -> tuple[Tensor, Tensor]:
         mu = self.mu[rows_of(state)]
@@ -505,7 +453,7 @@ class CriticTable(nn.Module):
 
     def __init__(self, value: np.ndarray) -> None:
         super().__init__()
-        self.value = nn.Parameter(tensor(value).reshape(-1, 1))
+        self.value = nn.Parameter(float32(value).reshape(-1, 1))
 
     def forward(self, state: Tensor) -> Tensor:
         return self.value[rows_of(state)]
@@ -582,36 +530,6 @@ class RecordingSGD(torch.optim.Optimizer):
         self.steps.append({name: None if value.grad is None else plain(value.grad) for name, value in self.tables.items()})
 
 
-def with_numbers(network: nn.Module, number_of: int) -> nn.Module:
-    """Give the parameters of a network known numbers, others for every `number_of`, all between -0.9 and 0.9."""
-    with torch.no_grad():
-        for place, value in enumerate(network.parameters()):
-            wave = np.sin(1.7 * np.arange(value.numel()) + 2.3 * place + 3.1 * number_of + 0.4)
-            value.copy_(tensor(0.9 * wave.reshape(value.shape)))
-    return network
-
-
-def with_own_methods(submitted, name: str, stand_in: type) -> type:
-    """Return the stand-in for a class of the submission, with the methods that only the submission's class has."""
-    own = getattr(submitted, name, None)
-    with contextlib.suppress(TypeError):
-        return type(name, (stand_in, own), {}) if isinstance(own, type) and own is not stand_in else stand_in
-    return stand_in
-
-
-@contextlib.contextmanager
-def standing_in(submitted, names: dict[str, Any]) -> Iterator[None]:
-    """Let names of the submission stand for others."""
-    before = {name: getattr(submitted, name) for name in names if hasattr(submitted, name)}
-    try:
-        for name, value in names.items():
-            setattr(submitted, name, value)
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(submitted, name, value)
-
-
 def stand_ins(submitted) -> dict[str, type]:
     """Return what stands in for the classes that an agent is made of, by name."""
     classes = {"Actor": SmallActor, "Critic": SmallCritic, "IndependentGaussianProcess": KnownProcess}
@@ -622,7 +540,7 @@ def new_agent(submitted, obs_dim: int, n: int, num_envs: int = 1, window_length:
     """Return an agent of stand-ins, whether or not its own `__init__` comes to an end; options: as of `PPOAgent`."""
     classes = stand_ins(submitted)
     agent = object.__new__(submitted.PPOAgent)
-    with standing_in(submitted, classes), quietly():
+    with faked(submitted, classes), quietly():
         agent.__init__(obs_dim, n, num_envs=num_envs, window_length=window_length, **options)
     for name, value in options.items():
         setattr(agent, name, value)
@@ -839,8 +757,8 @@ def backward(
     agent.finish_episode, agent.update = finish_episode, update
     lengths, returned, waiting, aligned = [], [], [], True
     for now, observation in enumerate(observations):
-        given = tensor(observation).reshape(num_envs, -1)
-        seen = given[:, None, :] if states is None else tensor(states[now]).reshape(num_envs, window, obs_dim)
+        given = float32(observation).reshape(num_envs, -1)
+        seen = given[:, None, :] if states is None else float32(states[now]).reshape(num_envs, window, obs_dim)
         agent.training = now not in (testing or [])
         before = [copy_of(memory).__dict__ for memory in agent.memories]
         with quietly():
@@ -850,8 +768,8 @@ def backward(
                 memory.__dict__ = content
         if not own_form(agent, num_envs):
             # forward is another question: here is what it should have left.
-            actions = tensor(np.arange(2 * num_envs).reshape(num_envs, 2) + now)
-            agent.recent = (plain(given), seen, actions, tensor(np.full((num_envs, 1), -now - 1.0)))
+            actions = float32(np.arange(2 * num_envs).reshape(num_envs, 2) + now)
+            agent.recent = (plain(given), seen, actions, float32(np.full((num_envs, 1), -now - 1.0)))
         reward = float(rewards[now]) if single else np.array(rewards[now], np.float64)
         result = agent.backward(reward, *ends_told(terminals[now], truncateds[now]))
         lengths.append([len(memory.rewards) for memory in agent.memories])
@@ -959,23 +877,23 @@ def finishing(
     agent = new_agent(submitted, states.shape[2], actions.shape[1], 1, states.shape[1], gamma=gamma, lamb=lamb)
     agent.critic = LinearCritic(weights)
     with torch.no_grad():
-        value, last = (plain(agent.critic(tensor(some))).ravel() for some in (states, final_state[None]))
+        value, last = (plain(agent.critic(float32(some))).ravel() for some in (states, final_state[None]))
     right = {"value": value, "after": np.append(value[1:], 0.0 if terminated else last[0]), "reward": rewards}
     estimator = known_estimator(right | {"gamma and lamb": [gamma, lamb]}, advantage)
     memory = type(agent.memories[0])(states.shape[1])
-    for t, state in enumerate(tensor(states)):
+    for t, state in enumerate(float32(states)):
         at_end = t == len(states) - 1
         memory.append(
             plain(state[-1]),
             state,
-            tensor(actions[t]),
-            tensor(log_probs[t]).reshape(1),
+            float32(actions[t]),
+            float32(log_probs[t]).reshape(1),
             float(rewards[t]),
             terminated and at_end,
             truncated and at_end,
         )
-    given = tensor(final_state)
-    with standing_in(submitted, {"GeneralizedAdvantageEstimator": estimator}):
+    given = float32(final_state)
+    with faked(submitted, {"GeneralizedAdvantageEstimator": estimator}):
         found = agent.finish_episode(memory, given)
     if not isinstance(found, dict):
         return {"returned": described(found)}
@@ -991,7 +909,7 @@ def finishing(
     facts["the memory is as it was"] = (
         [*map(len, lists_of(memory))] == [len(rewards)] * 5
         and [memory.terminated, memory.truncated] == [terminated, truncated]
-        and torch.equal(given, tensor(final_state))
+        and torch.equal(given, float32(final_state))
     )
     return facts
 
@@ -1028,7 +946,7 @@ def value_loss(submitted, value: np.ndarray, value_target: np.ndarray) -> dict:
 def batch_of(count: int, action: Any, log_prob: Any, advantage: Any, value_target: Any) -> dict[str, Tensor]:
     """Return a batch whose states say which row they are."""
     values = (action, np.reshape(log_prob, (count, 1)), advantage, value_target)
-    return dict(zip(KEYS, (numbered_states(count, 1, 3), *map(tensor, values)), strict=True))
+    return dict(zip(KEYS, (numbered_states(count, 1, 3), *map(float32, values)), strict=True))
 
 
 def losses(agent: Any, method: Callable, batch: dict[str, Tensor], wanted: dict[str, nn.Parameter]) -> dict[str, Any]:
@@ -1139,7 +1057,7 @@ def losses_told(result: Any) -> Any:
 
 def making(submitted, num_envs: int, window_length: int, options: dict) -> dict:
     """Make an agent of stand-ins with these options; report what it is made of."""
-    with standing_in(submitted, stand_ins(submitted)):
+    with faked(submitted, stand_ins(submitted)):
         agent = submitted.PPOAgent(3, 2, num_envs=num_envs, window_length=window_length, **options)
         other = submitted.PPOAgent(3, 2, num_envs=num_envs, window_length=window_length, **options)
     groups = agent.optimizer.param_groups
@@ -1198,7 +1116,7 @@ def learn(submitted, steps: int, seed: int, num_envs: int, d: int = 1, window_le
     torch.manual_seed(seed)
     np.random.seed(seed)
     small = {"Actor": LearningActor, "Critic": LearningCritic}
-    with standing_in(submitted, {name: with_own_methods(submitted, name, stand_in) for name, stand_in in small.items()}):
+    with faked(submitted, {name: with_own_methods(submitted, name, stand_in) for name, stand_in in small.items()}):
         agent = submitted.PPOAgent(
             2 * d,
             d,
@@ -1224,7 +1142,7 @@ def play(submitted, weights: list[np.ndarray], seed: int, episodes: int = 50, d:
     network = LearningActor(2 * d, d, window_length)
     with torch.no_grad():
         for value, given in zip(network.layers.parameters(), weights, strict=True):
-            value.copy_(tensor(given))
+            value.copy_(float32(given))
     envs = utils.PointMassVector(episodes, d)
     observation, _ = envs.reset(seed=seed + 1000)
     seen = [np.zeros_like(observation)] * (window_length - 1)
@@ -1232,7 +1150,7 @@ def play(submitted, weights: list[np.ndarray], seed: int, episodes: int = 50, d:
     for _ in range(utils.PointMass.EPISODE_LENGTH):
         seen.append(observation)
         with torch.no_grad():
-            action, _ = network(tensor(np.stack(seen[-window_length:], axis=1)))
+            action, _ = network(float32(np.stack(seen[-window_length:], axis=1)))
         observation, reward, *_ = envs.step(action.numpy())
         total += reward
     return {"mean return": float(total.mean())}

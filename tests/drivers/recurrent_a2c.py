@@ -23,6 +23,7 @@ from torch import Tensor, nn
 import trained_agent
 import utils
 from env_pool import EnvPool
+from grader.sandbox.facts import beforehand, described, float32, number, plain
 
 
 class Unused(torch.optim.Optimizer):
@@ -55,29 +56,6 @@ STEEPEST = 5.0  # of an activation function
 PIXELS = (1, 4, 4)
 RETURNED = "new_state, (logits, state_value)"
 NO_GRADIENT = "none: the loss is not connected to it"
-
-
-def tensor(array: np.ndarray) -> Tensor:
-    """Return a float32 tensor with the numbers of an array."""
-    return torch.from_numpy(np.array(array, np.float32))
-
-
-def plain(value: Tensor) -> np.ndarray:
-    """Return a tensor as an array that nothing can change any more."""
-    return value.detach().numpy().copy()
-
-
-def described(result: Any) -> str:
-    """Return what a result is, for results of the wrong kind."""
-    if isinstance(result, (tuple, list)):
-        return f"{type(result).__name__} of {len(result)}: {', '.join(type(item).__name__ for item in result[:6])}"
-    return type(result).__name__
-
-
-def beforehand(call: Callable[[], Any]) -> None:
-    """Make a call on other data, before the one that counts: nothing of it may be kept."""
-    with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
-        call()
 
 
 # The network
@@ -127,9 +105,9 @@ def network(submitted, n_actions: int, batch: int, seed: int) -> dict:
     with torch.no_grad():
         for _, parameter in sorted(agent.named_parameters()):  # by name: the order in which layers are made does not matter
             fan_in = int(np.prod(parameter.shape[1:])) if parameter.ndim > 1 else 4
-            parameter.copy_(tensor(rng.normal(size=tuple(parameter.shape)) * (2 / fan_in) ** 0.5))
-    observations = tensor(rng.uniform(size=(batch, 1, 42, 42)))
-    state = tuple(tensor(rng.normal(size=(batch, UNITS))).requires_grad_() for _ in range(2))
+            parameter.copy_(float32(rng.normal(size=tuple(parameter.shape)) * (2 / fan_in) ** 0.5))
+    observations = float32(rng.uniform(size=(batch, 1, 42, 42)))
+    state = tuple(float32(rng.normal(size=(batch, UNITS))).requires_grad_() for _ in range(2))
     given = [value.detach().clone() for value in (observations, *state)]
     beforehand(lambda: agent((state[1].detach() + 1, state[0].detach() - 1), 1 - observations))
     watch = Watch(agent)
@@ -265,8 +243,8 @@ class TableAgent(nn.Module):
 
     def __init__(self, logits: np.ndarray, values: np.ndarray, column: bool = False) -> None:
         super().__init__()
-        self.table = nn.Parameter(tensor(logits))
-        self.values = nn.Parameter(tensor(values))
+        self.table = nn.Parameter(float32(logits))
+        self.values = nn.Parameter(float32(values))
         self.column = column
         self.logits = types.SimpleNamespace(out_features=self.table.shape[-1])  # what some ask an agent for
         self.heard = np.full((*values.shape, 2), np.nan)
@@ -446,13 +424,6 @@ def losses(
     return facts
 
 
-def number(loss: Any) -> Any:
-    """Return a loss as a number, whatever kind it is of; a text if it is none."""
-    with contextlib.suppress(Exception):
-        return float(loss.detach() if isinstance(loss, Tensor) else np.asarray(loss).reshape(()))
-    return f"{described(loss)}, not a number"
-
-
 def subtracted(first: Any, *others: Any) -> Any:
     """Return the first number or array minus the others; where one of them is a text, that."""
     for value in (first, *others):
@@ -585,7 +556,7 @@ def play(submitted, task: str, weights: dict[str, np.ndarray], seed: int, ticks:
     """Return the mean return of whole episodes of an agent with these weights. Run without any submission."""
     torch.manual_seed(seed)
     agent = small_agent(task)
-    agent.load_state_dict({name: tensor(value) for name, value in weights.items()})
+    agent.load_state_dict({name: float32(value) for name, value in weights.items()})
     pool = EnvPool(agent, TASKS[task](GAMES), seed=seed + 1000)
     _, _, rewards, is_not_done = pool.interact(ticks)
     # Every game has just begun at first; what an unfinished last episode has earned does not count.

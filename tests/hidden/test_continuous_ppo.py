@@ -1,19 +1,10 @@
 """Hidden checks of `continuous_ppo`: properties, edge cases and gradients. Only a grader has them."""
 
 from grader.judge import points
-from grader.judge.views import (
-    aligned,
-    gaussian_spread,
-    log_density_gap,
-    one_variance,
-    only,
-    rows_once,
-    shuffled,
-    without_last_axis,
-)
+from grader.judge.views import aligned, gaussian_spread, only, rows_once, shuffled
+from views import KEYS, log_density_gap, one_variance, without_last_axis
 
 both = only("loss", "gradient")
-KEYS = ("observations", "actions", "rewards", "resets", "log_probs", "values", "value_targets", "advantages")
 
 
 # Summaries

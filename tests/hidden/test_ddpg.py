@@ -1,20 +1,8 @@
 """Hidden checks of `ddpg`: other sizes, edge cases and defaults. Only a grader has them."""
 
 from grader.judge import points
-from grader.judge.views import drawn_evenly, only, ornstein_uhlenbeck, uniform_actions, uniform_last_layer
-
-LAYERS = (
-    "there are at least three linear layers",
-    "each is used once",
-    "hidden layers without a bias",
-    "into the first layer goes",
-    "units of the hidden layers",
-    "between the layers is",
-    "after the last layer comes",
-    "precision",
-    "parameters without a gradient",
-)
-
+from grader.judge.views import only
+from views import LAYERS, LEARNED, drawn_evenly, ornstein_uhlenbeck, uniform_actions, uniform_last_layer, without_column
 
 # The replay buffer
 
@@ -100,11 +88,6 @@ def test_other_layers_of_critic(student):
 def test_other_weights_of_critic(student):
     """init_w says how small the last layer begins."""
     student.expect("critic_of_other_weights", uniform_last_layer)
-
-
-def without_column(expected):
-    """Return the form of a critic whose values are `[B]`: an agent that knows can use it as well."""
-    return expected | {"shape": expected["shape"][:1]}
 
 
 # The agent: networks, actions, steps
@@ -280,9 +263,6 @@ def test_beyond_the_range(student):
 
 
 # Learning
-
-
-LEARNED = -2.5  # the best possible is -0.44; standing still gives -10, random actions -29
 
 
 @points(1, question="learning")

@@ -1,30 +1,8 @@
 """Hidden checks of `ppo_agent`: other data than the visible ones, and the edges of what the stub describes."""
 
 from grader.judge import points
-from grader.judge.views import (
-    aligned,
-    gaussian_spread,
-    mean_losses,
-    only,
-    other_deviation,
-    row_gradients,
-    rows_once,
-    shuffled,
-)
-
-MEASURED = ("means, in deviations from those of the policy", "variances, as multiples of those of the policy")
-LAYERS = (
-    "linear layers",
-    "each is used once",
-    "layers without a bias",
-    "into the first layer goes",
-    "units of the hidden layers",
-    "between the layers is",
-    "after the last layer comes",
-    "precision",
-    "weights and biases without a gradient",
-    "hidden layers whose weights are not all different",
-)
+from grader.judge.views import aligned, gaussian_spread, only, row_gradients, rows_once, shuffled
+from views import KEPT, LAYERS, LEARNED, MEASURED, mean_losses, other_deviation
 
 # Repair
 
@@ -103,7 +81,7 @@ def test_finds_estimators_with_half_of_the_ends(student):
 @points(2, question="IndependentGaussianProcess.sample")
 def test_other_samples_scatter(student):
     """Samples are around μ, as far as σ says, in every dimension on its own."""
-    student.expect("samples_of_two_dimensions", gaussian_spread, tell=MEASURED)
+    student.expect("samples_of_two_dimensions", gaussian_spread, also_show=MEASURED)
     student.expect("samples_of_two_dimensions", only("rows are independent"))
 
 
@@ -191,14 +169,6 @@ def test_window_of_two(student):
 
 # The agent
 
-KEPT = (
-    "observations kept",
-    "states kept",
-    "actions kept",
-    "log-probabilities kept",
-    "shapes of what is kept",
-    "what is kept would let a gradient through",
-)
 ACTIONS = ("returned", "shape of the action", "action", "states that the actor was given")
 
 
@@ -336,9 +306,6 @@ def test_other_steps_of_the_optimizer(student):
 
 
 # Learning
-
-
-LEARNED = -1.5  # as in the visible check
 
 
 @points(1, question="learning")

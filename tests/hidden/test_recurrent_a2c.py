@@ -1,19 +1,18 @@
 """Hidden checks of `recurrent_a2c`: other sizes, several ends, one game, one tick. Only a grader has them."""
 
 from grader.judge import points
-from grader.judge.views import (
+from grader.judge.views import only
+from views import (
+    ENTROPY,
+    POLICY,
+    VALUE,
     n_step_value_loss,
-    only,
     other_entropy,
     outputs_of_a_step,
     steps_by_their_loss,
     value_gradient,
 )
 
-POLICY, VALUE, ENTROPY = (
-    f"gradient of the {name} loss, for the {table}"
-    for name, table in (("policy", "logits"), ("value", "values"), ("entropy", "logits"))
-)
 HEARD = only("h before each column, by game", "c before each column, by game")
 
 

@@ -38,6 +38,7 @@ GRADING = (
     "assignments/{name}/*.py",
     "solutions/{name}/submitted.py",
     "tests/drivers/{name}.py",
+    "tests/views/{name}.py",
     "tests/visible/test_{name}.py",
     "tests/hidden/test_{name}.py",
     "tests/visible/answers/{name}.json",

@@ -232,7 +232,7 @@ def test_only_the_same_output_is_the_same_answer() -> None:
 
 def test_troubles() -> None:
     """Each kind with those it happened to, and why."""
-    found = {one.id: {case.entry.id: case.told for case in one.cases} for one in planted().shown().troubles}
+    found = {one.id: {case.entry.id: case.reason for case in one.cases} for one in planted().shown().troubles}
     assert found == {
         "failed": {"fault": "The server went away"},
         "refused": {"broken": "your file is not valid Python", "refused": "there is no submitted.py"},
@@ -261,7 +261,7 @@ def test_flakes_and_copies() -> None:
     (flake,) = shown.flakes
     assert ids(flake.submissions) == ["copy_0", "copy_1"]
     assert flake.checks == (("first: It does c.", {"failed": 1, "passed": 1}),)
-    assert [(case.entry.id, case.told) for case in shown.retried] == [("again", "visible/test_a")]
+    assert [(case.entry.id, case.reason) for case in shown.retried] == [("again", "visible/test_a")]
     assert [(ids(one.submissions), one.blank) for one in shown.same] == [
         (["copy_0", "copy_1"], False),
         (["blank_0", "blank_1"], True),

@@ -394,7 +394,7 @@ def test_extensions(student: str, grant: str, expected: str) -> None:
         (True, "free_days = 1", "25", "counts as 1 day, 1 of them free"),
         (True, "[[extensions]]\nstudent = '007'\ndays = 1\nreason = 'ill'", "25", "counts as on time"),
         (False, "", "25", None),
-        (None, "", "25", "nothing tells when it was handed in: counts as on time"),
+        (None, "", "25", "no time of submission: counts as on time"),
     ],
 )
 def test_late_without_a_time(late: bool | None, rules: str, expected: str, said: str | None) -> None:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from grader import answers
 from grader.answers import UNPREDICTABLE, Mistake
 from grader.assignment import Hints, Home
-from grader.judge.compare import thinned
 from grader.judge.diagnosis import fitting, hint_of
+from grader.judge.evidence import Evidence, thinned
 from grader.judge.run import Grader
 from grader.judge.student import CheckFailed
 from grader.publish.catalogue import load
@@ -126,7 +126,7 @@ def test_the_classics_lose_points_and_are_named(home: Home, graders, name: str, 
 def seen(**shown: Any) -> dict[str, CheckFailed | None]:
     """Return what was seen of a question: by check, what it showed, or None where it passed."""
     return {
-        check: None if value is None else CheckFailed(Outcome.FAILED, "", shown={"got": value})
+        check: None if value is None else CheckFailed(Outcome.FAILED, "", evidence=Evidence({"got": value}))
         for check, value in shown.items()
     }
 

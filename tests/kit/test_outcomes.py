@@ -342,6 +342,14 @@ def test_what_is_not_written_costs_nothing_elsewhere(home: Home, tmp_path: Path)
         assert {check.outcome for check in report.checks} == {Outcome.PASSED, Outcome.NOT_RUN}
 
 
+def test_a_bare_blank_of_a_course_text(replaced, graded) -> None:
+    """Catches: the stub of a course's own text, which says nothing of what to write, taken for work that fails."""
+    report = graded(replaced(get_returns="raise NotImplementedError()"), "get_returns")
+    assert all(check.unwritten and "return" in check.message for check in report.checks)
+    report = graded(replaced(get_returns="return _later()\n\n\ndef _later():\n    raise NotImplementedError()"), "get_returns")
+    assert not any(check.unwritten for check in report.checks)
+
+
 def test_same_report_every_time(home: Home, graded, monkeypatch: pytest.MonkeyPatch) -> None:
     """Apart from times, a report depends on the submission alone; not on threads of the environment either."""
 

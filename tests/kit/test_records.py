@@ -65,6 +65,7 @@ def kit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             shutil.copyfile(path, place)
     monkeypatch.setattr(fingerprints, "KIT", copy)
     monkeypatch.setattr(fingerprints, "VIEWS", copy / "judge" / "views.py")
+    monkeypatch.setattr(fingerprints, "FACTS", copy / "sandbox" / "facts.py")
     return copy
 
 
@@ -163,7 +164,8 @@ def test_each_run_draws_another_sample_and_a_seed_repeats_it(toy: Path, monkeypa
     assert len({frozenset(drawn(seed)) for seed in range(4)}) > 1
 
 
-DRIVERS, VISIBLE, TOML = "tests/drivers/toy.py", "tests/visible/test_toy.py", "assignments/toy/assignment.toml"
+DRIVERS, VIEWS, VISIBLE = "tests/drivers/toy.py", "tests/views/toy.py", "tests/visible/test_toy.py"
+TOML = "assignments/toy/assignment.toml"
 
 
 @pytest.mark.parametrize(
@@ -171,6 +173,9 @@ DRIVERS, VISIBLE, TOML = "tests/drivers/toy.py", "tests/visible/test_toy.py", "a
     [
         (DRIVERS, "FACTOR = 2", "FACTOR = 3", {"spread"}),
         (DRIVERS, "return {}", "return {1: 1}", set()),
+        (VIEWS, 'only("spread")', 'only("spread", "spread")', {"spread"}),
+        (VIEWS, "return {}", "return facts", set()),
+        (VIEWS, "from grader", "import antigravity\nfrom grader", {"total", "spread", "both"}),
         (VISIBLE, '"three_values"', '"three_values", rtol=1.0', {"total"}),
         (VISIBLE, '"""From -2', '"""From - 2', {"spread"}),
         ("tests/hidden/test_toy.py", 'points(1, question="spread")', 'points(2, question="spread")', {"spread"}),
@@ -305,6 +310,15 @@ def test_a_view_that_a_check_uses(toy: Path, kit: Path, imported: str, used: str
     views = kit / "judge" / "views.py"
     assert fallen(toy, lambda: edit(views, "def only(", "# The next one is used.\ndef only(")) == set()
     assert fallen(toy, lambda: edit(views, 'in ("returned", *names)', 'in ("returned", "more", *names)')) == {"spread", "all"}
+
+
+def test_what_drivers_share(toy: Path, kit: Path) -> None:
+    """Catches: a change of what drivers of several assignments use, of which no key knows, or which voids every record."""
+    add_to_drivers(toy, "from grader.sandbox.facts import described, plain\n")
+    edit(toy / DRIVERS, '"spread": submitted.spread(values) if', '"spread": plain(submitted.spread(values)) if')
+    facts = kit / "sandbox" / "facts.py"
+    assert fallen(toy, lambda: edit(facts, "value.detach()", "value.clone()")) == {"spread", "all"}
+    assert fallen(toy, lambda: edit(facts, "item in result[:6]", "item in result[:7]")) == set()
 
 
 @pytest.mark.parametrize("name", ["sandbox/worker.py", "judge/compare.py", "answers.py", "publish/trials.py"])

@@ -32,7 +32,7 @@ def test_zip_is_tried_out_and_flat(tmp_path: Path) -> None:
     written = {"submitted.py", "notebook.ipynb", "utils.py", "README.md"}
     flat = written | {"grade.py", "solution.json", "requirements.txt", "assignment.toml"}
     assert flat | {"grader/report/page.html"} <= names
-    assert all(name.startswith(("grader/", "tests/drivers/", "tests/visible/")) for name in names - flat)
+    assert all(name.startswith(("grader/", "tests/drivers/", "tests/views/", "tests/visible/")) for name in names - flat)
     assert list(tmp_path.iterdir()) == [tmp_path / "policy_gradient.zip"]
 
 

@@ -200,7 +200,7 @@ def test_every_kind_of_solution_can_be_mutated(toy: Path, edit) -> None:
 def test_mutants_need_a_reason_to_survive(toy: Path, edit) -> None:
     """A suite that lets changed solutions through is too weak; a reason that is no longer true is a lie."""
     edit("tests/visible/test_toy.py", 'student.expect("spread_of_three")', 'student.call("spread", values=[1.0])')
-    edit("tests/hidden/test_toy.py", 'student.expect("default_scale")', 'student.call("spread", values=[1.0])')
+    edit("tests/hidden/test_toy.py", 'student.expect("default_scale", spread_alone)', 'student.call("spread", values=[1.0])')
     found = list(verify(toy, "toy"))
     assert any("mutants that are not equivalent are caught" in line and fault for line, fault in found)
     change = "(max(values) - min(values)) * scale -> max(values) - min(values)"

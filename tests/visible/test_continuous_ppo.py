@@ -3,20 +3,11 @@
 import numpy as np
 
 from grader.judge import points
-from grader.judge.views import (
-    aligned,
-    gaussian_spread,
-    log_density_gap,
-    one_variance,
-    only,
-    rows_once,
-    shuffled,
-    without_last_axis,
-)
+from grader.judge.views import aligned, gaussian_spread, only, rows_once, shuffled
+from views import KEYS, log_density_gap, one_variance, without_last_axis
 
 loss = only("loss")
 gradient = only("gradient", "changed by the call")
-KEYS = ("observations", "actions", "rewards", "resets", "log_probs", "values", "value_targets", "advantages")
 
 
 # Summaries

@@ -3,23 +3,13 @@
 import numpy as np
 
 from grader.judge import points
-from grader.judge.views import drawn_evenly, only, ornstein_uhlenbeck, uniform_actions, uniform_last_layer
+from grader.judge.views import only
+from views import LAYERS, LEARNED, drawn_evenly, ornstein_uhlenbeck, uniform_actions, uniform_last_layer, without_column
 
 # What is told of random numbers, beside whether it is right.
 MEASURED = ("path", "after a reset")
 DRAWN = ("weights of the last layer / init_w", "biases of the last layer / init_w")
 RANDOM = ("mean of each dimension", "variance of each dimension", "share at exactly -1 or 1")
-LAYERS = (
-    "there are at least three linear layers",
-    "each is used once",
-    "hidden layers without a bias",
-    "into the first layer goes",
-    "units of the hidden layers",
-    "between the layers is",
-    "after the last layer comes",
-    "precision",
-    "parameters without a gradient",
-)
 
 # The replay buffer
 
@@ -65,7 +55,7 @@ def test_every_row_may_come(student):
     def view(facts):
         return drawn_evenly(facts) | only("rows that are not filled, or are no more what they were, come")(facts)
 
-    student.expect("batches_of_a_half_full_buffer", view, tell=("how often each row came",))
+    student.expect("batches_of_a_half_full_buffer", view, also_show=("how often each row came",))
 
 
 @points(1, question="ReplayBuffer.sample_batch")
@@ -81,28 +71,30 @@ def test_no_row_twice(student):
 @points(1, question="OUNoise")
 def test_noise_around_its_mean(student):
     """In the long run the mean is μ: noise pushes as often to the left as to the right."""
-    student.expect("noise_by_default", ornstein_uhlenbeck("the mean is μ"), tell=MEASURED)
-    student.expect("noise_around_one_half", ornstein_uhlenbeck("the mean is μ"), tell=MEASURED)
+    student.expect("noise_by_default", ornstein_uhlenbeck("the mean is μ"), also_show=MEASURED)
+    student.expect("noise_around_one_half", ornstein_uhlenbeck("the mean is μ"), also_show=MEASURED)
 
 
 @points(1, question="OUNoise")
 def test_noise_has_its_size(student):
     """In the long run the variance is σ²/(θ(2 - θ))."""
-    student.expect("noise_by_default", ornstein_uhlenbeck("the variance is σ²/(θ(2 - θ))"), tell=MEASURED)
-    student.expect("noise_around_one_half", ornstein_uhlenbeck("the variance is σ²/(θ(2 - θ))"), tell=MEASURED)
+    student.expect("noise_by_default", ornstein_uhlenbeck("the variance is σ²/(θ(2 - θ))"), also_show=MEASURED)
+    student.expect("noise_around_one_half", ornstein_uhlenbeck("the variance is σ²/(θ(2 - θ))"), also_show=MEASURED)
 
 
 @points(1, question="OUNoise")
 def test_noise_remembers(student):
     """Successive samples have the correlation 1 - θ."""
-    student.expect("noise_by_default", ornstein_uhlenbeck("successive samples have the correlation 1 - θ"), tell=MEASURED)
-    student.expect("noise_around_one_half", ornstein_uhlenbeck("successive samples have the correlation 1 - θ"), tell=MEASURED)
+    student.expect("noise_by_default", ornstein_uhlenbeck("successive samples have the correlation 1 - θ"), also_show=MEASURED)
+    student.expect(
+        "noise_around_one_half", ornstein_uhlenbeck("successive samples have the correlation 1 - θ"), also_show=MEASURED
+    )
 
 
 @points(1, question="OUNoise")
 def test_noise_of_each_dimension(student):
     """Every dimension has noise of its own."""
-    student.expect("noise_by_default", ornstein_uhlenbeck("the dimensions are independent"), tell=MEASURED)
+    student.expect("noise_by_default", ornstein_uhlenbeck("the dimensions are independent"), also_show=MEASURED)
 
 
 @points(1, question="OUNoise")
@@ -114,7 +106,7 @@ def test_noise_begins_anew(student):
         "it is distributed normally",
         "the next one's variance is σ²(1 + (1 - θ)²)",
     )
-    student.expect("noise_around_one_half", ornstein_uhlenbeck(*names), tell=MEASURED)
+    student.expect("noise_around_one_half", ornstein_uhlenbeck(*names), also_show=MEASURED)
     student.expect("noise_around_one_half", only("state after reset"))
 
 
@@ -137,7 +129,7 @@ def test_shape_of_actions(student):
 @points(1, question="Actor")
 def test_small_first_actions(student):
     """Weights and biases of the last layer are uniform in [-0.003, 0.003], those of the others are not."""
-    student.expect("actor_of_two_actions", uniform_last_layer, tell=DRAWN)
+    student.expect("actor_of_two_actions", uniform_last_layer, also_show=DRAWN)
 
 
 @points(1, question="Critic")
@@ -156,12 +148,7 @@ def test_state_and_action(student):
 @points(1, question="Critic")
 def test_small_first_values(student):
     """Weights and biases of the last layer are uniform in [-0.003, 0.003], those of the others are not."""
-    student.expect("critic_of_two_actions", uniform_last_layer, tell=DRAWN)
-
-
-def without_column(expected):
-    """Return the form of a critic whose values are `[B]`: an agent that knows can use it as well."""
-    return expected | {"shape": expected["shape"][:1]}
+    student.expect("critic_of_two_actions", uniform_last_layer, also_show=DRAWN)
 
 
 # The agent: networks, actions, steps
@@ -206,7 +193,7 @@ def test_action_and_noise(student):
 @points(1, question="DDPGAgent.select_action")
 def test_random_at_first(student):
     """In the first steps actions are uniform in [-1, 1], whatever the environment's units."""
-    student.expect("first_actions", uniform_actions, tell=RANDOM)
+    student.expect("first_actions", uniform_actions, also_show=RANDOM)
 
 
 @points(1, question="DDPGAgent.select_action")
@@ -362,9 +349,6 @@ def test_units_and_back(student):
 
 
 # Learning
-
-
-LEARNED = -2.5  # the best possible is -0.44; standing still gives -10, random actions -29
 
 
 @points(1, question="learning")

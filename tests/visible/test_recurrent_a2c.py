@@ -3,19 +3,18 @@
 import numpy as np
 
 from grader.judge import points
-from grader.judge.views import (
+from grader.judge.views import only
+from views import (
+    ENTROPY,
+    POLICY,
+    VALUE,
     n_step_value_loss,
-    only,
     other_entropy,
     outputs_of_a_step,
     steps_by_their_loss,
     value_gradient,
 )
 
-POLICY, VALUE, ENTROPY = (
-    f"gradient of the {name} loss, for the {table}"
-    for name, table in (("policy", "logits"), ("value", "values"), ("entropy", "logits"))
-)
 BETWEEN = ("conv0 and conv1", "conv1 and conv2", "conv2 and hid", "hid and rnn")
 
 

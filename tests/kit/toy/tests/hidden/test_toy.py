@@ -1,4 +1,5 @@
 from grader.judge import points
+from views import spread_alone
 
 
 @points(1, question="total")
@@ -10,4 +11,4 @@ def test_nothing_to_add(student):
 @points(1, question="spread")
 def test_default_scale(student):
     """Without a scale, it is 1."""
-    student.expect("default_scale")
+    student.expect("default_scale", spread_alone)

@@ -1,0 +1,243 @@
+"""What a wrong answer shows to a check: enough to recognise it by, and little to store.
+
+Of a mistake the kit stores a hash of what its answer is made of and of which of its numbers are wrong; of these it stores a few
+weighted sums, because the same mistake may differ by rounding, which no hash would forgive.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import math
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from grader.answers import DIGITS, UNPREDICTABLE
+from grader.judge.compare import KINDS, difference, is_number
+from grader.sandbox.wire import TensorArray
+
+MANY, KEPT = 256, 64
+SUMS, BLOCK = 2, 8  # at most so many sums, each of at least so many numbers
+STORED = 10.0 ** (1 - DIGITS)  # sums are stored to this relative precision, however fine a check compares
+NEAR = 10.0  # what is within so many tolerances of right is too near to be taken for a mistake
+UNSURE = 3.0  # within this factor of a tolerance, rounding may decide whether a number differs
+MISSING = object()
+
+
+class Evidence:
+    """What a check saw of a wrong answer; by default that is data which must be equal.
+
+    Attributes:
+        shown: What it saw, as plain data.
+    """
+
+    def __init__(self, shown: Any) -> None:
+        self.shown = shown
+
+    def record(self) -> Any:
+        """Return what is stored of it, to recognise other answers by; UNPREDICTABLE if none should be."""
+        return self.shown
+
+    def fits(self, recorded: Any) -> bool:
+        """Return whether it is what was recorded of a mistake."""
+        return recorded == self.shown
+
+
+class WrongAnswer(Evidence):
+    """An answer that a check has compared with the right one.
+
+    Args:
+        case: The name of the case.
+        expected: The right answer.
+        got: The wrong one.
+        also: What makes of an answer another form that is accepted as well (see `Student.require`).
+        rtol: Relative tolerance of the check.
+        atol: Absolute tolerance.
+        exact_dtype: Whether float32 and float64 and the like differ.
+    """
+
+    def __init__(
+        self,
+        case: str,
+        expected: Any,
+        got: Any,
+        also: Callable[[Any], Any] | None,
+        rtol: float,
+        atol: float,
+        exact_dtype: bool,
+    ) -> None:
+        self.case, self.expected, self.got, self.also = case, thinned(expected), thinned(got), also
+        self.rtol, self.atol, self.exact_dtype = max(rtol, STORED), atol, exact_dtype
+        super().__init__({"case": case, "got": self.got})
+
+    def record(self) -> Any:
+        if any(self._close(form, self.got) for form in self._forms(self.expected)):
+            return UNPREDICTABLE
+        return [self._outline(form).record() for form in self._forms(self.got)]
+
+    def fits(self, recorded: Any) -> bool:
+        return isinstance(recorded, list) and any(map(self._outlined.fits, recorded))
+
+    @cached_property
+    def _outlined(self) -> Outline:
+        return self._outline(self.got)
+
+    def _outline(self, answer: Any) -> Outline:
+        outline = Outline(self.rtol, self.atol, self.exact_dtype)
+        outline.add(self.case, MISSING)
+        outline.add(answer, self.expected)
+        return outline
+
+    def _forms(self, answer: Any) -> list[Any]:
+        forms = [answer]
+        if self.also:
+            # What mistakes show need not have the form that `also` can read.
+            with contextlib.suppress(Exception):
+                forms.append(self.also(answer))
+        return forms
+
+    def _close(self, one: Any, other: Any) -> bool:
+        return difference(one, other, self.rtol * NEAR, self.atol * NEAR, self.exact_dtype, equal_nan=True) is None
+
+
+class Outline:
+    """What an answer is made of, and its numbers beside those that are expected.
+
+    Attributes:
+        made_of: A text for each of its parts, numbers apart.
+        numbers: All its finite numbers.
+        expected: For each of them the right one; NaN where there is none.
+    """
+
+    def __init__(self, rtol: float, atol: float, exact_dtype: bool) -> None:
+        self.rtol, self.atol, self.exact_dtype = rtol, atol, exact_dtype
+        self.made_of: list[str] = []
+        self.numbers: list[float] = []
+        self.expected: list[float] = []
+
+    def add(self, got: Any, expected: Any) -> None:
+        """Add a part of the answer, and what is expected in its place (MISSING if nothing is)."""
+        if isinstance(got, dict):
+            self.made_of.append(f"dict {sorted(got, key=str)}")
+            for key in sorted(got, key=str):
+                self.add(got[key], expected.get(key, MISSING) if isinstance(expected, dict) else MISSING)
+        elif isinstance(got, (list, tuple)):
+            self.made_of.append(f"list {len(got)}")
+            paired = isinstance(expected, (list, tuple)) and len(expected) == len(got)
+            for index, item in enumerate(got):
+                self.add(item, expected[index] if paired else MISSING)
+        elif isinstance(got, np.ndarray):
+            kind = str(got.dtype) if self.exact_dtype else KINDS[got.dtype.kind]
+            self.made_of.append(f"{'tensor' if isinstance(got, TensorArray) else 'array'} {kind} {got.shape}")
+            paired = isinstance(expected, np.ndarray) and expected.shape == got.shape
+            others = expected.ravel().tolist() if paired else [math.nan] * got.size
+            self._add_numbers(np.asarray(got).ravel().tolist(), others)
+        elif is_number(got):
+            self.made_of.append("number")
+            self._add_numbers([got], [expected if is_number(expected) else math.nan])
+        else:
+            self.made_of.append(f"{type(got).__name__} {got}")
+
+    def _add_numbers(self, numbers: Iterable[float], expected: Iterable[float]) -> None:
+        for number, other in zip(map(float, numbers), expected, strict=True):
+            if math.isfinite(number):
+                self.numbers.append(number)
+                self.expected.append(float(other))
+            else:
+                self.made_of.append(str(number))
+
+    def record(self) -> list[Any]:
+        """Return a hash, the places of numbers of which it does not say whether they are right, if any, and some sums."""
+        gaps, allowed = self._gaps()
+        unsure = np.flatnonzero((gaps > allowed / UNSURE) & (gaps < allowed * UNSURE)).tolist()
+        differs = self._differs(unsure)
+        return [self._hash(differs, unsure), *([unsure] if unsure else []), *_sums(np.array(self.numbers)[differs])]
+
+    def fits(self, recorded: list[Any]) -> bool:
+        """Return whether this is what was recorded, but for rounding."""
+        hashed, *others = recorded
+        unsure = others.pop(0) if others and isinstance(others[0], list) else []
+        differs = self._differs(unsure)
+        if hashed not in (self._hash(differs, unsure), self._hash(differs, unsure, tensor="array")):
+            return False
+        numbers = np.array(self.numbers)[differs]
+        # As far apart as the numbers of a block may be in all.
+        allowed = _sums(self.rtol * np.abs(numbers) + self.atol, signed=False)
+        return all(abs(one - other) <= most for one, other, most in zip(others, _sums(numbers), allowed, strict=True))
+
+    def _gaps(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return how far each number is from the right one, infinitely without one, and how far it may be."""
+        expected = np.array(self.expected)
+        gaps = np.abs(np.array(self.numbers) - expected)
+        return np.where(np.isnan(gaps), np.inf, gaps), self.atol + self.rtol * np.nan_to_num(np.abs(expected), posinf=0.0)
+
+    def _differs(self, unsure: list[int]) -> np.ndarray:
+        gaps, allowed = self._gaps()
+        differs = gaps > allowed
+        differs[[place for place in unsure if place < differs.size]] = False
+        return differs
+
+    def _hash(self, differs: np.ndarray, unsure: list[int], tensor: str = "tensor") -> str:
+        """Return a hash. tensor: what tensors count as, since one may stand where a mistake has an array."""
+        whole = hashlib.sha256(repr(unsure).encode() + np.packbits(differs).tobytes())
+        for part in self.made_of:
+            kind, _, rest = part.partition(" ")
+            whole.update(f"{tensor if kind == 'tensor' else kind} {rest}\n".encode("utf-8", "surrogatepass"))
+        return whole.hexdigest()[:8]
+
+
+def _sums(numbers: np.ndarray, signed: bool = True) -> list[float]:
+    """Return weighted sums of some numbers, each of a block of successive ones."""
+    if not numbers.size:
+        return []
+    # Weights from 1 to 2, all different, with alternating sign: neither a shift nor an exchange leaves a sum as it is.
+    places = np.arange(numbers.size)
+    weights = (1 + places * ((math.sqrt(5) - 1) / 2) % 1) * (np.where(places % 2, -1.0, 1.0) if signed else 1.0)
+    blocks = np.array_split(weights * numbers, min(SUMS, -(-numbers.size // BLOCK)))
+    return [float(block.sum()) for block in blocks]
+
+
+def thinned(tree: Any) -> Any:
+    """Return facts with every array of more than 256 numbers replaced by its shape and 64 of them, evenly spaced.
+
+    Enough to recognise a mistake by, and little to store.
+    """
+    if isinstance(tree, np.ndarray) and tree.size > MANY:
+        some = np.asarray(tree).ravel()[np.linspace(0, tree.size - 1, KEPT).astype(int)]
+        return {"shape": list(tree.shape), "some": some.view(type(tree))}
+    if isinstance(tree, dict):
+        return {key: thinned(value) for key, value in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(thinned(value) for value in tree)
+    return tree
+
+
+MOST_HASHED = 2_000  # parts of what a check saw: a hostile reply may have as many as the wire lets through
+
+
+def signature(shown: Any) -> str:
+    """Return a short hash of plain data, the same where numbers differ by their rounding only.
+
+    Of data with more parts than MOST_HASHED only the first ones count, in a fixed order, and of arrays those that are kept to
+    recognise a mistake by.
+    """
+    whole, waiting, left = hashlib.sha256(), [shown], MOST_HASHED
+    while waiting and left:
+        value, left = waiting.pop(), left - 1
+        if isinstance(value, dict):
+            keys = sorted(value, key=str)
+            text, more = f"dict {keys[:MOST_HASHED]!r:.4000}", [value[key] for key in keys[:left]]
+        elif isinstance(value, (list, tuple)):
+            text, more = f"list {len(value)}", list(value[:left])
+        elif isinstance(value, np.ndarray) and value.size > MANY:
+            text, more = "array", [thinned(value)]
+        elif isinstance(value, np.ndarray):
+            text, more = f"{value.dtype.kind} {value.shape} {[f'{number:.4g}' for number in value.ravel().tolist()]}", []
+        else:
+            text, more = f"{value:.4g}" if isinstance(value, float) else f"{type(value).__name__} {value!s:.4000}", []
+        whole.update(f"{text}\n".encode("utf-8", "surrogatepass"))
+        waiting += more
+    return whole.hexdigest()[:12]

@@ -1,0 +1,145 @@
+"""What drivers of several assignments use: to bring back facts as plain data, and to let parts of a submission be others.
+
+Of the kit, only this file imports torch when it is imported itself; drivers without torch have no use for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+MAX_CURVE = 500  # numbers of a learning curve that are kept
+HIDDEN = 32  # units of the small networks of a learning check
+
+# Arrays, tensors, numbers
+
+
+def tensor(array: Any) -> Tensor:
+    """Return a tensor with the numbers of an array, floating-point ones as float32."""
+    values = torch.from_numpy(np.array(array))
+    return values.float() if values.is_floating_point() else values
+
+
+def float32(array: Any) -> Tensor:
+    """Return a float32 tensor with the numbers of an array."""
+    return torch.from_numpy(np.array(array, np.float32))
+
+
+def plain(value: Any) -> Any:
+    """Return a tensor or array as an array that nothing can change any more; other things unchanged."""
+    if isinstance(value, Tensor):
+        return value.detach().numpy().copy()
+    return np.array(value) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def described(result: Any) -> str:
+    """Return what a result is, for results of the wrong kind."""
+    if isinstance(result, (tuple, list)):
+        return f"{type(result).__name__} of {len(result)}: {', '.join(type(item).__name__ for item in result[:6])}"
+    return type(result).__name__
+
+
+def number(value: Any) -> Any:
+    """Return a number as a float, whatever kind it is of; a text if it is none."""
+    with contextlib.suppress(Exception):
+        return float(value.detach() if isinstance(value, Tensor) else np.asarray(value).reshape(()))
+    return f"{described(value)}, not a number"
+
+
+def largest_correlation(columns: np.ndarray) -> float:
+    """Return the largest correlation of two columns; 0 where there is only one, NaN if one is constant."""
+    if columns.shape[1] == 1:
+        return 0.0
+    with np.errstate(all="ignore"):
+        return float(np.abs(np.corrcoef(columns.T) - np.eye(columns.shape[1])).max())
+
+
+# Calls
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Let what is tried here fail, and say nothing."""
+    with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
+        yield
+
+
+def beforehand(call: Callable[[], Any]) -> None:
+    """Make a call on other data, before the one that counts: nothing of it may be kept."""
+    with quietly():
+        call()
+
+
+_default_rng = np.random.default_rng
+
+
+def seeded_rng(seed: Any = None) -> np.random.Generator:
+    """Return NumPy's generator; without a seed, one seeded by the global generator, which has a known state in each call."""
+    return _default_rng(np.random.randint(2**31) if seed is None else seed)
+
+
+# Networks
+
+
+class LinearLayers:
+    """Notes what goes into each linear layer of a network and what comes out, in the order in which they are used."""
+
+    def __init__(self, network: nn.Module) -> None:
+        self.passed: list[tuple[nn.Linear, Tensor, Tensor]] = []
+        for layer in network.modules():
+            if isinstance(layer, nn.Linear):
+                layer.forward = self.noting(layer, layer.forward)  # not a hook: that misses layer.forward(...)
+
+    def noting(self, layer: nn.Linear, forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        def noted(*given: Any, **named: Any) -> Tensor:
+            came = (given[0] if given else named["input"]).detach().clone()
+            made = forward(*given, **named)
+            self.passed.append((layer, came, made.detach().clone()))  # a copy: an activation may work in place
+            return made
+
+        return noted
+
+
+def with_numbers(network: nn.Module, number_of: int) -> nn.Module:
+    """Give the parameters of a network known numbers, others for every `number_of`, all between -0.9 and 0.9."""
+    with torch.no_grad():
+        for place, value in enumerate(network.parameters()):
+            wave = np.sin(1.7 * np.arange(value.numel()) + 2.3 * place + 3.1 * number_of + 0.4)
+            value.copy_(float32(0.9 * wave.reshape(value.shape)))
+    return network
+
+
+def shares(network: nn.Module, other: nn.Module) -> bool:
+    """Return whether two networks have a parameter in common."""
+    return bool({value.data_ptr() for value in network.parameters()} & {value.data_ptr() for value in other.parameters()})
+
+
+# Classes of a submission
+
+
+def with_own_methods(submitted: ModuleType, name: str, fake: type) -> type:
+    """Return the fake of a class of the submission, with the methods that only the submission's class has."""
+    own = getattr(submitted, name, None)
+    with contextlib.suppress(TypeError):
+        return type(name, (fake, own), {}) if isinstance(own, type) and own is not fake else fake
+    return fake
+
+
+@contextlib.contextmanager
+def faked(submitted: ModuleType, names: dict[str, Any]) -> Iterator[None]:
+    """Let names of the submission mean other things for a while."""
+    before = {name: getattr(submitted, name) for name in names if hasattr(submitted, name)}
+    try:
+        for name, value in names.items():
+            setattr(submitted, name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(submitted, name, value)

@@ -1,0 +1,133 @@
+"""Views of `ddpg`: what its checks compare of the facts that its drivers bring back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from grader.judge.views import View, near, only
+
+LAYERS = (
+    "there are at least three linear layers",
+    "each is used once",
+    "hidden layers without a bias",
+    "into the first layer goes",
+    "units of the hidden layers",
+    "between the layers is",
+    "after the last layer comes",
+    "precision",
+    "parameters without a gradient",
+)
+LEARNED = -2.5  # the best possible is -0.44; standing still gives -10, random actions -29
+
+
+def without_column(expected: dict[str, Any]) -> dict[str, Any]:
+    """Return the form of a critic whose values are `[B]`: an agent that knows can use it as well."""
+    return expected | {"shape": expected["shape"][:1]}
+
+
+def ornstein_uhlenbeck(*names: str) -> View:
+    """Return a view of whether a path of noise x ← x + θ(μ - x) + σε has the moments that follow from that.
+
+    With ρ = 1 - θ: mean μ, variance σ²/(1 - ρ²), correlation ρ of successive samples; by their standard errors for a path of
+    this length (Bartlett 1946). names: those that are looked at; all without any.
+    """
+
+    def view(facts: dict[str, Any]) -> dict[str, Any]:
+        if "path" not in facts:
+            return only("shape of a sample")(facts)
+        given = {"mu": 0.0, "theta": 0.15, "sigma": 0.2} | facts["parameters"]
+        mu, rho, sigma = given["mu"], 1 - given["theta"], given["sigma"]
+        path, starts = facts["path"], facts["after a reset"]
+        n, m = path["samples"], starts["paths"]
+        spread = 1 - rho**2
+        seen = {
+            "the mean is μ": near(path["mean"], mu, sigma / (1 - rho) / n**0.5),
+            "the variance is σ²/(θ(2 - θ))": near(
+                path["variance"], sigma**2 / spread, sigma**2 / spread * (2 * (1 + rho**2) / spread / n) ** 0.5
+            ),
+            "successive samples have the correlation 1 - θ": near(
+                path["correlation with the sample before"], rho, (spread / n) ** 0.5
+            )
+            and near(
+                path["correlation with the one before that"],
+                rho**2,
+                (((1 + rho**2) * (1 - rho**4) / spread - 4 * rho**4) / n) ** 0.5,
+            ),
+            # Of changes, because these hardly depend on those before: at most 1.6 times the squared error of white noise.
+            "the dimensions are independent": near(
+                path["largest correlation of the changes of two dimensions"], 0.0, (1.6 / n) ** 0.5
+            ),
+            "after a reset the first sample is around μ": near(starts["mean of the first sample"], mu, sigma / m**0.5),
+            "its variance is σ²": near(starts["variance of the first sample"], sigma**2, sigma**2 * (2 / m) ** 0.5),
+            "it is distributed normally": near(
+                starts["share of the first samples within one deviation"], 0.6827, (0.683 * 0.317 / m) ** 0.5
+            ),
+            "the next one's variance is σ²(1 + (1 - θ)²)": near(
+                starts["variance of the second sample"],
+                sigma**2 * (1 + rho**2),
+                sigma**2 * (1 + rho**2) * (2 / m) ** 0.5,
+            ),
+        }
+        return only("shape of a sample")(facts) | {name: seen[name] for name in names or seen}
+
+    return view
+
+
+def uniform_last_layer(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return whether weights and biases of the last layers of many networks are uniform in [-init_w, init_w]."""
+    if "the last layer" in facts or "weights of the last layer / init_w" not in facts:
+        return facts
+    seen = {}
+    for name in ("weights", "biases"):
+        drawn = facts[f"{name} of the last layer / init_w"]
+        root = drawn["numbers"] ** 0.5
+        seen |= {
+            f"{name} of the last layer are within init_w": drawn["largest"] <= 1.0001,
+            f"{name} of the last layer are around 0": near(drawn["mean"], 0.0, 0.578 / root),
+            f"{name} of the last layer are uniform": near(drawn["mean size"], 0.5, 0.289 / root)
+            and near(drawn["mean square"], 1 / 3, 0.299 / root),
+            f"{name} of the last layer are drawn anew": facts[f"{name} of the last layer are drawn anew"],
+        }
+    hidden = facts["mean size of hidden weights, times the root of what comes in"]
+    # 0.5 as torch draws them, 1.1 where variances are kept from layer to layer.
+    return seen | {"hidden weights are of the usual size": hidden[0] > 0.1 and hidden[1] < 3}
+
+
+def uniform_actions(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return whether many random actions are uniform in [-1, 1]; a little noise may have been added, and clipped."""
+    if "mean of each dimension" not in facts:
+        return facts
+    # Of 2000: standard errors 0.013, 0.007, 0.011 and 0.022; what the noise does is allowed for besides.
+    return only("shape of an action", "transition is [state, action]")(facts) | {
+        "the mean is 0": near(facts["mean of each dimension"], 0.0, 0.016),
+        "all sizes are as frequent": near(facts["variance of each dimension"], 1 / 3, 0.009)
+        and near(facts["share within ±½, by dimension"], 0.5, 0.014),
+        "none is beyond [-1, 1]": facts["largest size"] <= 1.0001,
+        "they reach the ends": facts["largest size"] > 0.99,
+        "few are exactly -1 or 1": facts["share at exactly -1 or 1"] < 0.1,
+        "the dimensions are independent": near(facts["largest correlation of two dimensions"], 0.0, 0.025),
+    }
+
+
+def drawn_evenly(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return whether rows of a buffer are drawn at random: each as often, and not only neighbours together."""
+    if "how often each row came" not in facts:
+        return facts
+    came = np.asarray(facts["how often each row came"], np.float64)
+    rows, size = came.size, came.sum() / facts["batches"]
+    share = size / rows
+    # Of how many rows two batches in a row share: hypergeometric. Of neighbours, drawn at random, there are a few percent.
+    spread = (size * share * (1 - share) * (rows - size) / max(rows - 1, 1) / facts["batches"]) ** 0.5
+    return {
+        "each row comes as often as any other": near(
+            came, came.mean(), (facts["batches"] * max(share * (1 - share), 0)) ** 0.5
+        ),
+        "a batch is more than neighbouring rows": share > 0.999
+        or facts["share of the batches that are neighbouring rows"] < 0.3,
+        "batches differ": share > 0.999 or not facts["two batches are the same"],
+        # Different rows are counted: batches with rows that come twice have fewer of them.
+        "a batch does not depend on the one before": facts["a batch has a row twice"]
+        or near(facts["rows that were in the batch before as well, on average"], size * share, spread + 1e-9),
+    }

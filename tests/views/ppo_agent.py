@@ -1,0 +1,58 @@
+"""Views of `ppo_agent`: what its checks compare of the facts that its drivers bring back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+MEASURED = ("means, in deviations from those of the policy", "variances, as multiples of those of the policy")
+LAYERS = (
+    "linear layers",
+    "each is used once",
+    "layers without a bias",
+    "into the first layer goes",
+    "units of the hidden layers",
+    "between the layers is",
+    "after the last layer comes",
+    "precision",
+    "weights and biases without a gradient",
+    "hidden layers whose weights are not all different",
+)
+KEPT = (
+    "observations kept",
+    "states kept",
+    "actions kept",
+    "log-probabilities kept",
+    "shapes of what is kept",
+    "what is kept would let a gradient through",
+)
+# Standing still gives -10, the optimum -0.44; of 24 seeds the worst were -0.57 (visible) and -0.59 (hidden).
+LEARNED = -1.5
+
+
+def mean_losses(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return how far the losses that each update returned are from the means of those that its minibatches had."""
+    view: dict[str, Any] = {"updates": len(facts["metrics"])}
+    for number, (metrics, means) in enumerate(zip(facts["metrics"], facts["means of the losses"], strict=True), start=1):
+        if not isinstance(metrics, dict):
+            return view | {"returned": metrics}
+        for name, mean in means.items():
+            found = metrics[name]
+            gap = found if isinstance(found, str) else found - mean
+            view[f"{name} of update {number}, minus the mean of its minibatches"] = gap
+    return view
+
+
+def other_deviation(count: int) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return what makes, of `count` numbers divided by their standard deviation, those divided by the one with count - 1."""
+    factor = ((count - 1) / count) ** 0.5
+
+    def also(expected: dict[str, Any]) -> dict[str, Any]:
+        return {
+            name: (np.asarray(value) * factor).tolist() if isinstance(value, list) else value
+            for name, value in expected.items()
+        }
+
+    return also
