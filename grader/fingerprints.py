@@ -280,7 +280,7 @@ class Module:
 _parsed = lru_cache(16)(Module)
 
 
-class Part(NamedTuple):
+class StatementCode(NamedTuple):
     """What is to know of a statement at the top level of a file, wherever it stands.
 
     Attributes:
@@ -301,7 +301,7 @@ class Part(NamedTuple):
 
 
 @cache
-def _part(text: str, ours: frozenset[str]) -> Part | None:
+def _part(text: str, ours: frozenset[str]) -> StatementCode | None:
     """Return what is to know of a statement; None for a text that is not just one. A file's variants share all but one or two.
 
     ours: the names that were imported from the kit before.
@@ -321,7 +321,7 @@ def _part(text: str, ours: frozenset[str]) -> Part | None:
             own |= {alias.asname or alias.name for alias in part.names if (part.module or "").startswith("grader")}
     effect = _has_effect(node, parts, {*ours, *own})
     code, defined = ast.unparse(node), tuple(_defined(node))
-    return Part(code, defined, tuple(imports), frozenset(own), effect, _run_text(node))
+    return StatementCode(code, defined, tuple(imports), frozenset(own), effect, _run_text(node))
 
 
 def _run_text(node: ast.stmt) -> tuple[str, ...]:

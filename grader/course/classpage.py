@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from grader.course import feedback
 from grader.course.insight import STATES, Bin, Insight, QuestionInsight, Strip, insight
 from grader.course.results import Course, Folder, Result
+from grader.course.similarity import Pair
 from grader.report.model import write as replace_file
 from grader.report.page import round_numbers
 from grader.report.text import clean
@@ -31,15 +32,6 @@ MAX_LINE, MAX_TEXT = 80, 1_500
 LEFT, TOP, BOTTOM = 5.0, 34, 186  # of the histogram: percent of its width, and pixels
 LABELS = 5
 LABELLED = 13  # percent of a bar that has room for its share
-
-
-class Pair(Protocol):
-    """Two submissions that are alike. passages: the lines of each, from and to, that are found in both."""
-
-    first: str
-    second: str
-    score: float
-    passages: Sequence[tuple[tuple[int, int], tuple[int, int]]]
 
 
 def write(
@@ -210,7 +202,7 @@ def histogram(bins: Sequence[Bin], median: float, most: float) -> Histogram | No
 
 
 @dataclass(frozen=True)
-class Segment:
+class BarSegment:
     """The part of a bar that has one state, in percent of its length. label: its share, where there is room for it."""
 
     state: str
@@ -220,14 +212,14 @@ class Segment:
     label: str
 
 
-def segments(of: QuestionInsight) -> list[Segment]:
+def segments(of: QuestionInsight) -> list[BarSegment]:
     """Return the parts of a question's bar, in the order of STATES."""
     whole, start, parts = sum(of.counts.values()), 0.0, []
     for state in STATES:
         if count := of.counts.get(state, 0):
             width = 100 * count / whole
             label = percent(count, whole) if width >= LABELLED else ""
-            parts.append(Segment(state, count, round(start, 2), round(width, 2), label))
+            parts.append(BarSegment(state, count, round(start, 2), round(width, 2), label))
             start += width
     return parts
 

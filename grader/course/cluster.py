@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
     from grader.course.run import Job, Standing
-    from grader.course.worklist import Entry
+    from grader.course.worklist import WorklistEntry
 
 SHARDS = (15, 4, 1)  # submissions in a task: in the first round, and for those of which a round has left no result
 RETRIES = 2  # of a task whose grading process ended
@@ -32,7 +32,11 @@ SEEN_SECONDS = 60.0  # until what another machine has written is seen here: an a
 
 
 def grade(
-    job: Job, entries: Sequence[Entry], address: str, workers: int | None, progress: Callable[[Standing], None] = lambda _: None
+    job: Job,
+    entries: Sequence[WorklistEntry],
+    address: str,
+    workers: int | None,
+    progress: Callable[[Standing], None] = lambda _: None,
 ) -> Standing:
     """Grade these entries on a cluster, and return how it went.
 
@@ -92,7 +96,7 @@ class _Run:
         client: Client,
         job: Job,
         about: str,
-        entries: list[Entry],
+        entries: list[WorklistEntry],
         standing: Standing,
         progress: Callable[[Standing], None],
     ) -> None:

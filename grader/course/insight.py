@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from grader.assignment import Question
 from grader.course.results import Course, Result
-from grader.course.worklist import Entry
+from grader.course.worklist import WorklistEntry
 from grader.report.model import CheckResult, Outcome, QuestionResult
 from grader.report.terminal import one_reason
 
@@ -57,13 +57,13 @@ class QuestionInsight:
 
 
 @dataclass(frozen=True)
-class Mistake:
+class CommonMistake:
     """Submissions in which the same mistake was recognised. ids: more than one where several explain it equally well."""
 
     question: str
     ids: tuple[str, ...]
     hint: str
-    submissions: tuple[Entry, ...]
+    submissions: tuple[WorklistEntry, ...]
     tried: int
 
     @property
@@ -73,12 +73,12 @@ class Mistake:
 
 
 @dataclass(frozen=True)
-class WrongAnswer:
+class CommonFailure:
     """Submissions that are wrong in the same way, which the catalogue does not have. checks: what failed, of the first."""
 
     question: str
     checks: tuple[CheckResult, ...]
-    submissions: tuple[Entry, ...]
+    submissions: tuple[WorklistEntry, ...]
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,10 @@ class FailedCheck:
 
 
 @dataclass(frozen=True)
-class Case:
+class Concern:
     """One submission, and what is to be said of it."""
 
-    entry: Entry
+    entry: WorklistEntry
     reason: str
 
 
@@ -104,14 +104,14 @@ class Trouble:
 
     id: str
     kind: str
-    cases: tuple[Case, ...]
+    cases: tuple[Concern, ...]
 
 
 @dataclass(frozen=True)
 class Run:
     """How long one submission took: on the wall, of the processor, and its slowest check."""
 
-    entry: Entry
+    entry: WorklistEntry
     seconds: float
     cpu_seconds: float
     check: CheckResult | None
@@ -121,7 +121,7 @@ class Run:
 class Flake:
     """Submissions with the same content, and the checks that decided differently: title, and how often which outcome."""
 
-    submissions: tuple[Entry, ...]
+    submissions: tuple[WorklistEntry, ...]
     checks: tuple[tuple[str, Mapping[str, int]], ...]
 
 
@@ -129,7 +129,7 @@ class Flake:
 class Same:
     """Submissions with the same content. blank: nobody has written anything in them."""
 
-    submissions: tuple[Entry, ...]
+    submissions: tuple[WorklistEntry, ...]
     blank: bool
 
 
@@ -160,16 +160,16 @@ class Insight:
     course: Course
     max_points: float
     points: Mapping[str, float]
-    to_come: tuple[Entry, ...]
+    to_come: tuple[WorklistEntry, ...]
     bins: tuple[Bin, ...]
     questions: tuple[QuestionInsight, ...]
-    mistakes: tuple[Mistake, ...]
-    unknown: tuple[WrongAnswer, ...]
+    mistakes: tuple[CommonMistake, ...]
+    unknown: tuple[CommonFailure, ...]
     checks: tuple[FailedCheck, ...]
     troubles: tuple[Trouble, ...]
     slowest: tuple[Run, ...]
     flakes: tuple[Flake, ...]
-    retried: tuple[Case, ...]
+    retried: tuple[Concern, ...]
     same: tuple[Same, ...]
     strip: Strip
     levels: Mapping[str, int]
@@ -197,10 +197,10 @@ class Insight:
 
 
 @dataclass(frozen=True)
-class Graded:
+class GradedEntry:
     """A graded submission. reason: why nothing in it could be graded, if so. states: by question."""
 
-    entry: Entry
+    entry: WorklistEntry
     result: Result
     reason: str
     states: dict[str, str]
@@ -234,7 +234,7 @@ def insight(course: Course, results: Mapping[str, Result | None]) -> Insight:
         troubles=tuple(_troubles(entries, present, graded)),
         slowest=tuple(_slowest(entries, present)),
         flakes=tuple(_flakes(graded)),
-        retried=tuple(Case(entries[name], ", ".join(result.retried)) for name, result in present.items() if result.retried),
+        retried=tuple(Concern(entries[name], ", ".join(result.retried)) for name, result in present.items() if result.retried),
         same=tuple(_same(course, graded)),
         strip=_strip(course, graded),
         levels=Counter(result.report.isolation for result in run),
@@ -262,12 +262,12 @@ def _whole(number: float) -> bool:
     return abs(number - round(number)) < NEAR
 
 
-def _graded(entry: Entry, result: Result) -> Graded:
+def _graded(entry: WorklistEntry, result: Result) -> GradedEntry:
     report = result.report
     shown = one_reason(report) or (report.checks[0] if result.status == "refused" and report.checks else None)
     reason = shown.message if shown else report.note if result.status == "refused" else ""
     states = {question.id: "not run" if reason else _state(question) for question in report.questions}
-    graded = Graded(entry, result, reason, states)
+    graded = GradedEntry(entry, result, reason, states)
     for check in report.checks:
         graded.checks[check.question].append(check)
     return graded
@@ -278,7 +278,7 @@ def _state(question: QuestionResult) -> str:
     return known.get(question.outcome, "not run" if question.outcome in OPEN else "none")
 
 
-def _questions(course: Course, graded: Sequence[Graded]) -> list[QuestionInsight]:
+def _questions(course: Course, graded: Sequence[GradedEntry]) -> list[QuestionInsight]:
     found = []
     by_question = [{question.id: question for question in one.result.report.questions} for one in graded]
     for question in course.assignment.questions:
@@ -314,8 +314,8 @@ def recognised(checks: Iterable[CheckResult]) -> CheckResult | None:
     return next((check for check in named if check.suite == "hidden"), named[0] if named else None)
 
 
-def _mistakes(course: Course, graded: Sequence[Graded], tried: Mapping[str, int]) -> list[Mistake]:
-    groups: dict[tuple[str, tuple[str, ...]], list[Entry]] = defaultdict(list)
+def _mistakes(course: Course, graded: Sequence[GradedEntry], tried: Mapping[str, int]) -> list[CommonMistake]:
+    groups: dict[tuple[str, tuple[str, ...]], list[WorklistEntry]] = defaultdict(list)
     hints = {}
     for one in graded:
         for question, checks in one.checks.items() if not one.reason else ():
@@ -324,11 +324,13 @@ def _mistakes(course: Course, graded: Sequence[Graded], tried: Mapping[str, int]
                 hints.setdefault((question, found.mistakes), found.hint)
     order = {question.id: index for index, question in enumerate(course.assignment.questions)}
     ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), order.get(group[0][0], len(order)), group[0]))
-    return [Mistake(*key, hints[key], tuple(entries), tried[key[0]]) for key, entries in ranked]
+    return [CommonMistake(*key, hints[key], tuple(entries), tried[key[0]]) for key, entries in ranked]
 
 
-def _unknown(graded: Sequence[Graded]) -> list[WrongAnswer]:
-    groups: dict[tuple[str, frozenset[tuple[str, str]]], list[tuple[Entry, tuple[CheckResult, ...]]]] = defaultdict(list)
+def _unknown(graded: Sequence[GradedEntry]) -> list[CommonFailure]:
+    groups: dict[tuple[str, frozenset[tuple[str, str]]], list[tuple[WorklistEntry, tuple[CheckResult, ...]]]] = defaultdict(
+        list
+    )
     for one in graded:
         for question, checks in one.checks.items() if not one.reason else ():
             failed = tuple(check for check in checks if check.outcome not in (*OPEN, Outcome.PASSED) and not check.unwritten)
@@ -337,11 +339,11 @@ def _unknown(graded: Sequence[Graded]) -> list[WrongAnswer]:
             if answered and not recognised(checks):
                 seen = frozenset((check.id, check.signature or check.outcome.value) for check in failed)
                 groups[question, seen].append((one.entry, failed))
-    found = [WrongAnswer(question, ones[0][1], tuple(entry for entry, _ in ones)) for (question, _), ones in groups.items()]
+    found = [CommonFailure(question, ones[0][1], tuple(entry for entry, _ in ones)) for (question, _), ones in groups.items()]
     return sorted(found, key=lambda group: -len(group.submissions))
 
 
-def _failed_checks(graded: Sequence[Graded]) -> list[FailedCheck]:
+def _failed_checks(graded: Sequence[GradedEntry]) -> list[FailedCheck]:
     run, failed, known = Counter(), Counter(), {}
     for one in graded:
         for check in one.result.report.checks if not one.reason else ():
@@ -353,25 +355,27 @@ def _failed_checks(graded: Sequence[Graded]) -> list[FailedCheck]:
     return sorted(found, key=lambda one: (-one.failed, -one.failed / one.run, one.check.id))
 
 
-def _troubles(entries: Mapping[str, Entry], present: Mapping[str, Result], graded: Sequence[Graded]) -> list[Trouble]:
+def _troubles(
+    entries: Mapping[str, WorklistEntry], present: Mapping[str, Result], graded: Sequence[GradedEntry]
+) -> list[Trouble]:
     from grader.judge.student import LIMITS  # which takes a while
 
-    kinds: dict[tuple[str, str], list[Case]] = {
+    kinds: dict[tuple[str, str], list[Concern]] = {
         ("failed", "the grader failed"): [
-            Case(entries[name], _fault(result)) for name, result in present.items() if result.status == "failed"
+            Concern(entries[name], _fault(result)) for name, result in present.items() if result.status == "failed"
         ],
-        ("refused", "nothing could be graded"): [Case(one.entry, one.reason) for one in graded if one.reason],
+        ("refused", "nothing could be graded"): [Concern(one.entry, one.reason) for one in graded if one.reason],
     }
     # A file that does not finish loading is listed above with its one reason, and here too.
     for outcome, words in ((Outcome.TIMEOUT, "timed out"), (Outcome.MEMORY, "out of memory"), (Outcome.CRASHED, "crashed")):
         kinds[outcome.value, words] = [
-            Case(one.entry, ", ".join(where))
+            Concern(one.entry, ", ".join(where))
             for one in graded
             if (where := dict.fromkeys(check.question for check in one.result.report.checks if check.outcome is outcome))
         ]
     signs = (FORGED, *(LIMITS[name] for name in FORBIDDEN))
     kinds["suspicious", "did what a submission may not"] = [
-        Case(one.entry, signs_of) for one in graded if (signs_of := _suspicion(one.result, signs))
+        Concern(one.entry, signs_of) for one in graded if (signs_of := _suspicion(one.result, signs))
     ]
     return [Trouble(*names, tuple(cases)) for names, cases in kinds.items() if cases]
 
@@ -391,7 +395,7 @@ def _suspicion(result: Result, signs: Sequence[str]) -> str:
     return "; ".join(reasons)
 
 
-def _slowest(entries: Mapping[str, Entry], present: Mapping[str, Result]) -> list[Run]:
+def _slowest(entries: Mapping[str, WorklistEntry], present: Mapping[str, Result]) -> list[Run]:
     ranked = sorted(present.items(), key=lambda item: -item[1].seconds)[:SLOWEST]
     return [
         Run(
@@ -405,8 +409,8 @@ def _slowest(entries: Mapping[str, Entry], present: Mapping[str, Result]) -> lis
     ]
 
 
-def _flakes(graded: Sequence[Graded]) -> list[Flake]:
-    groups: dict[tuple[str, str], list[Graded]] = defaultdict(list)
+def _flakes(graded: Sequence[GradedEntry]) -> list[Flake]:
+    groups: dict[tuple[str, str], list[GradedEntry]] = defaultdict(list)
     for one in graded:
         groups[one.result.key.submission, one.result.key.suite].append(one)
     flakes = []
@@ -421,8 +425,8 @@ def _flakes(graded: Sequence[Graded]) -> list[Flake]:
     return sorted(flakes, key=lambda flake: -len(flake.submissions))
 
 
-def _same(course: Course, graded: Sequence[Graded]) -> list[Same]:
-    groups: dict[str, list[Entry]] = defaultdict(list)
+def _same(course: Course, graded: Sequence[GradedEntry]) -> list[Same]:
+    groups: dict[str, list[WorklistEntry]] = defaultdict(list)
     for entry in course.entries:
         if entry.id in course.submissions:
             groups[course.submissions[entry.id]].append(entry)
@@ -435,7 +439,7 @@ def _same(course: Course, graded: Sequence[Graded]) -> list[Same]:
     return sorted(found, key=lambda group: (group.blank, -len(group.submissions)))
 
 
-def _strip(course: Course, graded: Sequence[Graded]) -> Strip:
+def _strip(course: Course, graded: Sequence[GradedEntry]) -> Strip:
     names = [question.id for question in course.assignment.questions]
     rows = [(one.result.report.points, tuple(one.states.get(name, "not run") for name in names)) for one in graded]
     # Those with the same points are put next to those who are right and wrong in the same questions.

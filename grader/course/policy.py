@@ -23,7 +23,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from grader.assignment import UsageError
 from grader.course.results import Course, Result
-from grader.course.worklist import Entry, Student
+from grader.course.worklist import Person, WorklistEntry
 from grader.report.model import Report
 
 if sys.version_info >= (3, 11):
@@ -234,7 +234,7 @@ class Policy(_Strict):
         return self.placed(self.late.deadline) if self.late and self.late.deadline else None
 
 
-class Step(BaseModel, frozen=True):
+class ScoreStep(BaseModel, frozen=True):
     """One change on the way to a score. what: why, for the student to read."""
 
     what: str
@@ -253,11 +253,11 @@ class Score(BaseModel):
     """
 
     entry: str
-    student: Student
+    student: Person
     status: Literal["final", "pending", "not final"]
     points: Decimal | None = None
     max_points: Decimal | None = None
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ScoreStep, ...] = ()
     questions: dict[str, Decimal] = {}
     outcomes: dict[str, int] = {}
     days_late: int | None = None
@@ -324,11 +324,11 @@ def scores(course: Course, results: Mapping[str, Result | None], policy: Policy)
     names a question or check that is not there.
     """
     require_known(course, results, policy)
-    newest: dict[str, tuple[Entry, Student]] = {}
+    newest: dict[str, tuple[WorklistEntry, Person]] = {}
     older: dict[str, list[str]] = {}
     beginning = datetime.min.replace(tzinfo=timezone.utc)
     for entry in sorted(course.entries, key=lambda entry: (entry.created_at or beginning, *_order(entry.id))):
-        for student in reversed(entry.students or (Student(),)):
+        for student in reversed(entry.students or (Person(),)):
             key = person(entry.id, student)
             if key in newest and newest[key][0].id != entry.id:
                 older.setdefault(key, []).append(newest[key][0].id)
@@ -344,7 +344,7 @@ def scores(course: Course, results: Mapping[str, Result | None], policy: Policy)
     return [one.model_copy(update={"replaces": tuple(older.get(key, ()))}) for _, _, key, one in rows]
 
 
-def score(entry: Entry, report: Report | None, policy: Policy, student: Student | None = None) -> Score:
+def score(entry: WorklistEntry, report: Report | None, policy: Policy, student: Person | None = None) -> Score:
     """Return what the student gets for this submission: a pure function of its arguments.
 
     The score reveals no more about hidden checks than `report.for_student()`.
@@ -355,7 +355,7 @@ def score(entry: Entry, report: Report | None, policy: Policy, student: Student 
         policy: The rules.
         student: The student whose extensions and adjustments apply; None: only those for the submission.
     """
-    student = student or Student()
+    student = student or Person()
     days, lateness = _days_late(entry, student, policy)
     known = Score(entry=entry.id, student=student, status="pending", days_late=days)
     if report is None:
@@ -388,7 +388,7 @@ def score(entry: Entry, report: Report | None, policy: Policy, student: Student 
     )
 
 
-def person(entry: str, student: Student) -> str:
+def person(entry: str, student: Person) -> str:
     """Return by what a student is known in all submissions: email or number, since names may be shared by several.
 
     entry: id of the submission, in which alone a mere name is somebody's.
@@ -418,14 +418,14 @@ class _Account:
 
     def __init__(self) -> None:
         self.points = Fraction(0)
-        self.steps: list[Step] = []
+        self.steps: list[ScoreStep] = []
         self.questions: dict[str, Fraction] = {}
 
     def to(self, points: Fraction, what: str, quiet: bool = False) -> None:
         """Set the points. quiet: say nothing where they stay the same to a reader."""
         before, after = shown(self.points), shown(points)
         if not quiet or before != after:
-            self.steps.append(Step(what=what, before=before, after=after))
+            self.steps.append(ScoreStep(what=what, before=before, after=after))
         self.points = points
 
 
@@ -520,7 +520,7 @@ def _at_most(account: _Account, policy: Policy) -> None:
         account.to(Fraction(policy.at_most), f"at most {policy.at_most:f} points")
 
 
-def _attempts(account: _Account, entry: Entry, policy: Policy) -> None:
+def _attempts(account: _Account, entry: WorklistEntry, policy: Policy) -> None:
     rule = policy.attempts
     if rule is None:
         return
@@ -542,7 +542,7 @@ def _attempts(account: _Account, entry: Entry, policy: Policy) -> None:
         account.to(max(left, Fraction(0)), f"{what}: {rule.cost:f} points off for each of {sum(beyond)} beyond")
 
 
-def _days_late(entry: Entry, student: Student, policy: Policy) -> tuple[int | None, str]:
+def _days_late(entry: WorklistEntry, student: Person, policy: Policy) -> tuple[int | None, str]:
     """Return how many days late it counts as, before free ones, and that in words; None, and perhaps a remark, if unknown."""
     rule = policy.late
     if rule is None:
@@ -614,7 +614,7 @@ def _days(number: int) -> str:
     return f"{number} day" if number == 1 else f"{number} days"
 
 
-def _means(name: str, entry: Entry, student: Student) -> bool:
+def _means(name: str, entry: WorklistEntry, student: Person) -> bool:
     known = (student.email.strip(), student.sid.strip(), entry.id)
     return name.strip().casefold() in {one.casefold() for one in known if one}
 

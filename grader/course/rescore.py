@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from grader.assignment import UsageError
 from grader.course.gradebook import write_all
-from grader.course.policy import Score, Step, parse, person, scores, source, strangers
+from grader.course.policy import Score, ScoreStep, parse, person, scores, source, strangers
 from grader.course.results import Folder
 from grader.report.model import write
 
@@ -149,7 +149,7 @@ def _why(was: Score | None, then: Score | None, now: Score | None) -> Iterator[s
         yield from (f"+ {line}" for line in come if line not in gone)
 
 
-def _lines(steps: tuple[Step, ...]) -> list[str]:
+def _lines(steps: tuple[ScoreStep, ...]) -> list[str]:
     return [f"{step.what} ({step.after - step.before:+f})" for step in steps]
 
 

@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from grader.assignment import Assignment, UsageError
-from grader.course.worklist import Entry
+from grader.course.worklist import WorklistEntry
 from grader.report.model import Report, write
 
 SHORT = 12  # characters of a hash in the name of a file
@@ -72,7 +72,7 @@ class Course(BaseModel):
     suite: str
     environment: str
     submissions: dict[str, str]
-    entries: list[Entry]
+    entries: list[WorklistEntry]
 
 
 class Folder:

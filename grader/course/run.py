@@ -23,7 +23,7 @@ from grader import fingerprints
 from grader.assignment import Home, UsageError
 from grader.course import contents, stopping
 from grader.course.results import Course, Folder, Key, Result
-from grader.course.worklist import Entry, read, unread
+from grader.course.worklist import WorklistEntry, read, unread
 from grader.judge.run import Grader
 from grader.report.model import Report
 from grader.report.text import clean
@@ -57,12 +57,14 @@ class Job:
         home.confidential = [self.folder / "course.json", *itertools.islice(filter(Path.is_file, handed_in), 1)]
         return home
 
-    def key(self, entry: Entry) -> Key:
+    def key(self, entry: WorklistEntry) -> Key:
         """Return the key of an entry's result."""
         course = self.course
         return Key(submission=course.submissions[entry.id], suite=course.suite, environment=course.environment)
 
-    def grade(self, grader: Grader, entry: Entry, before: Result | None = None, again: frozenset[str] = frozenset()) -> Result:
+    def grade(
+        self, grader: Grader, entry: WorklistEntry, before: Result | None = None, again: frozenset[str] = frozenset()
+    ) -> Result:
         """Return the result of one submission. before, again: an earlier one, and what of it is run again; None for all."""
         began, used = time.monotonic(), time.process_time() + grader.cpu_seconds
         earlier = {check.id: check for check in before.report.checks} if before else {}
@@ -88,7 +90,7 @@ class Job:
         )
 
     @contextlib.contextmanager
-    def handed_in(self, entry: Entry) -> Iterator[Path]:
+    def handed_in(self, entry: WorklistEntry) -> Iterator[Path]:
         """Yield the path of a submission; files that a platform has renamed get back the names that students gave them.
 
         Raises UsageError when one cannot be read.
@@ -109,7 +111,7 @@ class Job:
                     raise UsageError(f"{path} cannot be read: {error.strerror}") from error
             yield Path(folder)
 
-    def gave_up(self, entry: Entry, why: str, attempts: int) -> Result:
+    def gave_up(self, entry: WorklistEntry, why: str, attempts: int) -> Result:
         """Return the result of a submission over which workers have died."""
         assignment, suites = self.course.assignment, self.course.suites
         report = Report(
@@ -176,20 +178,20 @@ def remarks(job: Job) -> Iterator[str]:
         yield f"others on this machine may look into {job.folder}, with grades and hidden checks: chmod 700 {job.folder}"
 
 
-def hashed(home: Home, export: Path, entry: Entry) -> str:
+def hashed(home: Home, export: Path, entry: WorklistEntry) -> str:
     """Return the hash of a submission, as it lies in the export."""
     parts = {name: export / path for name, path in entry.parts.items()} if len(entry.parts) > 1 else {}
     return contents.of_submission(export / entry.path, parts, home)
 
 
-def shard(entries: Sequence[Entry], number: int, count: int) -> list[Entry]:
+def shard(entries: Sequence[WorklistEntry], number: int, count: int) -> list[WorklistEntry]:
     """Return every `count`-th entry, from the `number`-th on, which begin with 1: all shards together are all entries."""
     if not 1 <= number <= count:
         raise UsageError(f"there is no shard {number}/{count}; the first of {count} is 1/{count}, the last {count}/{count}")
     return list(entries[number - 1 :: count])
 
 
-def to_do(job: Job, entries: Sequence[Entry]) -> list[Entry]:
+def to_do(job: Job, entries: Sequence[WorklistEntry]) -> list[WorklistEntry]:
     """Return the entries that have no result yet, or one that the grader itself has spoilt."""
     folder = Folder(job.folder)
     done = {entry.id: folder.read(entry.id, job.key(entry)) for entry in entries}
@@ -265,7 +267,7 @@ def warm(job: Job) -> Iterator[Grader]:
 
 def grade(
     job: Job,
-    entries: Sequence[Entry],
+    entries: Sequence[WorklistEntry],
     workers: int,
     progress: Callable[[Standing], None] = lambda _: None,
     again: Again | None = None,
@@ -300,7 +302,7 @@ class _Crew:
     def __init__(
         self,
         job: Job,
-        tasks: list[tuple[Entry, Result | None, frozenset[str]]],
+        tasks: list[tuple[WorklistEntry, Result | None, frozenset[str]]],
         template: Grader,
         size: int,
         standing: Standing,
@@ -409,7 +411,7 @@ class _Crew:
         self.folder.write(self.job.gave_up(entry, f"{why}, {ATTEMPTS} times", ATTEMPTS))
         self._count(entry, False)
 
-    def _count(self, entry: Entry, final: bool) -> None:
+    def _count(self, entry: WorklistEntry, final: bool) -> None:
         self.standing.done += 1
         if not final:
             self.standing.failed.append(entry.id)
@@ -418,7 +420,7 @@ class _Crew:
 
 def _work(
     job: Job,
-    tasks: Sequence[tuple[Entry, Result | None, frozenset[str]]],
+    tasks: Sequence[tuple[WorklistEntry, Result | None, frozenset[str]]],
     connection: multiprocessing.connection.Connection,
     template: tuple[Grader, int] | None,
     parent: int,

@@ -13,7 +13,7 @@ from grader.course import classpage, rescore
 from grader.course.policy import Score, person
 from grader.course.results import Course, Folder
 from grader.course.similarity import Pair, compare
-from grader.course.worklist import Student
+from grader.course.worklist import Person
 from grader.report.model import write
 
 SIMILAR = "similarity.json"
@@ -49,7 +49,7 @@ def accounts(course: Course, scores: Sequence[Score]) -> dict[str, list[str]]:
     of = {(score.entry, person(score.entry, score.student)): score.explanation() for score in scores}
     pages: dict[str, list[str]] = {}
     for entry in course.entries:
-        students = entry.students or (Student(),)
+        students = entry.students or (Person(),)
         each = [of.get((entry.id, person(entry.id, student)), [OLDER]) for student in students]
         if all(lines == each[0] for lines in each):
             pages[entry.id] = each[0]

@@ -42,7 +42,7 @@ FileName = Annotated[
 ]
 
 
-class Student(BaseModel):
+class Person(BaseModel):
     """One of those who handed a submission in. sid: the number that the platform or the school knows them by."""
 
     name: str = ""
@@ -50,7 +50,7 @@ class Student(BaseModel):
     sid: str = ""
 
 
-class Entry(BaseModel):
+class WorklistEntry(BaseModel):
     """One submission of a class.
 
     id: unique in the class, and fit for a file's name. path: file or folder, from the folder of the export. parts: for a
@@ -62,7 +62,7 @@ class Entry(BaseModel):
     id: str = Field(pattern=r"^[\w.@+-]+$", max_length=120)
     path: FileName
     parts: dict[FileName, FileName] = {}
-    students: tuple[Student, ...] = ()
+    students: tuple[Person, ...] = ()
     created_at: AwareDatetime | None = None
     late: bool | None = None
     earlier: tuple[AwareDatetime, ...] = ()
@@ -73,7 +73,7 @@ class Entry(BaseModel):
         return ", ".join(student.name or student.email or student.sid for student in self.students) or self.id
 
 
-def read(folder: Path, layout: str | None = None) -> tuple[str, list[Entry]]:
+def read(folder: Path, layout: str | None = None) -> tuple[str, list[WorklistEntry]]:
     """Return the layout of an export and its submissions, in the order of their ids.
 
     layout: "gradescope" (folders submission_*, with submission_metadata.yml if that is there) · "canvas" (one flat folder of
@@ -95,7 +95,7 @@ def read(folder: Path, layout: str | None = None) -> tuple[str, list[Entry]]:
     return layout, sorted(entries, key=lambda entry: _natural(entry.id))
 
 
-def unread(folder: Path, layout: str, entries: Iterable[Entry]) -> list[str]:
+def unread(folder: Path, layout: str, entries: Iterable[WorklistEntry]) -> list[str]:
     """Return what lies in an export of this layout, or stands in its metadata, and is no part of these submissions."""
     read = {METADATA, *(path for entry in entries for path in (entry.path, *entry.parts.values()))}
     announced = _metadata(folder / METADATA) if (folder / METADATA).is_file() else {}
@@ -113,7 +113,7 @@ def _layout(folder: Path) -> str:
     return "canvas" if fitting and fitting >= len(files) / 2 else "folder"
 
 
-def _gradescope(folder: Path) -> list[Entry]:
+def _gradescope(folder: Path) -> list[WorklistEntry]:
     whole = _metadata(folder / METADATA)
     entries = []
     for path in sorted(folder.glob("submission_*")):
@@ -124,11 +124,11 @@ def _gradescope(folder: Path) -> list[Entry]:
     return entries
 
 
-def _from_metadata(name: str, about: dict[str, Any], source: Path) -> Entry:
+def _from_metadata(name: str, about: dict[str, Any], source: Path) -> WorklistEntry:
     people = about.get("submitters") or about.get("users") or []
     people = people if isinstance(people, list) else []
     students = tuple(
-        Student(**{key: _text(person.get(key)) for key in ("name", "email", "sid")})
+        Person(**{key: _text(person.get(key)) for key in ("name", "email", "sid")})
         for person in people
         if isinstance(person, dict)
     )
@@ -137,7 +137,7 @@ def _from_metadata(name: str, about: dict[str, Any], source: Path) -> Entry:
     try:
         created = _moment(about.get("created_at"))
         before = sorted(moment for moment in earlier if moment is not None and (created is None or moment < created))
-        return Entry(id=_safe(name), path=name, students=students, created_at=created, earlier=tuple(before))
+        return WorklistEntry(id=_safe(name), path=name, students=students, created_at=created, earlier=tuple(before))
     except ValidationError as error:
         raise UsageError(f"{source}: {name}: {error}") from error
 
@@ -228,8 +228,8 @@ def _moment(value: Any) -> datetime | None:
     return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)) if moment.year in AGE else None
 
 
-def _canvas(folder: Path) -> list[Entry]:
-    entries: dict[str, Entry] = {}
+def _canvas(folder: Path) -> list[WorklistEntry]:
+    entries: dict[str, WorklistEntry] = {}
     newest: dict[tuple[str, str], int] = {}
     for path in _visible(folder):
         match = CANVAS.fullmatch(path.name)
@@ -239,8 +239,8 @@ def _canvas(folder: Path) -> list[Entry]:
         own, user = VERSION.sub("", match["file"]), match["user"]
         name = _safe(f"{match['who']}_{user}")
         order = int(match["number"])
-        entry = entries.get(name) or Entry(
-            id=name, path=path.name, students=(Student(name=_text(match["who"]), sid=user),), late=False
+        entry = entries.get(name) or WorklistEntry(
+            id=name, path=path.name, students=(Person(name=_text(match["who"]), sid=user),), late=False
         )
         parts = dict(entry.parts)
         if order >= newest.get((name, own), -1):
@@ -249,7 +249,7 @@ def _canvas(folder: Path) -> list[Entry]:
     return [entry.model_copy(update={"path": sorted(entry.parts.values())[0]}) for entry in entries.values()]
 
 
-def _folder(folder: Path) -> list[Entry]:
+def _folder(folder: Path) -> list[WorklistEntry]:
     entries = []
     for path in _visible(folder):
         # A link is an entry as well: whoever reads it refuses it, by name.
@@ -258,7 +258,7 @@ def _folder(folder: Path) -> list[Entry]:
             # a.py and a.ipynb are two submissions, unless only one of them is there
             if any(other != path and not other.is_dir() and other.stem == name for other in _visible(folder)):
                 name = path.name
-            entries.append(Entry(id=_safe(name), path=path.name, students=(Student(name=_text(name)),)))
+            entries.append(WorklistEntry(id=_safe(name), path=path.name, students=(Person(name=_text(name)),)))
     return entries
 
 

@@ -31,7 +31,7 @@ ABSENT = object()
 
 
 @dataclass(frozen=True)
-class Part:
+class ComparedPart:
     """Two values at the same place of what is expected and what was got."""
 
     path: str
@@ -142,7 +142,7 @@ def _names(paths: list[str]) -> str:
     return ", ".join(paths[:NAMES]) + more
 
 
-def _parts(expected: Any, got: Any, how: Compared, path: str = "") -> Iterator[Part]:
+def _parts(expected: Any, got: Any, how: Compared, path: str = "") -> Iterator[ComparedPart]:
     """Yield the parts of two trees, place by place."""
     if isinstance(expected, dict) and isinstance(got, dict):
         for key in [*expected, *(key for key in got if key not in expected)]:
@@ -159,7 +159,7 @@ def _parts(expected: Any, got: Any, how: Compared, path: str = "") -> Iterator[P
     else:
         absent = expected is ABSENT or got is ABSENT
         differs = absent or difference(expected, got, how.rtol, how.atol, how.exact_dtype) is not None
-        yield Part(path or "result", expected, got, differs)
+        yield ComparedPart(path or "result", expected, got, differs)
 
 
 def _array(value: Any) -> np.ndarray | None:
@@ -169,7 +169,7 @@ def _array(value: Any) -> np.ndarray | None:
     return value if isinstance(value, np.ndarray) and value.ndim and value.size > 1 and value.dtype.kind in "fiub" else None
 
 
-def _comparable(part: Part, how: Compared) -> bool:
+def _comparable(part: ComparedPart, how: Compared) -> bool:
     """Return whether both sides are arrays, or both lists, that can be compared number by number."""
     one, other = _array(part.expected), _array(part.got)
     if one is None or other is None or one.shape != other.shape:
@@ -180,7 +180,7 @@ def _comparable(part: Part, how: Compared) -> bool:
     return "\n" in str(difference(part.expected, part.got, how.rtol, how.atol, how.exact_dtype))
 
 
-def _print_plain(console: Console, parts: list[Part]) -> None:
+def _print_plain(console: Console, parts: list[ComparedPart]) -> None:
     """Print a table of values that are one number, text and the like, or that are not even alike in kind or shape."""
     table = _table()
     for title in ("", "expected", "got", "difference"):
@@ -192,7 +192,7 @@ def _print_plain(console: Console, parts: list[Part]) -> None:
     console.print(Padding(table, (0, 0, 1, 2), expand=False), soft_wrap=False)
 
 
-def _describe(value: Any, part: Part) -> str:
+def _describe(value: Any, part: ComparedPart) -> str:
     """Return a value of a part as text: kind and shape where they differ, else the value."""
     if value is ABSENT:
         return "(nothing)"
@@ -216,7 +216,7 @@ def _cell(text: str, most: int = 300) -> str:
     return text if len(text) <= most else f"{text[:most]} {CUT}"
 
 
-def _distance(part: Part) -> str:
+def _distance(part: ComparedPart) -> str:
     """Return how far two numbers are apart, or nothing."""
     numbers = [
         value.item() if isinstance(value, np.ndarray) and value.size == 1 else value for value in (part.expected, part.got)
@@ -224,7 +224,7 @@ def _distance(part: Part) -> str:
     return number(abs(float(numbers[1]) - float(numbers[0]))) if part.differs and all(map(is_number, numbers)) else ""
 
 
-def _print_array(console: Console, part: Part, how: Compared) -> None:
+def _print_array(console: Console, part: ComparedPart, how: Compared) -> None:
     """Print two arrays of one shape beside each other, and a map of where they differ, if they do."""
     expected, got = np.asarray(_array(part.expected)), np.asarray(_array(part.got))
     shape = expected.shape

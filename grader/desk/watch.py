@@ -32,7 +32,7 @@ ROOM = 13  # lines of the terminal for all but the explanation
 
 
 @dataclass(frozen=True)
-class Graded:
+class GradingResult:
     """What the grading thread has found out. changed: the questions that a save was about; whole: everything is graded."""
 
     report: Report
@@ -49,7 +49,7 @@ class Stopped:
 
 
 @dataclass(frozen=True)
-class Step:
+class GradingStep:
     """How far a grading is: so many checks of so many, or of a number not known yet, and what is being graded."""
 
     done: int
@@ -57,7 +57,7 @@ class Step:
     question: str
 
 
-Event = Graded | Stopped | Step
+Event = GradingResult | Stopped | GradingStep
 
 
 def watch(home: Home, submission: Path, select: set[str] | None, finished: Callable[[Report], None]) -> None:
@@ -80,7 +80,7 @@ def watch(home: Home, submission: Path, select: set[str] | None, finished: Calla
             while True:
                 with contextlib.suppress(queue.Empty):
                     event = events.get(timeout=LOOK_SECONDS)
-                    if isinstance(event, Graded) and event.whole:
+                    if isinstance(event, GradingResult) and event.whole:
                         finished(event.report)
                     screen.show(event)
                 if disturbed.is_set():
@@ -223,7 +223,7 @@ class _Grading:
         staged = self._grader.take(self._submission)
         changed = self._changed(staged) if self._last is not None else frozenset()
         functions = sorted({self._grader.home.assignment.question(question).function for question in changed})
-        self._events.put(Step(0, 0, ", ".join(functions) or "everything"))
+        self._events.put(GradingStep(0, 0, ", ".join(functions) or "everything"))
         if changed:
             report = self._grader.grade(staged, set(changed), changed=self._step)
             if self._grader.interrupted.is_set():
@@ -231,7 +231,7 @@ class _Grading:
             self._reach |= {name: staged.reach[name] for name in functions}
             self._own |= {name: own for name, own in staged.fingerprints.items() if name in functions}
             self._last = self._together(self._last, report, changed)
-            self._events.put(Graded(self._last, changed, False, time.monotonic() - began))
+            self._events.put(GradingResult(self._last, changed, False, time.monotonic() - began))
         report = self._grader.grade(staged, self._select, changed=self._step)
         if self._grader.interrupted.is_set():
             return
@@ -240,10 +240,10 @@ class _Grading:
         if not terminal.for_one_reason(report):
             self._reach, self._own, self._last = staged.reach, staged.fingerprints, report
         self._grader.warm_up()
-        self._events.put(Graded(report, changed, True, time.monotonic() - began))
+        self._events.put(GradingResult(report, changed, True, time.monotonic() - began))
 
     def _step(self, report: Report) -> None:
-        self._events.put(Step(*report.progress()))
+        self._events.put(GradingStep(*report.progress()))
 
     def _changed(self, staged: Staged) -> frozenset[str]:
         """Return the questions whose function, or something that it uses, is not what was graded last."""
@@ -279,7 +279,7 @@ class _Screen:
         self._report: Report | None = None
         self._changed: frozenset[str] = frozenset()
         self._all = False  # the next report of everything is to be shown whole
-        self._last: Graded | None = None
+        self._last: GradingResult | None = None
         self._text = "starting"
         self._status()
 
@@ -289,7 +289,7 @@ class _Screen:
             self._begin_line()
             self._console.print(event.message, markup=False)
             self._status("waiting for the next save")
-        elif isinstance(event, Step):
+        elif isinstance(event, GradingStep):
             self._status(f"grading {event.question}{f', {event.done} of {event.count} checks' if event.count else ''}")
         else:
             again = self._report
@@ -358,12 +358,12 @@ class _Screen:
         """Draw again whatever comes next: something else has been on the terminal."""
         self._report = None
 
-    def _draw(self, event: Graded, hints: bool = False) -> None:
+    def _draw(self, event: GradingResult, hints: bool = False) -> None:
         self._clear()
         for line in self._lines(event, hints):
             self._console.print(line)
 
-    def _lines(self, event: Graded, hints: bool) -> Iterator[object]:
+    def _lines(self, event: GradingResult, hints: bool) -> Iterator[object]:
         from rich.columns import Columns
         from rich.text import Text
 

@@ -19,7 +19,7 @@ ALLOWED = 1 / 200  # of the solution's runs, at most so many may fail a check
 
 
 @dataclass(frozen=True)
-class Task:
+class Repetition:
     """One submission, to be graded with one seed. select: the questions; None for all."""
 
     kind: str
@@ -60,26 +60,26 @@ def measure(
     yield f"wrote {path.relative_to(home.root)}", False
 
 
-def _right(home: Home, seeds: int, right: Sequence[Variant]) -> Iterator[Task]:
+def _right(home: Home, seeds: int, right: Sequence[Variant]) -> Iterator[Repetition]:
     solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
     for seed in range(seeds):
-        yield Task("solution", "solution", solution, None, seed)
+        yield Repetition("solution", "solution", solution, None, seed)
         if right:
             variant = right[seed % len(right)]
-            yield Task("alternatives", variant.id, variant.submission, None, seed)
+            yield Repetition("alternatives", variant.id, variant.submission, None, seed)
 
 
-def _wrong(home: Home, seeds: int, wrong: Sequence[Variant]) -> Iterator[Task]:
+def _wrong(home: Home, seeds: int, wrong: Sequence[Variant]) -> Iterator[Repetition]:
     """Yield, for each question about the whole agent, gradings of mistakes in what it needs."""
     for question in sorted(whole_agent(home.assignment)):
         needs = home.assignment.question(question).needs
         hopeless = [variant for variant in wrong if not variant.learns and variant.question in needs]
         for seed in range(seeds if hopeless else 0):
             variant = hopeless[seed % len(hopeless)]
-            yield Task("cannot learn", variant.id, variant.submission, frozenset((question,)), seed)
+            yield Repetition("cannot learn", variant.id, variant.submission, frozenset((question,)), seed)
 
 
-def _grade(grader: Grader, task: Task) -> tuple[list[str], list[str]]:
+def _grade(grader: Grader, task: Repetition) -> tuple[list[str], list[str]]:
     """Return the checks that were run, and those that failed."""
     trial = try_out(grader, task.submission, set(task.select) if task.select is not None else None, task.seed)
     run = [check.id for check in trial.report.checks if check.outcome is not Outcome.NOT_RUN]

@@ -20,7 +20,7 @@ from grader.assignment import Assignment, Home, Points, Question
 from grader.course import classpage, feedback, policy, summary
 from grader.course.insight import FORGED, MAX_BINS, Insight, QuestionInsight, bins, insight
 from grader.course.results import Course, Folder, Key, Result
-from grader.course.worklist import Entry, Student
+from grader.course.worklist import Person, WorklistEntry
 from grader.fingerprints import digest
 from grader.judge.run import Grader
 from grader.judge.student import LIMITS, failure
@@ -80,13 +80,13 @@ class Planted:
     """A class under construction: `add` puts a submission into it, in which all checks pass that nothing is said of."""
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[WorklistEntry] = []
         self.contents: dict[str, str] = {}
         self.results: dict[str, Result | None] = {}
 
     def add(self, name: str, content: str = "", who: str = "", status: str = "graded", **fields: Any) -> str:
         """Return the id. Checks are named by their last letter: `add("x", d=wrong())`; all=... is for every check."""
-        self.entries.append(Entry(id=name, path=name, students=(Student(name=who or f"Student {name}"),)))
+        self.entries.append(WorklistEntry(id=name, path=name, students=(Person(name=who or f"Student {name}"),)))
         self.contents[name] = digest([content or name])
         said = {letter: fields.pop(letter) for letter in "abcde" if letter in fields}
         everywhere, report = fields.pop("all", {}), fields.pop("report", {})
@@ -154,7 +154,7 @@ def planted() -> Planted:
     return made
 
 
-def ids(entries: Iterable[Entry]) -> list[str]:
+def ids(entries: Iterable[WorklistEntry]) -> list[str]:
     return [entry.id for entry in entries]
 
 
@@ -379,7 +379,7 @@ def test_partners_read_nothing_of_each_other(tmp_path: Path) -> None:
     made.add("team")
     made.add("pair")
     course = made.course()
-    people = (Student(name="Ada", email="ada@x"), Student(name="Bob", email="bob@x"))
+    people = (Person(name="Ada", email="ada@x"), Person(name="Bob", email="bob@x"))
     course = course.model_copy(update={"entries": [entry.model_copy(update={"students": people}) for entry in course.entries]})
     text = '[[adjustments]]\nstudent = "bob@x"\npoints = -4\nreason = "a hearing"\n'
     first = course.model_copy(update={"entries": course.entries[:1]})
@@ -406,7 +406,7 @@ def test_older_submissions_count_nowhere(tmp_path: Path) -> None:
     made = Planted()
     made.add("one")
     made.add("two", all=wrong())
-    entries = [entry.model_copy(update={"students": (Student(email="a@x"),)}) for entry in made.entries]
+    entries = [entry.model_copy(update={"students": (Person(email="a@x"),)}) for entry in made.entries]
     course = made.course().model_copy(update={"entries": entries})
     rows = policy.scores(course, made.results, policy.parse("", "p"))
     assert [row.entry for row in rows] == ["two"]
@@ -565,7 +565,7 @@ def test_real_submissions(built_toy: Path, tmp_path: Path) -> None:
             path.write_text(content, encoding="utf-8")
             key = Key(submission=digest([content]), suite="s", environment="e")
             results[name] = Result(entry=name, key=key, status="graded", report=grader.grade(path))
-    entries = [Entry(id=name, path=name) for name in contents]
+    entries = [WorklistEntry(id=name, path=name) for name in contents]
     submissions = {name: result.key.submission for name, result in results.items()}
     about = {"export": "export", "layout": "folder", "suite": "s", "environment": "e"}
     course = Course(assignment=home.assignment, suites=suites, submissions=submissions, entries=entries, **about)

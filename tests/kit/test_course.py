@@ -23,7 +23,7 @@ import pytest
 from grader.assignment import Home, UsageError
 from grader.course import run, worklist
 from grader.course.results import Folder, Result
-from grader.course.worklist import Entry
+from grader.course.worklist import WorklistEntry
 from grader.judge.run import Grader
 from grader.sandbox.places import temporary_folder
 
@@ -64,7 +64,7 @@ submission_9:
 """
 
 
-def names(entries: list[Entry]) -> list[str]:
+def names(entries: list[WorklistEntry]) -> list[str]:
     return [entry.id for entry in entries]
 
 
@@ -238,7 +238,7 @@ def test_name_that_is_no_text(tmp_path: Path) -> None:
     put(tmp_path, "ada.py")
     (tmp_path / os.fsdecode(b"M\xfcller.py")).write_text("x = 1\n")
     entries = worklist.read(tmp_path)[1]
-    kept = [Entry.model_validate_json(entry.model_dump_json()) for entry in entries]
+    kept = [WorklistEntry.model_validate_json(entry.model_dump_json()) for entry in entries]
     assert kept == entries
     assert all((tmp_path / entry.path).is_file() for entry in kept)
 
@@ -248,7 +248,7 @@ def test_name_in_canvas_that_is_no_text(tmp_path: Path) -> None:
     put(tmp_path, "doejane_1_2_submitted.py")
     (tmp_path / os.fsdecode(b"garc\xeda_123_456_submitted.py")).write_text("x = 1\n")
     entries = worklist.read(tmp_path)[1]
-    assert [Entry.model_validate_json(entry.model_dump_json()) for entry in entries] == entries
+    assert [WorklistEntry.model_validate_json(entry.model_dump_json()) for entry in entries] == entries
     assert {entry.who for entry in entries} == {"doejane", "garc?a"}
 
 
@@ -281,7 +281,7 @@ def test_a_number_of_a_student_stays_as_it_is_written(tmp_path: Path, written: s
     """YAML makes 83 of 00123, by which nobody is found."""
     text = f"submission_1:\n  :submitters:\n  - :name: Yes\n    :sid: {written}\n"
     (put(tmp_path, "submission_1/a.py") / "submission_metadata.yml").write_text(text, encoding="utf-8")
-    assert worklist.read(tmp_path)[1][0].students[0] == worklist.Student(name="Yes", sid=sid)
+    assert worklist.read(tmp_path)[1][0].students[0] == worklist.Person(name="Yes", sid=sid)
 
 
 @pytest.mark.parametrize("moment", ["0001-01-01 00:00:00 +14:00", "9999-12-31 23:59:59 -12:00"])

@@ -20,7 +20,7 @@ from grader.assignment import Assignment, UsageError
 from grader.course import gradebook, policy, rescore
 from grader.course.policy import Policy, Score, parse, score, scores
 from grader.course.results import Course, Folder, Key, Result
-from grader.course.worklist import Entry, Student
+from grader.course.worklist import Person, WorklistEntry
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import FORMULA
 from tests.kit.examples import examples
@@ -68,13 +68,13 @@ def graded(points: Sequence[float] = FULL, final: bool = True) -> Report:
     return report
 
 
-def entry(name: str = "submission_1", at: datetime | None = DUE, *students: Student, **more: Any) -> Entry:
+def entry(name: str = "submission_1", at: datetime | None = DUE, *students: Person, **more: Any) -> WorklistEntry:
     """Return a submission of Ada, unless others are named."""
-    people = students or (Student(name="Ada Lovelace", email="ada@x.edu", sid="007"),)
-    return Entry(id=name, path=name, students=people, created_at=at, **more)
+    people = students or (Person(name="Ada Lovelace", email="ada@x.edu", sid="007"),)
+    return WorklistEntry(id=name, path=name, students=people, created_at=at, **more)
 
 
-def course(*entries: Entry, layout: str = "gradescope") -> Course:
+def course(*entries: WorklistEntry, layout: str = "gradescope") -> Course:
     """Return a class with these submissions."""
     ids = {one.id: "s" * 64 for one in entries}
     about = {"assignment": ASSIGNMENT, "suites": ("visible", "hidden"), "export": "export", "layout": layout}
@@ -147,7 +147,7 @@ def policies(draw: st.DrawFn) -> Policy:
     return Policy.model_validate(rule)
 
 
-def scored(one: Entry, report: Report | None, rule: Policy) -> Score:
+def scored(one: WorklistEntry, report: Report | None, rule: Policy) -> Score:
     """Return Ada's score."""
     return score(one, report, rule, one.students[0])
 
@@ -227,7 +227,7 @@ def test_no_number_before_grading_is_final(rule: Policy, fault: str | None) -> N
 @settings(max_examples=examples(50), deadline=None)
 def test_same_scores_in_any_order(rule: Policy, work: list, chance: random.Random) -> None:
     """Scores depend on nothing but outcomes, times and policy; not on the order in which a class is listed."""
-    people = [Student(name=f"n{index % 4}", sid=str(index % 4)) for index in range(len(work))]
+    people = [Person(name=f"n{index % 4}", sid=str(index % 4)) for index in range(len(work))]
     entries = [entry(f"submission_{index}", at, people[index]) for index, (_, at) in enumerate(work)]
     results = {f"submission_{index}": result(f"submission_{index}", graded(got)) for index, (got, _) in enumerate(work)}
     expected = scores(course(*entries), results, rule)
@@ -471,8 +471,8 @@ def test_everything_at_once_in_words() -> None:
 
 # --- a class ---
 
-BOB = Student(name="Bob", email="bob@x.edu", sid="8")
-ADA = Student(name="Ada Lovelace", email="ada@x.edu", sid="007")
+BOB = Person(name="Bob", email="bob@x.edu", sid="8")
+ADA = Person(name="Ada Lovelace", email="ada@x.edu", sid="007")
 
 
 def test_each_student_of_a_group_and_the_newest_of_several() -> None:
@@ -482,7 +482,7 @@ def test_each_student_of_a_group_and_the_newest_of_several() -> None:
         entry("submission_9", DUE, ADA, BOB),
         entry("submission_10", DUE, again),
         entry("submission_11", DUE - timedelta(days=1), BOB),
-        entry("submission_12", None, Student(name="Ada Lovelace")),
+        entry("submission_12", None, Person(name="Ada Lovelace")),
     ]
     rows = scores(course(*entries), {"submission_9": result("submission_9", graded(WORK))}, made())
     found = [(row.student.name, row.entry, row.points, row.replaces) for row in rows]
@@ -516,14 +516,14 @@ def test_the_id_of_an_older_submission_is_nobody() -> None:
 
 def test_an_email_of_spaces_is_nobodys() -> None:
     """Two students must not become one, of whom one is in no gradebook."""
-    people = [Student(name=name, email=" ", sid=sid) for name, sid in (("P", "11"), ("Q", "12"))]
+    people = [Person(name=name, email=" ", sid=sid) for name, sid in (("P", "11"), ("Q", "12"))]
     whole = course(*(entry(f"submission_{number}", DUE, one) for number, one in enumerate(people)))
     assert [row.student.name for row in scores(whole, {}, made())] == ["P", "Q"]
 
 
 def test_a_class_without_names() -> None:
     """Where an export names nobody, each submission is a row."""
-    whole = course(*(Entry(id=name, path=name) for name in ("b", "a")))
+    whole = course(*(WorklistEntry(id=name, path=name) for name in ("b", "a")))
     rows = scores(whole, {"a": result("a", graded())}, made())
     assert [(row.entry, row.points) for row in rows] == [("a", 25), ("b", None)]
     assert gradebook.plain(whole, rows).splitlines()[1].startswith("a,,,,25,25,10,10,5,6,")
@@ -639,7 +639,7 @@ HOSTILE = [
 @example(["=cmd|'/C calc'!A0", "=x@y", "-7"])
 def test_no_cell_is_a_formula(texts: list[str]) -> None:
     """Names come from students: none starts a formula or breaks a row, in any of the files; numbers stay numbers."""
-    student = Student(name=texts[0], email=texts[1], sid=texts[2])
+    student = Person(name=texts[0], email=texts[1], sid=texts[2])
     whole = course(entry("submission_1", DUE, student))
     rows = scores(whole, {"submission_1": result("submission_1", graded())}, made())
     for text, lines in (
@@ -686,7 +686,7 @@ def test_gradebooks_by_column() -> None:
         ["    Points Possible", "", "", "", "", "100"],
         ["Ada Lovelace", "", "007", "ada@x.edu", "", "76"],
     ]
-    flat = course(entry("doejane_77", None, Student(name="doejane", sid="77"), late=True), layout="canvas")
+    flat = course(entry("doejane_77", None, Person(name="doejane", sid="77"), late=True), layout="canvas")
     rows = scores(flat, {"doejane_77": result("doejane_77", graded())}, made())
     assert list(csv.reader(io.StringIO(gradebook.canvas(flat, rows))))[2] == ["doejane", "77", "", "", "", "25"]
     (row,) = csv.DictReader(io.StringIO(gradebook.plain(flat, rows)))
@@ -702,7 +702,7 @@ def folder(tmp_path: Path) -> Folder:
     folder = Folder(tmp_path / "class")
     late = DUE + timedelta(hours=5)
     folder.write_course(
-        course(entry("submission_1"), entry("submission_2", late, BOB), entry("submission_3", DUE, Student(sid="3")))
+        course(entry("submission_1"), entry("submission_2", late, BOB), entry("submission_3", DUE, Person(sid="3")))
     )
     folder.write(result("submission_1", graded(WORK)))
     folder.write(result("submission_2", graded(WORK)))
@@ -804,7 +804,7 @@ def test_a_class_that_changed(folder: Folder) -> None:
     """Who came, who went, and who handed in again."""
     rescore.rescore(folder)
     folder.write_course(
-        course(entry("submission_1"), entry("submission_4", DUE, BOB), entry("submission_5", DUE, Student(sid="5")))
+        course(entry("submission_1"), entry("submission_4", DUE, BOB), entry("submission_5", DUE, Person(sid="5")))
     )
     folder.write(result("submission_4", graded()))
     told = {one.entry: (one.before, one.after, one.why[0]) for one in rescore.rescore(folder)}
