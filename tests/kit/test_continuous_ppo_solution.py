@@ -6,8 +6,6 @@ Docstrings name the mistakes. Stable-Baselines3 (https://github.com/DLR-RM/stabl
 from __future__ import annotations
 
 import copy
-import importlib
-import importlib.util
 import itertools
 import math
 import sys
@@ -29,14 +27,12 @@ from torch import Tensor, nn
 from torch.distributions import MultivariateNormal
 
 from tests.kit.examples import examples
+from tests.kit.loading import load_with_solution
 
 pytestmark = pytest.mark.oracle
 
 INPUTS = ("solutions/continuous_ppo/submitted.py", "assignments/continuous_ppo/*.py")
 
-ROOT = Path(__file__).resolve().parents[2]
-SOLUTION = ROOT / "solutions" / "continuous_ppo" / "submitted.py"
-ASSIGNMENT = ROOT / "assignments" / "continuous_ppo"
 GIVEN = ("runners", "mujoco_wrappers", "training")
 
 # float32 sums of some ten numbers near 1, against float64 or in another order
@@ -48,17 +44,7 @@ Ask = Callable[[NDArray], NDArray]
 @pytest.fixture(scope="module")
 def modules() -> SimpleNamespace:
     """The solution, which imports given files by their bare names, and these; neither path nor names are left behind."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(ASSIGNMENT), *sys.path])
-        for name in GIVEN:
-            patch.delitem(sys.modules, name, raising=False)
-        spec = importlib.util.spec_from_file_location("continuous_ppo_solution", SOLUTION)
-        solution = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(solution)
-        given_files = {name: importlib.import_module(name) for name in GIVEN}
-        for name in GIVEN:
-            del sys.modules[name]
-    return SimpleNamespace(solution=solution, **given_files)
+    return load_with_solution("continuous_ppo", *GIVEN)
 
 
 @pytest.fixture(scope="module")

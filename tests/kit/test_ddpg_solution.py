@@ -6,8 +6,6 @@ Docstrings name the mistakes. Stable-Baselines3 (https://github.com/DLR-RM/stabl
 from __future__ import annotations
 
 import copy
-import importlib
-import importlib.util
 import io
 import itertools
 import math
@@ -15,7 +13,6 @@ import random
 import sys
 from collections import Counter, deque
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -33,14 +30,12 @@ from torch import Tensor, nn
 
 import utils
 from tests.kit.examples import examples
+from tests.kit.loading import load_with_solution
 
 pytestmark = pytest.mark.oracle
 
 INPUTS = ("solutions/ddpg/submitted.py", "assignments/ddpg/training.py")
 
-ROOT = Path(__file__).resolve().parents[2]
-SOLUTION = ROOT / "solutions" / "ddpg" / "submitted.py"
-ASSIGNMENT = ROOT / "assignments" / "ddpg"
 GIVEN = ("training",)
 
 # float32 sums of a hundred numbers near 1, against float64 or in another order
@@ -51,17 +46,7 @@ UNLIKELY = 1e-4  # a p-value; seeds are fixed, so a right solution passes always
 @pytest.fixture(scope="module")
 def modules() -> SimpleNamespace:
     """The solution, which imports given files by their bare names, and these; neither path nor names are left behind."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(ASSIGNMENT), *sys.path])
-        for name in GIVEN:
-            patch.delitem(sys.modules, name, raising=False)
-        spec = importlib.util.spec_from_file_location("ddpg_solution", SOLUTION)
-        solution = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(solution)
-        given_files = {name: importlib.import_module(name) for name in GIVEN}
-        for name in GIVEN:
-            del sys.modules[name]
-    return SimpleNamespace(solution=solution, **given_files)
+    return load_with_solution("ddpg", *GIVEN)
 
 
 @pytest.fixture(scope="module")

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 import torch
 
 import utils
+from tests.kit.loading import load
 
 INPUTS = ("tests/drivers/policy_gradient.py",)
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
 def drivers() -> ModuleType:
     """The drivers of policy_gradient."""
-    spec = importlib.util.spec_from_file_location("drivers", ROOT / "tests" / "drivers" / "policy_gradient.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load("tests/drivers/policy_gradient.py")
 
 
 def steps(make_optimizer) -> list[torch.Tensor]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import itertools
 import math
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -18,12 +16,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 import utils
+from tests.kit.loading import load
 
 pytestmark = pytest.mark.oracle
 
 INPUTS = ("solutions/policy_gradient/submitted.py",)
-
-SOLUTION = Path(__file__).resolve().parents[2] / "solutions" / "policy_gradient" / "submitted.py"
 
 # float32 sums of some ten numbers near 1, against float64
 CLOSE = {"rtol": 1e-5, "atol": 1e-6}
@@ -32,10 +29,7 @@ CLOSE = {"rtol": 1e-5, "atol": 1e-6}
 @pytest.fixture(scope="module")
 def solution() -> ModuleType:
     """The reference solution, loaded from its file: its folder is no package."""
-    spec = importlib.util.spec_from_file_location("policy_gradient_solution", SOLUTION)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load("solutions/policy_gradient/submitted.py")
 
 
 @pytest.fixture

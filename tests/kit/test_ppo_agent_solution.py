@@ -6,7 +6,6 @@ Docstrings name the mistakes. Stable-Baselines3 (https://github.com/DLR-RM/stabl
 from __future__ import annotations
 
 import copy
-import importlib.util
 import inspect
 import itertools
 import math
@@ -14,7 +13,6 @@ import random
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -27,13 +25,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.distributions import Independent, MultivariateNormal, Normal
 
+from tests.kit.loading import load
+
 pytestmark = pytest.mark.oracle
 
 INPUTS = ("solutions/ppo_agent/submitted.py", "assignments/ppo_agent/training.py")
 
-ROOT = Path(__file__).resolve().parents[2]
-SOLUTION = ROOT / "solutions" / "ppo_agent" / "submitted.py"
-TRAINING = ROOT / "assignments" / "ppo_agent" / "training.py"
 
 # float32 sums of some ten numbers near 1, against float64 or in another order
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
@@ -41,22 +38,14 @@ EXACT = {"rtol": 1e-10, "atol": 1e-10}  # float64 against float64
 SIGMAS = 5.5  # how far a mean may be off, in standard errors; seeds are fixed, so a right solution passes always or never
 
 
-def loaded(name: str, path: Path) -> ModuleType:
-    """Return a module that no other test will find."""
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def solution() -> ModuleType:
-    return loaded("ppo_agent_solution", SOLUTION)
+    return load("solutions/ppo_agent/submitted.py")
 
 
 @pytest.fixture(scope="module")
 def training() -> ModuleType:
-    return loaded("ppo_agent_training", TRAINING)
+    return load("assignments/ppo_agent/training.py")
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,6 @@ rewards that of the losses, and games that are played one by one that of everyth
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import itertools
 import sys
 from collections.abc import Callable, Iterator
@@ -28,15 +26,12 @@ from torch import Tensor, nn
 from torch.distributions import Categorical
 
 from tests.kit.examples import examples
+from tests.kit.loading import load, load_given
 
 pytestmark = pytest.mark.oracle
 
 INPUTS = ("solutions/recurrent_a2c/submitted.py", "assignments/recurrent_a2c/*.py")
 
-ROOT = Path(__file__).resolve().parents[2]
-SOLUTION = ROOT / "solutions" / "recurrent_a2c" / "submitted.py"
-ASSIGNMENT = ROOT / "assignments" / "recurrent_a2c"
-GIVEN = ("atari_util", "env_pool", "trained_agent", "training")
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}  # float32 against float64
 EXACT = {"rtol": 1e-9, "atol": 1e-10}  # float64 in another order
@@ -54,34 +49,19 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def solution() -> ModuleType:
     """The solution, which needs nothing that is given."""
-    spec = importlib.util.spec_from_file_location("recurrent_a2c_solution", SOLUTION)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def given_files(*names: str) -> SimpleNamespace:
-    """Import given files by their bare names, as they do each other; neither path nor names are left behind."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(ASSIGNMENT), *sys.path])
-        for name in GIVEN:
-            patch.delitem(sys.modules, name, raising=False)
-        modules = {name: importlib.import_module(name) for name in names}
-        for name in GIVEN:
-            sys.modules.pop(name, None)
-    return SimpleNamespace(**modules)
+    return load("solutions/recurrent_a2c/submitted.py")
 
 
 @pytest.fixture(scope="module")
 def env_pool() -> ModuleType:
-    return given_files("env_pool").env_pool
+    return load_given("recurrent_a2c", "env_pool").env_pool
 
 
 @pytest.fixture(scope="module")
 def modules() -> SimpleNamespace:
     """What can only be imported where OpenCV is: the modules that know KungFuMaster; the game itself is not needed."""
     pytest.importorskip("cv2")
-    return given_files("atari_util", "trained_agent", "training")
+    return load_given("recurrent_a2c", "atari_util", "trained_agent", "training")
 
 
 @pytest.fixture(scope="module")

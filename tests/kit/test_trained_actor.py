@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import shutil
 import struct
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -24,6 +21,7 @@ from grader.assignment import Home
 from grader.judge.run import grade
 from grader.report.model import Report
 from grader.sandbox.places import temporary_folder
+from tests.kit.loading import load_with_solution
 
 INPUTS = ("grading:ddpg",)
 
@@ -35,17 +33,7 @@ LEADERBOARD_SEEDS = range(100, 120)
 @pytest.fixture(scope="module")
 def modules() -> SimpleNamespace:
     """The solution and the given files; neither path nor names are left behind."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(ROOT / "assignments/ddpg"), *sys.path])
-        for name in GIVEN:
-            patch.delitem(sys.modules, name, raising=False)
-        spec = importlib.util.spec_from_file_location("ddpg_solution", ROOT / "solutions/ddpg/submitted.py")
-        solution = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(solution)
-        given_files = {name: importlib.import_module(name) for name in GIVEN}
-        for name in GIVEN:
-            del sys.modules[name]
-    return SimpleNamespace(solution=solution, **given_files)
+    return load_with_solution("ddpg", *GIVEN)
 
 
 @pytest.fixture(scope="module")

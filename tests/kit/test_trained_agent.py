@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from grader.assignment import Home
 from grader.judge.run import grade
 from grader.report.model import Report
 from grader.sandbox.places import temporary_folder
+from tests.kit.loading import load
 
 INPUTS = ("grading:recurrent_a2c",)
 
@@ -25,24 +25,17 @@ GAMES = 5
 pytest.importorskip("ale_py")
 
 
-def loaded(path: Path, name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def agent() -> torch.nn.Module:
     """An agent that was not trained: its games are short."""
     torch.manual_seed(5)
-    return loaded(ROOT / "solutions/recurrent_a2c/submitted.py", "solution_of_a2c").SimpleRecurrentAgent((1, 42, 42), 14)
+    return load("solutions/recurrent_a2c/submitted.py").SimpleRecurrentAgent((1, 42, 42), 14)
 
 
 @pytest.fixture
 def trained_agent(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(ROOT / "assignments/recurrent_a2c"))
-    return loaded(ROOT / "assignments/recurrent_a2c/trained_agent.py", "given_agent")
+    return load("assignments/recurrent_a2c/trained_agent.py")
 
 
 @pytest.fixture

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -18,6 +16,7 @@ from torch import nn
 from grader.assignment import Home
 from grader.judge.run import grade
 from grader.sandbox.places import temporary_folder
+from tests.kit import loading
 
 INPUTS = ("grading:continuous_ppo",)
 
@@ -27,12 +26,7 @@ pytest.importorskip("mujoco")
 
 @pytest.fixture(scope="module")
 def trained_policy() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("given_policy", ROOT / "assignments/continuous_ppo/trained_policy.py")
-    module = importlib.util.module_from_spec(spec)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "given_policy", module)  # where dataclasses look
-        spec.loader.exec_module(module)
-    return module
+    return loading.load("assignments/continuous_ppo/trained_policy.py")
 
 
 class Net(nn.Module):

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
 import pytest
 
 from grader.judge.views import Stored, near, only
+from tests.kit.loading import load
 
 INPUTS = ("tests/views/ddpg.py",)
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_fact_that_no_answer_has() -> None:
@@ -25,14 +20,6 @@ def test_fact_that_no_answer_has() -> None:
 def test_fact_that_a_submission_lacks() -> None:
     """Catches: a submission that returns something else, of which nothing more can be told, and is not told so."""
     assert only("loss")({"returned": "a list of 3"}) == {"returned": "a list of 3"}
-
-
-def views_of(name: str) -> ModuleType:
-    """Return the views of an assignment."""
-    spec = importlib.util.spec_from_file_location("views", ROOT / "tests" / "views" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def path_of_noise(rng: np.random.Generator, theta: float, sigma: float, samples: int) -> dict:
@@ -70,7 +57,7 @@ def path_of_noise(rng: np.random.Generator, theta: float, sigma: float, samples:
 @pytest.mark.parametrize(("theta", "sigma"), [(0.15, 0.2), (0.4, 0.3), (1.0, 0.1), (0.7, 1.5)])
 def test_standard_errors_of_noise(theta: float, sigma: float) -> None:
     """Catches: bounds that right noise misses too often, or that are far wider than they say."""
-    ornstein_uhlenbeck = views_of("ddpg").ornstein_uhlenbeck
+    ornstein_uhlenbeck = load("tests/views/ddpg.py").ornstein_uhlenbeck
     rng = np.random.default_rng(5)
     runs = [path_of_noise(rng, theta, sigma, 8000) for _ in range(60)]
     assert all(all(value for value in ornstein_uhlenbeck()(facts).values()) for facts in runs)
