@@ -14,12 +14,10 @@ All settings have the seed's networks (2 × 64 tanh), γ 0.99, λ 0.95, 2048 ste
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import itertools
 import json
 import math
 import os
-import platform
 import statistics
 import sys
 import time
@@ -40,6 +38,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ASSIGNMENT = ROOT / "assignments" / "continuous_ppo"
 sys.path[:0] = [str(ROOT), str(ASSIGNMENT)]
 
+from benchmarks.trainings import load_solution, machine, save
 from mujoco_wrappers import Normalize
 from training import make_optimizer, train
 
@@ -74,17 +73,9 @@ SETTINGS = {
 }
 
 
-def load_solution() -> Any:
-    """Return the reference solution of the assignment as a module."""
-    spec = importlib.util.spec_from_file_location("continuous_ppo_solution", ROOT / "solutions/continuous_ppo/submitted.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def train_solution(setting: Setting, seed: int, interactions: int, total: int) -> dict[str, Any]:
     """Train the solution for so many of `total` interactions; return what happened."""
-    solution = load_solution()
+    solution = load_solution("continuous_ppo")
     torch.manual_seed(seed)
     np.random.seed(seed)
     summaries = solution.Summaries(ClipAction(gym.make(ENV, disable_env_checker=True)))
@@ -266,7 +257,7 @@ def report(work: Path, output: Path) -> None:
     kept = json.loads(path.with_suffix(".json").read_text()) if path.with_suffix(".json").is_file() else {}
     result = {
         "about": f"raw return on {ENV} of the last {LAST} episodes of {INTERACTIONS} interactions, by random seed",
-        "machine": {"python": platform.python_version(), "torch": torch.__version__, "system": platform.platform()},
+        "machine": machine(),
         "speed": kept.get("speed"),
         "settings": settings,
     }
@@ -279,17 +270,6 @@ def report(work: Path, output: Path) -> None:
 def standing(summary: dict[str, Any]) -> str:
     """Return the result of a setting in words."""
     return f"mean {summary['final_mean']}, median {summary['final_median']} ({summary['seeds']} seeds)"
-
-
-def save(result: dict[str, Any], path: Path) -> None:
-    """Write JSON with every list of numbers on one line."""
-    import re
-
-    text = json.dumps(result, indent=1, ensure_ascii=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text) + "\n", encoding="utf-8"
-    )
 
 
 def main() -> None:

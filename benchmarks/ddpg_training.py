@@ -17,11 +17,9 @@ from __future__ import annotations
 
 import argparse
 import base64
-import importlib.util
 import io
 import json
 import os
-import platform
 import statistics
 import sys
 import tempfile
@@ -43,6 +41,7 @@ ASSIGNMENT = ROOT / "assignments" / "ddpg"
 sys.path[:0] = [str(ROOT), str(ASSIGNMENT)]
 
 import training
+from benchmarks.trainings import load_solution, machine, save
 from trained_actor import ARRAYS, ENV, TEST_SEEDS, TrainedActor, evaluate, load_actor, save_actor
 
 FRAMES = 20_000
@@ -78,14 +77,6 @@ SETTINGS = {
     "seed_same_start": Setting("these, and always the same start", faults=(*SEED_FAULTS, "same_start")),
     "ou": Setting("noise with θ = 0.15, σ = 0.2", theta=0.15, sigma=0.2),
 }
-
-
-def load_solution() -> Any:
-    """Return the reference solution of the assignment as a module."""
-    spec = importlib.util.spec_from_file_location("ddpg_solution", ROOT / "solutions/ddpg/submitted.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 class Tests:
@@ -131,7 +122,7 @@ def make_agent(setting: Setting, seed: int, hook: Callable[..., None] | None = N
     episode; "time_limit_is_terminal" stores `terminated or truncated`; "environment_warm_up" takes the first actions from the
     environment's action space, adds noise, and clips to [-1, 1]; "same_start" resets with the same seed every time.
     """
-    solution = load_solution()
+    solution = load_solution("ddpg")
     faults = setting.faults
 
     class Noise(solution.OUNoise):
@@ -469,7 +460,7 @@ def report(work: Path, output: Path) -> None:
             f"mean return on {ENV} of {len(TEST_SEEDS)} episodes without noise, every {INTERVAL} frames; "
             f"at the end, of {len(FINAL_SEEDS)} other episodes"
         ),
-        "machine": {"python": platform.python_version(), "torch": torch.__version__, "system": platform.platform()},
+        "machine": machine(),
         "goals": judge(settings, kept.get("speed")),
         "speed": kept.get("speed"),
         "settings": settings,
@@ -516,17 +507,6 @@ def draw(settings: dict[str, Any], path: Path) -> None:
     right.set(xlabel=f"mean return of {len(FINAL_SEEDS)} other episodes", title="at the end, by seed")
     right.grid(alpha=0.3)
     figure.savefig(path, dpi=90)
-
-
-def save(result: dict[str, Any], path: Path) -> None:
-    """Write JSON with every list of numbers on one line."""
-    import re
-
-    text = json.dumps(result, indent=1, ensure_ascii=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text) + "\n", encoding="utf-8"
-    )
 
 
 def checkpoint(work: Path) -> None:

@@ -13,13 +13,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.util
 import itertools
-import json
 import multiprocessing
 import os
-import platform
-import re
 import sys
 import time
 from dataclasses import dataclass
@@ -33,6 +29,7 @@ from tqdm import tqdm
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import utils
+from benchmarks.trainings import load_solution, machine, save
 
 ROOT = Path(__file__).resolve().parents[1]
 ROLLOUTS, ROLLOUTS_PER_COLLECTION, EPOCHS, MINIBATCH = 2000, 4, 8, 64
@@ -63,15 +60,6 @@ SETTINGS = [
     Setting("ppo", "PPO, lr 4e-3", "get_PPO_policy_gradient_loss", True, 4e-3, 1.0),
 ]
 PPO = SETTINGS[-1]
-
-
-def load_solution() -> Any:
-    """Return the reference solution of the assignment as a module."""
-    path = ROOT / "solutions" / "policy_gradient" / "submitted.py"
-    spec = importlib.util.spec_from_file_location("policy_gradient_solution", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def make_networks() -> tuple[utils.SimpleReLuNetwork, utils.SimpleReLuNetwork]:
@@ -134,7 +122,7 @@ def bare_work() -> float:
 
 def measure_cost() -> dict[str, Any]:
     """Return the CPU seconds of PPO's training and of the bare work, taken in turn, and the median of their ratios."""
-    solution = load_solution()
+    solution = load_solution("policy_gradient")
     optimizer = torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])  # the first one imports for a second
     optimizer.step()
     training, bare = [], []
@@ -158,7 +146,7 @@ def start_worker() -> None:
 def run_task(task: tuple[Setting, int]) -> tuple[str, int, dict[str, Any]]:
     """Return (name of the setting, seed, what `train` returns), in a worker process."""
     setting, seed = task
-    return setting.name, seed, train(load_solution(), setting, seed)
+    return setting.name, seed, train(load_solution("policy_gradient"), setting, seed)
 
 
 def train_all(seeds: int, workers: int) -> dict[str, list[dict[str, Any]]]:
@@ -198,11 +186,6 @@ def summarise(setting: Setting, runs: list[dict[str, Any]]) -> dict[str, Any]:
 def rounded(numbers: Any) -> Any:
     """Return a number or the numbers of an array as plain floats of three decimals."""
     return (np.round(numbers, 3) + 0.0).tolist()  # + 0.0 turns -0.0 into 0.0
-
-
-def to_json(result: dict[str, Any]) -> str:
-    """Return readable JSON: indented, but every list of numbers on one line."""
-    return re.sub(r"\[[^][{}]*\]", lambda match: " ".join(match[0].split()), json.dumps(result, indent=2)) + "\n"
 
 
 def draw(result: dict[str, Any], path: Path) -> None:
@@ -284,13 +267,13 @@ def main() -> None:
     runs = train_all(arguments.seeds, arguments.workers)
     result = {
         "about": "success of the reference solution with seed 002's settings (1-D grid of 10, 20 steps, 2000 rollouts)",
-        "machine": {"python": platform.python_version(), "torch": torch.__version__, "system": platform.platform()},
+        "machine": machine(),
         "cost_of_ppo": cost,
         "settings": {setting.name: summarise(setting, runs[setting.name]) for setting in SETTINGS},
     }
     arguments.output.mkdir(parents=True, exist_ok=True)
     path = arguments.output / "policy_gradient_training"
-    path.with_suffix(".json").write_text(to_json(result), encoding="utf-8")
+    save(result, path.with_suffix(".json"))
     draw(result, path.with_suffix(".png"))
     print_table(result)
     print(f"wrote {path}.json and {path}.png")

@@ -22,12 +22,9 @@ Every 4,000 steps the policy plays 20 episodes with its mean action, the same on
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import io
 import json
 import os
-import platform
-import re
 import statistics
 import sys
 import tempfile
@@ -49,6 +46,7 @@ ASSIGNMENT = ROOT / "assignments" / "ppo_agent"
 sys.path[:0] = [str(ROOT), str(ASSIGNMENT)]
 
 import training
+from benchmarks.trainings import load_solution, machine, save
 
 ENV = "Pendulum-v1"
 EPISODE = 200  # steps; all episodes are cut off there, none terminates
@@ -92,14 +90,6 @@ SETTINGS = {
     "roll": Setting("seed 004's GAE, length repaired", fault="roll"),
     "single": Setting("one environment, training.fit", envs=1),
 }
-
-
-def load_solution() -> Any:
-    """Return the reference solution of the assignment as a module of its own, in which things may be replaced."""
-    spec = importlib.util.spec_from_file_location("ppo_agent_solution", ROOT / "solutions/ppo_agent/submitted.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def make_env() -> gym.Env:
@@ -163,7 +153,7 @@ def make_agent(setting: Setting, seed: int) -> Any:
     time limit; "draft" does it like the stub's draft, and drops the last step of each episode, for which that has no advantage;
     "roll" only takes the first state of an episode for the one after the last.
     """
-    solution = load_solution()
+    solution = load_solution("ppo_agent")
     fault, right = setting.fault, solution.GeneralizedAdvantageEstimator
 
     def estimator(critic: Any, state: Tensor, reward: np.ndarray, gamma: float, lamb: float, *ends: Any) -> np.ndarray:
@@ -422,7 +412,7 @@ def report(work: Path, output: Path) -> None:
             f"steps, the last one is the end; others: of {len(OTHER_SEEDS)} other episodes then; training_scores: of the "
             "episodes played in training, means over as many steps"
         ),
-        "machine": {"python": platform.python_version(), "torch": torch.__version__, "system": platform.platform()},
+        "machine": machine(),
         "goals": judge(settings, kept.get("speed")),
         "speed": kept.get("speed"),
         "settings": settings,
@@ -492,15 +482,6 @@ def draw(settings: dict[str, Any], path: Path) -> None:
     picture = io.BytesIO()
     figure.savefig(picture, dpi=110)
     Image.open(picture).convert("RGB").quantize(128).save(path, optimize=True)  # a third of the size
-
-
-def save(result: dict[str, Any], path: Path) -> None:
-    """Write JSON with every list of numbers on one line."""
-    text = json.dumps(result, indent=1, ensure_ascii=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text) + "\n", encoding="utf-8"
-    )
 
 
 def main() -> None:

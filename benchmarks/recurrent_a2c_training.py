@@ -12,7 +12,6 @@ again. `report` makes recurrent_a2c_training.json and .png of all runs in the wo
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import math
 import os
@@ -39,6 +38,7 @@ ASSIGNMENT = ROOT / "assignments" / "recurrent_a2c"
 sys.path[:0] = [str(ROOT), str(ASSIGNMENT)]
 
 from atari_util import GAME, make_env
+from benchmarks.trainings import load_solution
 from env_pool import EnvPool
 from trained_agent import TEST_SEEDS, load_agent, play_test_games, save_agent
 
@@ -117,14 +117,6 @@ class Game(gym.Wrapper):
         life_lost, self.lives = info["lives"] < self.lives, info["lives"]
         shaped = min(max(reward * self.scale, -self.clip), self.clip)
         return observation, shaped, terminated, truncated, {"life_lost": life_lost, "score": self.score}
-
-
-def load_solution() -> Any:
-    """Return the reference solution of the assignment as a module."""
-    spec = importlib.util.spec_from_file_location("recurrent_a2c_solution", ROOT / "solutions/recurrent_a2c/submitted.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def orthogonal(agent: nn.Module) -> None:
@@ -206,7 +198,7 @@ def entropy_of(agent: nn.Module, player: Player) -> float:
 def train(recipe: Recipe, seed: int, steps: int) -> tuple[nn.Module, dict[str, Any]]:
     """Return (the trained agent, what happened) after so many actions in all games together."""
     torch.manual_seed(seed)
-    solution = load_solution()
+    solution = load_solution("recurrent_a2c")
     agent = solution.agent
     if recipe.orthogonal:
         orthogonal(agent)
@@ -321,7 +313,7 @@ def measure_speed(pairs: int = 7) -> dict[str, Any]:
     rates: dict[str, list[float]] = {"seed": [], "kit": []}
     sides = {}
     for name, games, columns in (("seed", 5, 10), ("kit", 16, 17)):
-        solution = load_solution()
+        solution = load_solution("recurrent_a2c")
         if name == "seed":
             pool = SeedPool(solution.agent, games)
         else:
@@ -415,7 +407,7 @@ def checkpoint(work: Path) -> None:
         raise SystemExit(f"there is no run of {MAIN_STEPS:,} steps in {work}: run full 0 first")
     result, path = max(runs, key=lambda run: statistics.mean(run[0]["test"]))
     target = ROOT / "benchmarks" / "results" / "recurrent_a2c_agent.safetensors"
-    save_agent(target, load_agent(path.with_suffix(".safetensors").read_bytes(), load_solution().agent))
+    save_agent(target, load_agent(path.with_suffix(".safetensors").read_bytes(), load_solution("recurrent_a2c").agent))
     print(f"{target.relative_to(ROOT)}: seed {result['seed']}, test {statistics.mean(result['test']):.0f}")
 
 
