@@ -32,4 +32,5 @@ def save(result: dict[str, Any], path: Path) -> None:
     """Write JSON with every list of numbers on one line."""
     text = json.dumps(result, indent=1, ensure_ascii=False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(re.sub(r"\[[^][{}]*\]", lambda found: " ".join(found[0].split()), text) + "\n", encoding="utf-8")
+    text = re.sub(r"\[\s+([^][{}]*?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text)
+    path.write_text(text + "\n", encoding="utf-8")
