@@ -19,7 +19,7 @@ def of_submission(place: Path, parts: dict[str, Path], home: Home) -> str:
     allowed = submission.Allowed(assignment.attachments, assignment.limits.attachment_mb << 20)
     if parts:
         return digest(
-            part for name, path in sorted(parts.items()) for part in (name, _content(path) if counts(name, home) else "")
+            part for name, path in sorted(parts.items()) for part in (name, _content(path) if is_useful(name, home) else "")
         )
     if place.is_symlink():
         return digest(["link"])
@@ -34,7 +34,7 @@ def of_submission(place: Path, parts: dict[str, Path], home: Home) -> str:
     return digest(texts)
 
 
-def counts(name: str, home: Home) -> bool:
+def is_useful(name: str, home: Home) -> bool:
     """Return whether a file of this name, one of several that a student handed in, can be of use."""
     return Path(name).suffix.lower() in HANDED_IN or name in home.assignment.attachments
 

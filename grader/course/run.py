@@ -103,7 +103,7 @@ class Job:
         with tempfile.TemporaryDirectory(prefix=HANDED_IN) as folder:
             for name, path in entry.parts.items():
                 try:
-                    if contents.counts(name, self.home):
+                    if contents.is_useful(name, self.home):
                         shutil.copyfile(self.export / path, Path(folder) / name, follow_symlinks=False)
                     else:
                         (Path(folder) / name).touch()  # a film, say: that it is there may be of use in a message

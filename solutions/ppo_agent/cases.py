@@ -691,4 +691,4 @@ def two_updates(rng):
 
 @case("updating", question="PPOAgent.update", hidden=True)
 def updates_with_larger_minibatches(rng):
-    return episodes(rng, [[13, 1, 19, 5], [20, 17]], 3, 35)
+    return episodes(rng, [[13, 1, 19, 5], [21, 17]], 3, 35)

@@ -286,8 +286,8 @@ def test_other_value_loss(student):
 @points(1, question="PPOAgent.update")
 def test_other_minibatches(student):
     """75 rows in minibatches of 70."""
-    student.expect("updates_with_larger_minibatches", rows_once([75, 75], 3, any_order=True))
-    student.expect("updates_with_larger_minibatches", shuffled([75, 75], 3))
+    student.expect("updates_with_larger_minibatches", rows_once([38, 38], 3, any_order=True))
+    student.expect("updates_with_larger_minibatches", shuffled([38, 38], 3))
     student.expect("updates_with_larger_minibatches", aligned("action", "log_prob", "value_target"))
     student.expect("updates_with_larger_minibatches", only("batches of the value loss are those of the policy loss"))
 
@@ -295,7 +295,7 @@ def test_other_minibatches(student):
 @points(1, question="PPOAgent.update")
 def test_other_normalised_advantages(student):
     """All episodes of an update are normalised together, and no others."""
-    student.expect("updates_with_larger_minibatches", aligned("advantage"), also=other_deviation(75))
+    student.expect("updates_with_larger_minibatches", aligned("advantage"), also=other_deviation(38))
 
 
 @points(1, question="PPOAgent.update")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.judge.views import Stored, near, only
+from grader.judge.views import Stored, near, only, rows_once
 from tests.kit.loading import load
 
 INPUTS = ("tests/views/ddpg.py",)
@@ -20,6 +20,15 @@ def test_fact_that_no_answer_has() -> None:
 def test_fact_that_a_submission_lacks() -> None:
     """Catches: a submission that returns something else, of which nothing more can be told, and is not told so."""
     assert only("loss")({"returned": "a list of 3"}) == {"returned": "a list of 3"}
+
+
+def test_rows_that_no_answer_has() -> None:
+    """Catches: a case whose size was changed, and a check of it that looks at no row any more."""
+    facts = {"batches": [{"row": [0, 1]}, {"row": [2, 3]}]}
+    assert rows_once([4], 1)(Stored(facts))["an epoch leaves rows out"] is False
+    with pytest.raises(LookupError, match="has 4 rows in all epochs, the check says 5"):
+        rows_once([5], 1)(Stored(facts))
+    assert rows_once([5], 1)(facts) == {"rows in each minibatch": [2, 2]}
 
 
 def path_of_noise(rng: np.random.Generator, theta: float, sigma: float, samples: int) -> dict:
