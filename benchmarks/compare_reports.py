@@ -73,7 +73,7 @@ def variants(name: str, options: argparse.Namespace) -> dict[str, list[Any]]:
     """Return, by a name, the text of each variant and the questions on which it is graded."""
     sys.path.insert(0, str(ROOT))
     from grader.assignment import Home
-    from grader.publish.catalogue import load
+    from grader.publish.catalogue import load_catalogue
     from grader.publish.mutants import mutants
     from grader.publish.trials import unit_questions
 
@@ -81,7 +81,7 @@ def variants(name: str, options: argparse.Namespace) -> dict[str, list[Any]]:
     found = {
         f"{kind} {one.id}": [one.submission, sorted(unit_questions(home.assignment, one.function))]
         for kind in ("mistakes", "alternatives")
-        for one in load(home, kind)
+        for one in load_catalogue(home, kind)
     }
     every = list(mutants(home))
     for one in random.Random(options.seed).sample(every, min(options.mutants, len(every))):

@@ -38,7 +38,7 @@ sys.path.insert(0, str(ROOT))
 
 import course_class
 
-from grader.course.insight import insight
+from grader.course.insight import find_insight
 from grader.course.results import Folder, Result
 from grader.judge import judging
 from grader.judge.run import Grader
@@ -260,7 +260,7 @@ def found(work: Path) -> dict[str, Any]:
     planted = json.loads((work / "class.json").read_text())
     folder = Folder(work / "A")
     known = folder.course()
-    seen = insight(known, folder.of(known))
+    seen = find_insight(known, folder.of(known))
     groups = {(group.question, group.ids): {entry.id for entry in group.submissions} for group in seen.mistakes}
     outcome: dict[str, list[str]] = {"alone": [], "with equals": [], "not": [], "partly": []}
     why, wrong_counts = {}, []
@@ -435,11 +435,11 @@ def overhead(count: int = 20, empty: int = 200) -> dict[str, Any]:
 def empty_calls(count: int) -> dict[str, float]:
     """Return the median wall and CPU of a driver that does nothing, at the same isolation."""
     from grader.sandbox.forked import ForkedSandbox
-    from grader.sandbox.places import share, temporary_folder
+    from grader.sandbox.places import make_readable, temporary_folder
 
     folder = temporary_folder()
     (folder / "drivers.py").write_text("def nothing(submitted):\n    return None\n")
-    share(folder)
+    make_readable(folder)
     with ForkedSandbox(folder / "drivers.py", [ROOT]) as sandbox:
         sandbox.warm_up()
         times, used, judge = [], sandbox.cpu_seconds, time.process_time()

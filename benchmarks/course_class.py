@@ -99,12 +99,12 @@ def make(size: int = 300, seed: int = 1) -> Made:
         made.kinds[entry], made.files[entry] = kind, {name: source}
         return entry
 
-    mistakes = catalogue.load(HOME, "mistakes")
+    mistakes = catalogue.load_catalogue(HOME, "mistakes")
     often = dict(zip(chance.sample([mistake.id for mistake in mistakes], len(REPEATED)), REPEATED, strict=True))
     for mistake in mistakes:
         made.questions[mistake.id] = mistake.question
         made.mistakes[mistake.id] = [add("mistake", mistake.submission) for _ in range(often.get(mistake.id, 1))]
-    for variant in catalogue.load(HOME, "alternatives"):
+    for variant in catalogue.load_catalogue(HOME, "alternatives"):
         add("alternative", variant.submission)
     _hostile(add)
     for _ in range(4):

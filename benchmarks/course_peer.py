@@ -23,7 +23,7 @@ import torch
 from gradescope_utils.autograder_utils.decorators import number, weight
 from gradescope_utils.autograder_utils.json_test_runner import JSONTestRunner
 
-from grader.answers import read
+from grader.answers import read_answers
 from grader.assignment import Home
 
 LEARNS = {
@@ -70,7 +70,9 @@ class TestSubmission(unittest.TestCase):
 def main() -> None:
     drivers = load("drivers", ROOT / "tests" / "drivers" / "policy_gradient.py")
     submitted = load("submitted", Path(sys.argv[1]))
-    for index, case in enumerate(read(Home(ROOT, "policy_gradient").answers["visible"], "policy_gradient").cases.values()):
+    for index, case in enumerate(
+        read_answers(Home(ROOT, "policy_gradient").answers["visible"], "policy_gradient").cases.values()
+    ):
 
         def test(self, case=case) -> None:
             self.same(getattr(drivers, case.driver)(submitted, **case.inputs), case.answer)

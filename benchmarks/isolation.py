@@ -27,7 +27,7 @@ from grader.assignment import SUITES, Home
 from grader.judge.run import Grader
 from grader.publish.build import build
 from grader.sandbox.forked import ForkedSandbox
-from grader.sandbox.interpreter import temporary_folder
+from grader.sandbox.places import temporary_folder
 from tests.kit.attacks.catalogue import load
 from tests.kit.attacks.situations import SITUATIONS, USER
 from tests.kit.attacks.soak import soak

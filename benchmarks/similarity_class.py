@@ -636,7 +636,7 @@ def spliced(chance: random.Random, variants: dict[str, list[str]]) -> str:
 def catalogued() -> dict[str, list[str]]:
     """Return by function its text in the solution and in every alternative and mistake, with what they take along."""
     found = {}
-    entries = [entry for kind in ("alternatives", "mistakes") for entry in catalogue.load(HOME, kind)]
+    entries = [entry for kind in ("alternatives", "mistakes") for entry in catalogue.load_catalogue(HOME, kind)]
     for node in ast.parse(SOLUTION).body:
         if isinstance(node, ast.FunctionDef):
             before, after = _around(SOLUTION, node)

@@ -149,11 +149,11 @@ def _add_level(parser: argparse.ArgumentParser) -> None:
 
 
 def _build(options: argparse.Namespace) -> int:
-    from grader.assignment import names
+    from grader.assignment import list_assignments
     from grader.publish.build import build
 
     stale = []
-    for name in options.names or names(ROOT):
+    for name in options.names or list_assignments(ROOT):
         for path in build(ROOT, name, options.check, options.seed, workers=_workers(options), report=print):
             stale.append(path)
             print(f"{'stale' if options.check else 'wrote'} {path.relative_to(ROOT)}")
@@ -165,10 +165,10 @@ def _build(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from grader.assignment import UsageError, names
+    from grader.assignment import UsageError, list_assignments
     from grader.publish.verify import verify
 
-    code, chosen = GRADED, options.names or names(ROOT)
+    code, chosen = GRADED, options.names or list_assignments(ROOT)
     if options.html and len(chosen) > 1:
         raise UsageError(f"--html makes the page of one assignment; name one of: {', '.join(chosen)}")
     if options.all and (options.quick or options.matrix):
@@ -207,7 +207,7 @@ def _grade(options: argparse.Namespace) -> int:
 
     suites = _suites(options.suite)
     home = Home(ROOT, options.name)
-    paths = [one for path in options.paths for one in submission.expanded(path, home.assignment.submission)]
+    paths = [one for path in options.paths for one in submission.expand_paths(path, home.assignment.submission)]
     several = len(paths) > 1
     code, refused = GRADED, []
     for path in paths:
@@ -217,7 +217,7 @@ def _grade(options: argparse.Namespace) -> int:
         if output is not None and several:
             output = output / f"{'_'.join(part for part in path.parts if part not in '/..')}.{ENDINGS[options.format]}"
         try:
-            submission.read(path, home.assignment.submission)
+            submission.read_submission(path, home.assignment.submission)
             require_file(output)
         except UsageError as error:
             # In a batch, one bad path must not cost the others their grade.
@@ -241,7 +241,7 @@ def _grade(options: argparse.Namespace) -> int:
         if output is not None:
             print(f"wrote {output}: {report.points:g}/{report.max_points:g} points")
         elif options.format == "text":
-            terminal.render(shared.folded(report) if options.for_student else report)
+            terminal.render(shared.fold_hidden(report) if options.for_student else report)
         else:
             print(rendered(report), end="")
         code = code if report.final else GRADER_ERROR
@@ -329,7 +329,7 @@ def _autolab(options: argparse.Namespace) -> int:
 def _course(options: argparse.Namespace) -> int:
     from grader.assignment import Home, UsageError
     from grader.course import run
-    from grader.course.policy import parse, require_known, source
+    from grader.course.policy import parse_policy, read_source, require_known
     from grader.course.results import Folder
     from grader.course.summary import summarise
 
@@ -337,13 +337,15 @@ def _course(options: argparse.Namespace) -> int:
     numbers = options.shard.split("/")
     if len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
         raise UsageError(f"--shard {options.shard}: expected two numbers, as in 1/4")
-    policy = parse(source(options.policy), str(options.policy)) if options.policy else None
+    policy = parse_policy(read_source(options.policy), str(options.policy)) if options.policy else None
     with ClassProgress() as progress:
-        job = run.prepare(home, options.export, options.output, _suites(options.suite), options.layout, options.require_level)
-        own = run.shard(job.course.entries, *map(int, numbers))
+        job = run.prepare_job(
+            home, options.export, options.output, _suites(options.suite), options.layout, options.require_level
+        )
+        own = run.take_shard(job.course.entries, *map(int, numbers))
         entries = run.to_do(job, own)
         print(f"{len(own)} submissions ({job.course.layout}), {len(own) - len(entries)} graded before", flush=True)
-        for line in run.remarks(job):
+        for line in run.list_remarks(job):
             print(line, flush=True)
         if policy:
             require_known(job.course, {}, policy)
@@ -351,9 +353,9 @@ def _course(options: argparse.Namespace) -> int:
             from grader.course import cluster
 
             workers = None if options.workers is None else _workers(options)
-            standing = cluster.grade(job, entries, options.scheduler, workers, progress.show)
+            standing = cluster.grade_on_cluster(job, entries, options.scheduler, workers, progress.show)
         else:
-            standing = run.grade(job, entries, _workers(options), progress.show)
+            standing = run.grade_entries(job, entries, _workers(options), progress.show)
     for line in summarise(home, Folder(options.output), options.policy):
         print(line, flush=True)
     return _ended(standing.failed, standing.lost)
@@ -385,9 +387,9 @@ def _regrade(options: argparse.Namespace) -> int:
 
 def _workers(options: argparse.Namespace) -> int:
     from grader.assignment import UsageError
-    from grader.course.run import cores
+    from grader.course.run import count_cores
 
-    workers = cores() if options.workers is None else options.workers
+    workers = count_cores() if options.workers is None else options.workers
     if workers < 1:
         raise UsageError(f"--workers {workers}: expected at least 1")
     return workers

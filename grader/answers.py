@@ -87,7 +87,7 @@ class Answers:
         return {name: found for name, found in before.items() if found}
 
 
-def read(path: Path, name: str) -> Answers:
+def read_answers(path: Path, name: str) -> Answers:
     """Return the cases and answers of assignment `name` from the file."""
     entry = json.loads(path.read_text(encoding="utf-8"))[name]
     cases = {
@@ -97,7 +97,7 @@ def read(path: Path, name: str) -> Answers:
     return Answers(entry["seed"], cases, entry["stub"], entry.get("released", {}))
 
 
-def render(name: str, answers: Answers, packed: bool = False) -> str:
+def render_answers(name: str, answers: Answers, packed: bool = False) -> str:
     """Return the text of the file with the cases of assignment `name`.
 
     Args:

@@ -124,13 +124,15 @@ class Home:
         if flat.is_file():
             self.folder = root
         elif name is None:
-            raise UsageError(f"which assignment? Name one of: {', '.join(names(root)) or '(none found)'}")
+            raise UsageError(f"which assignment? Name one of: {', '.join(list_assignments(root)) or '(none found)'}")
         else:
             self.folder = root / "assignments" / name
         path = self.folder / "assignment.toml"
         if not path.is_file():
-            raise UsageError(f"there is no assignment {name!r}; there are: {', '.join(names(root)) or '(none found)'}")
-        self.assignment = load(path)
+            raise UsageError(
+                f"there is no assignment {name!r}; there are: {', '.join(list_assignments(root)) or '(none found)'}"
+            )
+        self.assignment = load_assignment(path)
         if name is not None and name != self.assignment.name:
             raise UsageError(f"this folder holds the assignment {self.assignment.name!r}, not {name!r}")
         name = self.assignment.name
@@ -162,12 +164,12 @@ class Home:
         return files
 
 
-def names(root: Path) -> list[str]:
+def list_assignments(root: Path) -> list[str]:
     """Return the names of all assignments below `root`."""
     return sorted(path.parent.name for path in (root / "assignments").glob("*/assignment.toml"))
 
 
-def load(path: Path) -> Assignment:
+def load_assignment(path: Path) -> Assignment:
     """Return the assignment described by the file; raises UsageError that names the field at fault."""
     try:
         return Assignment.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))

@@ -83,14 +83,14 @@ def _grade_student(options: argparse.Namespace) -> int:
 def _watch(home: Home, submission: Path, questions: Sequence[str], options: argparse.Namespace) -> int:
     from grader.assignment import UsageError
     from grader.desk.watch import watch
-    from grader.judge.run import selected
+    from grader.judge.run import select_questions
 
     if options.keyword:
         raise UsageError("--watch grades questions, not single checks; leave -k out, or name questions")
     kept = Keeping(options.json, _for_student, lambda _: None)
     page = Keeping(options.html, _page_for_student, kept)
     try:
-        watch(home, submission, selected(home, questions), finished=page)
+        watch(home, submission, select_questions(home, questions), finished=page)
     except KeyboardInterrupt:
         return STOPPED
     for file in (kept, page):
@@ -112,9 +112,9 @@ def _tell_closer(report: Report, home: Home, options: argparse.Namespace) -> Non
 
 def _asked(words: Sequence[str]) -> tuple[Home, list[str]]:
     """Return the assignment that a student's words name, if they have to, and the questions."""
-    from grader.assignment import Home, names
+    from grader.assignment import Home, list_assignments
 
-    known = names(ROOT)
+    known = list_assignments(ROOT)
     questions = list(words)
     name = known[0] if len(known) == 1 else None
     if known and questions and (questions[0] in known or len(known) > 1):
@@ -125,7 +125,7 @@ def _asked(words: Sequence[str]) -> tuple[Home, list[str]]:
 def _look_closer(options: argparse.Namespace) -> int:
     """Show or debug one question of a student's; return the exit code."""
     from grader.assignment import UsageError
-    from grader.desk.look import NothingToSee, desk, look
+    from grader.desk.look import NothingToSee, find_failing, make_console
 
     home, questions = _asked(options.words)
     used, name = ("--debug", options.debug) if options.debug else ("--show", options.show)
@@ -140,17 +140,17 @@ def _look_closer(options: argparse.Namespace) -> int:
     submission = options.submission or home.stub
     try:
         with Progress() as progress:
-            looks = look(home, submission, name, options.keyword, progress.show, thorough=not options.debug)
+            looks = find_failing(home, submission, name, options.keyword, progress.show, thorough=not options.debug)
         if options.debug:
             from grader.desk.debug import debug
 
             debug(home, looks[0])
         else:
-            from grader.desk.show import show
+            from grader.desk.show import show_failure
 
-            show(looks)
+            show_failure(looks)
     except NothingToSee as nothing:
-        desk().print(str(nothing), markup=False)
+        make_console().print(str(nothing), markup=False)
         return GRADER_ERROR if nothing.fault else GRADED
     return GRADED
     return GRADED

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.sandbox import open_sandbox
-from grader.sandbox.places import share, temporary_folder
+from grader.sandbox.places import make_readable, temporary_folder
 from grader.sandbox.reply import LEVELS, Isolation, Reply, SandboxFault
 
 if TYPE_CHECKING:
@@ -32,27 +32,27 @@ class Attempt:
     safe: bool = False
 
 
-def ended(*statuses: str) -> Callable[[Reply], bool]:
+def has_ended(*statuses: str) -> Callable[[Reply], bool]:
     """Return whether a reply has one of these."""
     return lambda reply: reply.status in statuses
 
 
 ATTEMPTS = (
-    Attempt("loop for ever", "while True: pass", ended("timeout"), safe=True),
-    Attempt("use all memory", "return bytearray(10**12)", ended("memory"), safe=True),
+    Attempt("loop for ever", "while True: pass", has_ended("timeout"), safe=True),
+    Attempt("use all memory", "return bytearray(10**12)", has_ended("memory"), safe=True),
     Attempt(
-        "use all memory bit by bit", "x = []\nwhile True: x.append(bytearray(10**6))", ended("memory", "timeout", "crashed")
+        "use all memory bit by bit", "x = []\nwhile True: x.append(bytearray(10**6))", has_ended("memory", "timeout", "crashed")
     ),
-    Attempt("print without end", "while True: print('x' * 10**4)", ended("raised", "timeout")),
+    Attempt("print without end", "while True: print('x' * 10**4)", has_ended("raised", "timeout")),
     Attempt(
-        "fill the disk", "for n in range(10**6): open(str(n), 'wb').write(bytes(10**7))", ended("raised", "timeout", "disk")
+        "fill the disk", "for n in range(10**6): open(str(n), 'wb').write(bytes(10**7))", has_ended("raised", "timeout", "disk")
     ),
-    Attempt("start processes without end", "import os\nwhile True: os.fork()", ended("raised", "timeout")),
-    Attempt("end the process as if it had passed", "import os\nos._exit(0)", ended("crashed"), safe=True),
-    Attempt("forge an answer", "import os\nos.write(3, b'RLG1' * 100)\nreturn 1", ended("protocol", "raised"), safe=True),
+    Attempt("start processes without end", "import os\nwhile True: os.fork()", has_ended("raised", "timeout")),
+    Attempt("end the process as if it had passed", "import os\nos._exit(0)", has_ended("crashed"), safe=True),
+    Attempt("forge an answer", "import os\nos.write(3, b'RLG1' * 100)\nreturn 1", has_ended("protocol", "raised"), safe=True),
     Attempt("read a secret file", "return open({secret!r}).read()", lambda reply: reply.facts != SECRET, safe=True),
-    Attempt("write into the grader's folder", "open({folder!r} + '/note', 'w')\nreturn 1", ended("raised"), safe=True),
-    Attempt("end the server", "import os\nos.kill(os.getppid(), 9)\nimport time; time.sleep(9)", ended("raised")),
+    Attempt("write into the grader's folder", "open({folder!r} + '/note', 'w')\nreturn 1", has_ended("raised"), safe=True),
+    Attempt("end the server", "import os\nos.kill(os.getppid(), 9)\nimport time; time.sleep(9)", has_ended("raised")),
 )
 
 
@@ -70,7 +70,7 @@ def examine(require_level: str = "basic") -> Iterator[tuple[str, bool | None]]:
         secret.write_text(SECRET, encoding="utf-8")
         drivers = folder / "drivers.py"
         drivers.write_text(DRIVERS, encoding="utf-8")
-        share(folder)
+        make_readable(folder)
         with open_sandbox(drivers, [student], 300, [secret]) as sandbox:
             isolation = sandbox.isolation
             yield from _layers(isolation)

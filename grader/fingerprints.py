@@ -130,7 +130,7 @@ def about_checks(home: Home, suites: tuple[str, ...]) -> dict[str, About]:
     helpers = [statement for path in home.support() if path.suffix == ".py" for statement in _module(path).all_statements()]
     found: dict[str, About] = {}
     for suite in suites:
-        stored = answers.read(home.answers[suite], home.assignment.name)
+        stored = answers.read_answers(home.answers[suite], home.assignment.name)
         cases, given = (
             stored.cases,
             digest([*support, str(sorted((name, sorted(every)) for name, every in stored.unwritten().items()))]),

@@ -85,7 +85,7 @@ def classroom() -> int:
     try:
         text = rendering.render(grade(home, home.stub))
     except UsageError as error:
-        text = rendering.refused(f"Nothing was graded: {error}", home.assignment.total("visible"))
+        text = rendering.render_refusal(f"Nothing was graded: {error}", home.assignment.total("visible"))
     with open(os.environ["GITHUB_OUTPUT"], "a", encoding="utf-8", newline="\n") as file:
         file.write(f"result={text}")
     return GRADED

@@ -44,7 +44,7 @@ class Allowed:
     most: int = 1 << 20
 
 
-def read(path: Path, name: str, allowed: Allowed = Allowed()) -> list[Handed]:
+def read_submission(path: Path, name: str, allowed: Allowed = Allowed()) -> list[Handed]:
     """Return what to grade: one file; or two, a file called `name` and the notebook beside it, if the first is only the stub.
 
     path: a file of Python or a notebook, whatever its name; a folder or a zip that holds `name` or a notebook, at most four
@@ -55,7 +55,7 @@ def read(path: Path, name: str, allowed: Allowed = Allowed()) -> list[Handed]:
         files = _in_folder(path)
         packed = [entry for entry in files if entry.suffix.lower() == ".zip"]
         if len(packed) == 1 and not any(entry.name == name or entry.suffix.lower() == NOTEBOOK for entry in files):
-            return read(path / packed[0], name, allowed)  # as platforms hand it on that do not unpack it
+            return read_submission(path / packed[0], name, allowed)  # as platforms hand it on that do not unpack it
         return _choose(files, path, name, allowed)
     if not path.exists() and not path.is_symlink():
         near = difflib.get_close_matches(path.name, _names(path.parent), n=1) if path.parent.is_dir() else []
@@ -75,7 +75,7 @@ def read(path: Path, name: str, allowed: Allowed = Allowed()) -> list[Handed]:
     return [_read(str(path), lambda: _open(path), path.suffix.lower(), path, _attached(openers, allowed.most))]
 
 
-def expanded(path: Path, name: str) -> list[Path]:
+def expand_paths(path: Path, name: str) -> list[Path]:
     """Return the submissions that a path stands for: itself, or each of a class's that Gradescope exported into one folder."""
     if not path.is_dir() or (path / name).exists():
         return [path]
@@ -83,7 +83,7 @@ def expanded(path: Path, name: str) -> list[Path]:
     return folders or [path]
 
 
-def stage(content: bytes, path: Path) -> Path:
+def stage_submission(content: bytes, path: Path) -> Path:
     """Write what workers shall see of a submission, readable for all users whatever the umask, and return its path."""
     path.write_bytes(content)
     path.parent.chmod(0o755)
@@ -95,7 +95,7 @@ Opener = Callable[[], BinaryIO]
 
 
 def _choose(files: dict[PurePosixPath, Opener], path: Path, name: str, allowed: Allowed) -> list[Handed]:
-    """Return what to grade of all that a folder or a zip holds; see `read`."""
+    """Return what to grade of all that a folder or a zip holds; see `read_submission`."""
     python = _outermost([entry for entry in files if entry.name == name])
     notebooks = _outermost([entry for entry in files if entry.suffix.lower() == NOTEBOOK])
     notebooks = [entry for entry in notebooks if entry.stem == PurePosixPath(name).stem] or notebooks

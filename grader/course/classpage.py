@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from grader.course import feedback
-from grader.course.insight import STATES, Bin, Insight, QuestionInsight, Strip, insight
+from grader.course.insight import STATES, Bin, Insight, QuestionInsight, Strip, find_insight
 from grader.course.results import Course, Folder, Result
 from grader.course.similarity import Pair
 from grader.report.model import write as replace_file
@@ -58,7 +58,7 @@ def write(
         scored: Whether there is a policy, so that points of checks are not scores.
     """
     counting = course.model_copy(update={"entries": [entry for entry in course.entries if entry.id not in older]})
-    wanted = {folder.path / NAME: lambda: render(insight(counting, results), pairs, len(older), scored)}
+    wanted = {folder.path / NAME: lambda: render(find_insight(counting, results), pairs, len(older), scored)}
     accounts = dict.fromkeys((entry.id for entry in course.entries), ()) | dict(scores or {})
     for name, lines in accounts.items():
         if (result := results.get(name.partition("~")[0])) is not None:
@@ -99,9 +99,9 @@ def render(shown: Insight, pairs: Sequence[Pair] = (), older: int = 0, scored: b
         single=[wrong for wrong in shown.unknown if len(wrong.submissions) == 1],
         copies=[group for group in shown.same if not group.blank],
         missing={entry.id for entry in shown.to_come},
-        histogram=histogram(shown.bins, shown.median, shown.max_points),
-        bars={one.question.id: segments(one) for one in shown.questions},
-        strip=strip(shown.strip, shown.max_points),
+        histogram=draw_histogram(shown.bins, shown.median, shown.max_points),
+        bars={one.question.id: bar_segments(one) for one in shown.questions},
+        strip=draw_strip(shown.strip, shown.max_points),
         ranking=sorted(
             ((entries[name], points) for name, points in shown.points.items()), key=lambda one: (-one[1], one[0].who.casefold())
         ),
@@ -123,9 +123,9 @@ def _template() -> jinja2.Template:
         "SHOWN": SHOWN,
         "STATES": STATES,
         "breakable": lambda name: markupsafe.Markup("<wbr>").join(re.split(r"(?<=[_.])", name)),
-        "line": line,
-        "number": number,
-        "percent": percent,
+        "line": one_line,
+        "number": format_points,
+        "percent": format_percent,
         "place": lambda entry: f"{STUDENTS}/{quote(entry.id)}.html",
         "seconds": lambda value: f"{value:,.{2 if value < 1 else 1 if value < 100 else 0}f} s",
         "text": lambda value: clean(value, MAX_TEXT),
@@ -134,18 +134,18 @@ def _template() -> jinja2.Template:
     return environment.from_string(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
 
 
-def line(value: str, limit: int = MAX_LINE) -> str:
+def one_line(value: str, limit: int = MAX_LINE) -> str:
     """Return a text of somebody else's on one line that is fit to be shown and not too long."""
     short = " ".join(clean(value[: 4 * limit]).split())
     return short if len(short) <= limit else f"{short[: limit - 1]}…"
 
 
-def number(value: float) -> str:
+def format_points(value: float) -> str:
     """Return a number of points with one digit after the point where it is not whole."""
     return f"{round(value, 1) + 0:g}"
 
 
-def percent(part: float, whole: float) -> str:
+def format_percent(part: float, whole: float) -> str:
     """Return a share as whole percent. Non-zero shares never round to 0 %, nor partial ones to 100 %."""
     share = 100 * part / whole if whole else 0.0
     return "<1 %" if 0 < share < 1 else ">99 %" if 99 < share < 100 else f"{share:.0f} %"
@@ -173,7 +173,7 @@ class Histogram:
     median: float
 
 
-def histogram(bins: Sequence[Bin], median: float, most: float) -> Histogram | None:
+def draw_histogram(bins: Sequence[Bin], median: float, most: float) -> Histogram | None:
     """Return what to draw of the bins, or None when nothing is graded."""
     highest = max((one.count for one in bins), default=0)
     if not highest:
@@ -212,13 +212,13 @@ class BarSegment:
     label: str
 
 
-def segments(of: QuestionInsight) -> list[BarSegment]:
+def bar_segments(of: QuestionInsight) -> list[BarSegment]:
     """Return the parts of a question's bar, in the order of STATES."""
     whole, start, parts = sum(of.counts.values()), 0.0, []
     for state in STATES:
         if count := of.counts.get(state, 0):
             width = 100 * count / whole
-            label = percent(count, whole) if width >= LABELLED else ""
+            label = format_percent(count, whole) if width >= LABELLED else ""
             parts.append(BarSegment(state, count, round(start, 2), round(width, 2), label))
             start += width
     return parts
@@ -234,7 +234,7 @@ class DrawnStrip:
     each: int
 
 
-def strip(of: Strip, most: float) -> DrawnStrip | None:
+def draw_strip(of: Strip, most: float) -> DrawnStrip | None:
     """Return what to draw of the strip, or None where there are no columns that could be compared."""
     columns = of.columns
     if len(columns) < 2 or most <= 0:

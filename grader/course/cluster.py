@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from grader.assignment import UsageError
-from grader.course.hosting import ROOT, end, task
+from grader.course.hosting import ROOT, end_process, run_shard
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -31,7 +31,7 @@ LOOK_SECONDS = 0.25
 SEEN_SECONDS = 60.0  # until what another machine has written is seen here: an attribute cache of NFS lasts so long
 
 
-def grade(
+def grade_on_cluster(
     job: Job,
     entries: Sequence[WorklistEntry],
     address: str,
@@ -67,7 +67,7 @@ def grade(
         _Run(client, job, text, list(entries), standing, progress).run()
     finally:
         if client.status == "running":
-            client.run(end, text, on_error="ignore")
+            client.run(end_process, text, on_error="ignore")
         client.close()
     return standing
 
@@ -118,11 +118,11 @@ class _Run:
             print(f"{len(self.missing)} of them were left without a result: {self.error}", file=sys.stderr, flush=True)
 
     def _round(self, size: int) -> None:
-        from grader.course.run import shard
+        from grader.course.run import take_shard
 
         count = math.ceil(len(self.missing) / size)
-        shards = [[entry.id for entry in shard(self.missing, number, count)] for number in range(1, count + 1)]
-        waiting = [(self.client.submit(task, self.about, ids, pure=False, retries=RETRIES), ids) for ids in shards]
+        shards = [[entry.id for entry in take_shard(self.missing, number, count)] for number in range(1, count + 1)]
+        waiting = [(self.client.submit(run_shard, self.about, ids, pure=False, retries=RETRIES), ids) for ids in shards]
         answered = time.monotonic()
         try:
             while waiting or (self._unseen() and time.monotonic() - answered < SEEN_SECONDS):

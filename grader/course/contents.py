@@ -24,7 +24,7 @@ def of_submission(place: Path, parts: dict[str, Path], home: Home) -> str:
     if place.is_symlink():
         return digest(["link"])
     try:
-        handed = submission.read(place, assignment.submission, allowed)
+        handed = submission.read_submission(place, assignment.submission, allowed)
     except UsageError as error:
         return digest(["refused", str(error).replace(str(place), "")])
     texts: list[bytes | str] = []

@@ -14,10 +14,10 @@ CONCEALED = "A hidden check."
 
 def render(result: Result, assignment: Assignment, lines: Sequence[str] = ()) -> str:
     """Return the page of one result. lines: how its score comes about, the last one being the score."""
-    return page.render(shown(result.report, assignment), lines)
+    return page.render(hide_for_student(result.report, assignment), lines)
 
 
-def shown(report: Report, assignment: Assignment) -> Report:
+def hide_for_student(report: Report, assignment: Assignment) -> Report:
     """Return what a student may see of a report: no name of a hidden check; its title unless the assignment keeps it hidden."""
     copy = report.for_student()
     kept = {question.id for question in assignment.questions if question.hidden_visibility == "hidden"}

@@ -18,7 +18,7 @@ MAX_CELL = 30_000  # characters; Excel holds 32,767
 COUNTED = [outcome.value for outcome in Outcome if outcome not in (Outcome.PARTIAL, Outcome.NOT_STARTED)]
 
 
-def plain(course: Course, scores: Iterable[Score]) -> str:
+def plain_rows(course: Course, scores: Iterable[Score]) -> str:
     """Return one row a student: the total, each question, how many checks ended how, lateness, state, and the explanation.
 
     Questions are weighted, but not scaled; whoever has no final score has no numbers.
@@ -39,7 +39,7 @@ def plain(course: Course, scores: Iterable[Score]) -> str:
     return _text(header, rows)
 
 
-def gradescope(course: Course, scores: Iterable[Score]) -> str:
+def gradescope_rows(course: Course, scores: Iterable[Score]) -> str:
     """Return one row a student under the names that Gradescope's own export of grades has for these columns.
 
     Who is not graded has status Ungraded, and no score.
@@ -63,7 +63,7 @@ def gradescope(course: Course, scores: Iterable[Score]) -> str:
     return _text(header, rows)
 
 
-def canvas(course: Course, scores: Iterable[Score], column: str = "") -> str:
+def canvas_rows(course: Course, scores: Iterable[Score], column: str = "") -> str:
     """Return what Canvas' gradebook imports: one row for each student who has a score.
 
     column: the header of the assignment's column in Canvas' own export, "Homework 3 (12345)", by which Canvas finds it; with
@@ -89,9 +89,9 @@ def write_all(folder: Path, course: Course, scores: Iterable[Score], canvas_colu
     """Write gradebook.csv, gradescope.csv and canvas.csv into the folder, and return their paths."""
     scores = list(scores)
     texts = {
-        "gradebook.csv": plain(course, scores),
-        "gradescope.csv": gradescope(course, scores),
-        "canvas.csv": canvas(course, scores, canvas_column),
+        "gradebook.csv": plain_rows(course, scores),
+        "gradescope.csv": gradescope_rows(course, scores),
+        "canvas.csv": canvas_rows(course, scores, canvas_column),
     }
     for name, text in texts.items():
         write(folder / name, text)

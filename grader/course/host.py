@@ -25,7 +25,7 @@ from grader.judge.run import Grader
 
 def main(parent: int) -> None:
     """Answer shards, which are all of one job, until no more come or SIGTERM arrives."""
-    with contextlib.suppress(KeyboardInterrupt), stopping.heard() as stop:
+    with contextlib.suppress(KeyboardInterrupt), stopping.hear_signals() as stop:
         if sys.platform == "linux":
             from grader.sandbox import kernel
 
@@ -47,16 +47,16 @@ def _answer(stop: stopping.Stop) -> None:
             shard = json.loads(line)
             try:
                 if job is None:
-                    found = opened(shard["job"])
-                    template = kept.enter_context(run.warm(found))
+                    found = open_job(shard["job"])
+                    template = kept.enter_context(run.warm_grader(found))
                     job = found
-                answer = {"failed": grade(job, shard["entries"], shard["job"]["workers"], template)}
+                answer = {"failed": grade_shard(job, shard["entries"], shard["job"]["workers"], template)}
             except UsageError as error:
                 answer = {"refused": f"{platform.node()}: {error}"}
             print(json.dumps(answer), file=answers, flush=True)
 
 
-def opened(about: dict[str, Any]) -> run.Job:
+def open_job(about: dict[str, Any]) -> run.Job:
     """Return the job that a client has prepared, if it is the same one here. Raises UsageError.
 
     about: root, the folder of the assignments, if they are not in the kit's own; folder, of the results; suite and environment,
@@ -78,15 +78,15 @@ def opened(about: dict[str, Any]) -> run.Job:
     return run.Job(home.root, course, Path(course.export), Path(about["folder"]), checks, about["require_level"])
 
 
-def grade(job: run.Job, names: list[str], workers: int | None, template: Grader) -> list[str]:
+def grade_shard(job: run.Job, names: list[str], workers: int | None, template: Grader) -> list[str]:
     """Grade those of these entries that are not graded yet, and return of which the grader has failed. Raises UsageError."""
     course, wanted = job.course, set(names)
     entries = run.to_do(job, [entry for entry in course.entries if entry.id in wanted])
     for entry in entries:
         # A file that is not there would be graded, as an empty submission.
-        if run.hashed(job.home, job.export, entry) != course.submissions[entry.id]:
+        if run.hash_submission(job.home, job.export, entry) != course.submissions[entry.id]:
             raise UsageError(f"{entry.path} is not what the client read; {job.export} has to be shared, and at rest")
-    return run.grade(job, entries, workers or run.cores(), template=template).failed
+    return run.grade_entries(job, entries, workers or run.count_cores(), template=template).failed
 
 
 @contextlib.contextmanager

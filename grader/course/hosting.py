@@ -19,12 +19,12 @@ _host: tuple[str, subprocess.Popen] | None = None  # the grading process, and th
 _lock = threading.Lock()
 
 
-def task(about: str, ids: list[str]) -> dict[str, Any]:
+def run_shard(about: str, ids: list[str]) -> dict[str, Any]:
     """Return what this Dask worker's grading process answers for a shard; it is started for the first one of a job."""
     global _host
     with _lock:
         if _host is None or _host[0] != about or _host[1].poll() is not None:
-            end()
+            end_process()
             command = [sys.executable, "-m", "grader.course.host", str(os.getpid())]
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
             _host = about, subprocess.Popen(command, cwd=ROOT, start_new_session=True, **pipes)
@@ -39,7 +39,7 @@ def task(about: str, ids: list[str]) -> dict[str, Any]:
         return json.loads(answer)
 
 
-def end(about: str | None = None) -> None:
+def end_process(about: str | None = None) -> None:
     """End this Dask worker's grading process, if it is for this job, or for any."""
     global _host
     if _host is not None and about in (None, _host[0]):

@@ -22,7 +22,7 @@ MAX_COLUMNS = 300  # of the strip: more could not be distinguished on a screen
 ENOUGH = 10  # submissions, below which a correlation is chance
 SLOWEST = 10
 NEAR = 1e-9  # points are sums of decimals
-# What `judge.student.failure` says of a reply that a submission has made up, or spoilt.
+# What `judge.student.explain_failure` says of a reply that a submission has made up, or spoilt.
 FORGED = "did not keep to the protocol"
 FORBIDDEN = ("processes", "network", "files", "forbidden")  # of `judge.student.LIMITS`
 
@@ -207,7 +207,7 @@ class GradedEntry:
     checks: dict[str, list[CheckResult]] = field(default_factory=lambda: defaultdict(list))
 
 
-def insight(course: Course, results: Mapping[str, Result | None]) -> Insight:
+def find_insight(course: Course, results: Mapping[str, Result | None]) -> Insight:
     """Return what the class shows. results: by entry; None or nothing for what is still to come.
 
     Where the grader has failed, the submission counts neither in the points nor in the questions.
@@ -226,7 +226,7 @@ def insight(course: Course, results: Mapping[str, Result | None]) -> Insight:
         max_points=most,
         points={one.entry.id: one.result.report.points for one in graded},
         to_come=tuple(entry for entry in course.entries if entry.id not in present),
-        bins=tuple(bins([one.result.report.points for one in graded], most)),
+        bins=tuple(histogram_bins([one.result.report.points for one in graded], most)),
         questions=tuple(questions),
         mistakes=tuple(_mistakes(course, graded, tried)),
         unknown=tuple(_unknown(graded)),
@@ -243,7 +243,7 @@ def insight(course: Course, results: Mapping[str, Result | None]) -> Insight:
     )
 
 
-def bins(points: Sequence[float], most: float) -> list[Bin]:
+def histogram_bins(points: Sequence[float], most: float) -> list[Bin]:
     """Return the bins of a histogram from 0 to `most` points, which are round and not too many for so few submissions."""
     if most <= 0:
         return []
@@ -305,7 +305,7 @@ def _correlation(first: Sequence[float], second: Sequence[float]) -> float | Non
         return None
 
 
-def recognised(checks: Iterable[CheckResult]) -> CheckResult | None:
+def find_recognising(checks: Iterable[CheckResult]) -> CheckResult | None:
     """Return the check of a question that names its mistakes, or None.
 
     Visible checks are explained by what is visible, so a hidden one knows more: where both name mistakes, it counts.
@@ -319,7 +319,7 @@ def _mistakes(course: Course, graded: Sequence[GradedEntry], tried: Mapping[str,
     hints = {}
     for one in graded:
         for question, checks in one.checks.items() if not one.reason else ():
-            if found := recognised(checks):
+            if found := find_recognising(checks):
                 groups[question, found.mistakes].append(one.entry)
                 hints.setdefault((question, found.mistakes), found.hint)
     order = {question.id: index for index, question in enumerate(course.assignment.questions)}
@@ -336,7 +336,7 @@ def _unknown(graded: Sequence[GradedEntry]) -> list[CommonFailure]:
             failed = tuple(check for check in checks if check.outcome not in (*OPEN, Outcome.PASSED) and not check.unwritten)
             # What was only stopped has not answered: it stands among the troubles.
             answered = any(check.outcome is Outcome.FAILED and check.signature for check in failed)
-            if answered and not recognised(checks):
+            if answered and not find_recognising(checks):
                 seen = frozenset((check.id, check.signature or check.outcome.value) for check in failed)
                 groups[question, seen].append((one.entry, failed))
     found = [CommonFailure(question, ones[0][1], tuple(entry for entry, _ in ones)) for (question, _), ones in groups.items()]

@@ -275,12 +275,12 @@ class Score(BaseModel):
         return [*lines, f"{self.points:f} of {self.max_points:f} points"]
 
 
-def load(path: Path) -> Policy:
+def load_policy(path: Path) -> Policy:
     """Return the policy that the file describes; raises UsageError that names the field at fault."""
-    return parse(source(path), str(path))
+    return parse_policy(read_source(path), str(path))
 
 
-def source(path: Path) -> str:
+def read_source(path: Path) -> str:
     """Return the file's text, to the byte; raises UsageError where it cannot be read."""
     try:
         return path.read_bytes().decode()
@@ -290,7 +290,7 @@ def source(path: Path) -> str:
         raise UsageError(f"{path}: not UTF-8: {error}; save it as UTF-8") from error
 
 
-def parse(text: str, name: str) -> Policy:
+def parse_policy(text: str, name: str) -> Policy:
     """Return the policy that a file's text describes; name: of the file, for the UsageError that names the field at fault."""
     try:
         return Policy.model_validate(tomllib.loads(text.removeprefix("\ufeff"), parse_float=Decimal))
@@ -316,7 +316,7 @@ def require_known(course: Course, results: Mapping[str, Result | None], policy: 
             raise UsageError(f"{where}: the class has no {name!r}; there are: {', '.join(sorted(known))}")
 
 
-def scores(course: Course, results: Mapping[str, Result | None], policy: Policy) -> list[Score]:
+def score_class(course: Course, results: Mapping[str, Result | None], policy: Policy) -> list[Score]:
     """Return a score for each student of the class, in the order of the submissions' ids.
 
     Who takes part in several submissions gets one score, of the newest: of those with the latest time, or without any, the
@@ -329,14 +329,14 @@ def scores(course: Course, results: Mapping[str, Result | None], policy: Policy)
     beginning = datetime.min.replace(tzinfo=timezone.utc)
     for entry in sorted(course.entries, key=lambda entry: (entry.created_at or beginning, *_order(entry.id))):
         for student in reversed(entry.students or (Person(),)):
-            key = person(entry.id, student)
+            key = identify(entry.id, student)
             if key in newest and newest[key][0].id != entry.id:
                 older.setdefault(key, []).append(newest[key][0].id)
             newest[key] = entry, student
     rows = []
     for key, (entry, student) in newest.items():
         result = results.get(entry.id)
-        one = score(entry, result.report if result else None, policy, student)
+        one = score_submission(entry, result.report if result else None, policy, student)
         if result and result.status == "failed":
             one = _without_points(one, "not final")
         rows.append((_order(entry.id), entry.students.index(student) if entry.students else 0, key, one))
@@ -344,7 +344,7 @@ def scores(course: Course, results: Mapping[str, Result | None], policy: Policy)
     return [one.model_copy(update={"replaces": tuple(older.get(key, ()))}) for _, _, key, one in rows]
 
 
-def score(entry: WorklistEntry, report: Report | None, policy: Policy, student: Person | None = None) -> Score:
+def score_submission(entry: WorklistEntry, report: Report | None, policy: Policy, student: Person | None = None) -> Score:
     """Return what the student gets for this submission: a pure function of its arguments.
 
     The score reveals no more about hidden checks than `report.for_student()`.
@@ -380,15 +380,15 @@ def score(entry: WorklistEntry, report: Report | None, policy: Policy, student: 
     return known.model_copy(
         update={
             "status": "final",
-            "points": shown(account.points),
-            "max_points": shown(maximum),
+            "points": format_score(account.points),
+            "max_points": format_score(maximum),
             "steps": tuple(account.steps),
-            "questions": {name: shown(points) for name, points in account.questions.items()},
+            "questions": {name: format_score(points) for name, points in account.questions.items()},
         }
     )
 
 
-def person(entry: str, student: Person) -> str:
+def identify(entry: str, student: Person) -> str:
     """Return by what a student is known in all submissions: email or number, since names may be shared by several.
 
     entry: id of the submission, in which alone a mere name is somebody's.
@@ -397,7 +397,7 @@ def person(entry: str, student: Person) -> str:
     return f"email {email}" if email else f"sid {sid}" if sid else f"in {entry} {student.name}"
 
 
-def strangers(course: Course, scored: Iterable[Score], policy: Policy) -> list[str]:
+def find_strangers(course: Course, scored: Iterable[Score], policy: Policy) -> list[str]:
     """Return whom the policy names but no score is of: misspelt, without a submission, or the id of an older one."""
     named = [one.student for one in (*policy.extensions, *policy.adjustments)]
     entries = {entry.id: entry for entry in course.entries}
@@ -405,7 +405,7 @@ def strangers(course: Course, scored: Iterable[Score], policy: Policy) -> list[s
     return [name for name in dict.fromkeys(named) if not any(_means(name, *one) for one in people)]
 
 
-def shown(value: Fraction) -> Decimal:
+def format_score(value: Fraction) -> Decimal:
     """Return a number as a score shows it: at most six places, upwards from halfway."""
     millionths = math.floor(value * 10**PLACES + Fraction(1, 2))
     whole, rest = divmod(abs(millionths), 10**PLACES)
@@ -423,7 +423,7 @@ class _Account:
 
     def to(self, points: Fraction, what: str, quiet: bool = False) -> None:
         """Set the points. quiet: say nothing where they stay the same to a reader."""
-        before, after = shown(self.points), shown(points)
+        before, after = format_score(self.points), format_score(points)
         if not quiet or before != after:
             self.steps.append(ScoreStep(what=what, before=before, after=after))
         self.points = points
@@ -488,7 +488,10 @@ def _work(account: _Account, report: Report, policy: Policy) -> Fraction:
         regular = [part for part in own if not part.extra]
         if worth := _sum(part.of for part in regular):
             got = _sum(part.got for part in regular)
-            account.to(account.points + got, f"{titles.get(question, question)}: {shown(got):f} of {shown(worth):f} points")
+            account.to(
+                account.points + got,
+                f"{titles.get(question, question)}: {format_score(got):f} of {format_score(worth):f} points",
+            )
         for name, fault in dict.fromkeys((part.name, part.fault) for part in own if part.fault):
             given = _sum(part.counts - part.got for part in regular if (part.name, part.fault) == (name, fault))
             what = "full marks for all" if fault.then == "full" else "does not count"
@@ -499,13 +502,13 @@ def _work(account: _Account, report: Report, policy: Policy) -> Fraction:
         if not maximum:
             raise UsageError("out_of: there is nothing to scale; every question is extra credit, taken out, or weighs 0")
         factor = Fraction(policy.out_of) / maximum
-        what = f"scaled from {shown(maximum):f} to {policy.out_of:f} points"
+        what = f"scaled from {format_score(maximum):f} to {policy.out_of:f} points"
         account.to(account.points * factor, what, quiet=factor == 1)
     before = account.points
     for name in dict.fromkeys(part.name for part in parts if part.extra and part.of):
         own = [part for part in parts if part.extra and part.name == name]
         got, most = factor * _sum(part.counts for part in own), factor * _sum(part.of for part in own)
-        account.to(account.points + got, f"extra credit, {name}: {shown(got):f} of {shown(most):f} points")
+        account.to(account.points + got, f"extra credit, {name}: {format_score(got):f} of {format_score(most):f} points")
     if policy.extra.at_most is not None and account.points - before > policy.extra.at_most:
         account.to(before + Fraction(policy.extra.at_most), f"at most {policy.extra.at_most:f} points of extra credit")
     return maximum * factor
@@ -581,7 +584,7 @@ def _late(account: _Account, policy: Policy, days: int | None, lateness: str, ma
     elif charged and rule.percent_per_day:
         base = maximum if rule.percent_of == "maximum" else account.points
         kept -= base * Fraction(rule.percent_per_day) / 100 * charged
-        of = f"the {shown(maximum):f} points" if rule.percent_of == "maximum" else "the points"
+        of = f"the {format_score(maximum):f} points" if rule.percent_of == "maximum" else "the points"
         lateness += f"; {rule.percent_per_day:f} % of {of} off a day"
     elif charged and rule.points_per_day:
         kept -= Fraction(rule.points_per_day) * charged

@@ -22,9 +22,9 @@ def regrade(
     """
     before = folder.course()
     earlier = folder.of(before)
-    job = run.prepare(home, _export(before), folder.path, before.suites, before.layout, require_level, keep=True)
+    job = run.prepare_job(home, _export(before), folder.path, before.suites, before.layout, require_level, keep=True)
     again = {
-        entry.id: (result, changed(result, job.checks))
+        entry.id: (result, find_changed(result, job.checks))
         for entry in job.course.entries
         if (result := earlier.get(entry.id)) is not None
         and job.course.submissions[entry.id] == before.submissions.get(entry.id)
@@ -36,18 +36,18 @@ def regrade(
     if before.environment != job.course.environment:
         yield "the kit, a library or the machine is another one than before: checks that are not run again keep their outcomes"
     entries = [entry for entry in run.to_do(job, job.course.entries) if entry.id in again]
-    standing = run.grade(job, entries, workers, progress, again)
+    standing = run.grade_entries(job, entries, workers, progress, again)
     # Only now, so that after a run that was ended the next one still knows what was before it.
     folder.write_course(job.course)
     results = folder.of(job.course)
     for entry in job.course.entries:
         if entry.id in again and (result := results[entry.id]) is not None:
-            yield from (f"{entry.who} ({entry.id}): {line}" for line in moved(again[entry.id][0], result))
+            yield from (f"{entry.who} ({entry.id}): {line}" for line in describe_moves(again[entry.id][0], result))
     yield f"{len(entries)} submissions graded again" + (f", {len(standing.failed)} failed" if standing.failed else "")
     yield from summarise(home, folder)
 
 
-def changed(result: Result, checks: dict[str, str]) -> frozenset[str]:
+def find_changed(result: Result, checks: dict[str, str]) -> frozenset[str]:
     """Return the checks of a result that are no longer what they were, or that the grader has spoilt.
 
     checks: what they are now, without parameters.
@@ -59,7 +59,7 @@ def changed(result: Result, checks: dict[str, str]) -> frozenset[str]:
     )
 
 
-def moved(before: Result, after: Result) -> Iterator[str]:
+def describe_moves(before: Result, after: Result) -> Iterator[str]:
     """Yield how the points of a submission have moved, and by which checks; nothing if no check ended differently."""
     was = {check.id: check for check in before.report.checks}
     now = {check.id: check for check in after.report.checks}

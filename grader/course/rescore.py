@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from grader.assignment import UsageError
 from grader.course.gradebook import write_all
-from grader.course.policy import Score, ScoreStep, parse, person, scores, source, strangers
+from grader.course.policy import Score, ScoreStep, find_strangers, identify, parse_policy, read_source, score_class
 from grader.course.results import Folder
 from grader.report.model import write
 
@@ -49,14 +49,14 @@ def rescore(folder: Folder, file: Path | None = None, output: Path | None = None
     course = folder.course()
     results = folder.of(course)
     own = folder.path / POLICY
-    applied = source(own) if own.is_file() else ""
-    text = source(file) if file else applied
-    policy = parse(text, str(file or own))
-    old = stored(folder)
-    new = scores(course, results, policy)
+    applied = read_source(own) if own.is_file() else ""
+    text = read_source(file) if file else applied
+    policy = parse_policy(text, str(file or own))
+    old = read_scores(folder)
+    new = score_class(course, results, policy)
     try:
         # Scores of today's results under the old policy show whether the policy or the results moved a score.
-        between = scores(course, results, parse(old.policy if old else applied, str(folder.path / SCORES)))
+        between = score_class(course, results, parse_policy(old.policy if old else applied, str(folder.path / SCORES)))
     except UsageError:
         between = []  # it names a question that is gone, so the two causes cannot be distinguished
     changes = _changes(old.scores if old else between, between, new)
@@ -71,7 +71,7 @@ def rescore(folder: Folder, file: Path | None = None, output: Path | None = None
     return changes
 
 
-def lines(folder: Folder, file: Path | None = None, output: Path | None = None) -> Iterator[str]:
+def rescore_lines(folder: Folder, file: Path | None = None, output: Path | None = None) -> Iterator[str]:
     """Score the class as `rescore` does, and yield what to print."""
     changes = rescore(folder, file, output)
     target = output or folder.path
@@ -84,8 +84,8 @@ def lines(folder: Folder, file: Path | None = None, output: Path | None = None) 
         if waiting := [one.entry for one in new.scores if one.status == status]:
             some = ", ".join(waiting[:5]) + (", ..." if len(waiting) > 5 else "")
             yield f"{len(waiting)} without points ({status}): {some}; run `course` again, then `regrade`"
-    policy = parse(new.policy, str(target / SCORES))
-    if unknown := strangers(folder.course(), new.scores, policy):
+    policy = parse_policy(new.policy, str(target / SCORES))
+    if unknown := find_strangers(folder.course(), new.scores, policy):
         yield (
             f"the policy names whom no score is of: {', '.join(unknown)}; are they spelt as in the class? "
             "The id of a submission names it only until a newer one counts"
@@ -94,7 +94,7 @@ def lines(folder: Folder, file: Path | None = None, output: Path | None = None) 
     yield f"wrote {', '.join(names)} to {target}"
 
 
-def stored(folder: Folder) -> Scores | None:
+def read_scores(folder: Folder) -> Scores | None:
     """Return the scores that were written last, or None where there are none yet; raises UsageError."""
     path = folder.path / SCORES
     try:
@@ -116,7 +116,7 @@ def _keep(target: Path, whole: str) -> None:
 
 
 def _changes(before: list[Score], between: list[Score], after: list[Score]) -> list[Change]:
-    old, middle, new = ({person(one.entry, one.student): one for one in part} for part in (before, between, after))
+    old, middle, new = ({identify(one.entry, one.student): one for one in part} for part in (before, between, after))
     changes = []
     for key in [*new, *(key for key in old if key not in new)]:
         was, then, now = old.get(key), middle.get(key), new.get(key)

@@ -23,7 +23,7 @@ from grader import fingerprints
 from grader.assignment import Home, UsageError
 from grader.course import contents, stopping
 from grader.course.results import Course, Folder, Key, Result
-from grader.course.worklist import WorklistEntry, read, unread
+from grader.course.worklist import WorklistEntry, find_unread, read_export
 from grader.judge.run import Grader
 from grader.report.model import Report
 from grader.report.text import clean
@@ -133,7 +133,7 @@ def _inside(path: Path) -> Iterator[Path]:
         yield from path.iterdir() if path.is_dir() else ()
 
 
-def prepare(
+def prepare_job(
     home: Home,
     export: Path,
     folder: Path,
@@ -143,7 +143,7 @@ def prepare(
     keep: bool = False,
 ) -> Job:
     """Read the export, write course.json unless it is to be kept, and return what is to be graded. Raises UsageError."""
-    found, entries = read(export, layout)
+    found, entries = read_export(export, layout)
     if folder.resolve().is_relative_to(export.resolve()):
         raise UsageError(f"{folder} lies in {export}, and would be read as a submission; name a folder outside of it")
     if folder.exists() and not folder.is_dir():
@@ -160,8 +160,8 @@ def prepare(
         layout=found,
         suite=fingerprints.of_suite(home, suites),
         environment=fingerprints.of_environment(home),
-        submissions={entry.id: hashed(home, export, entry) for entry in entries},
-        unread=unread(export, found, entries),
+        submissions={entry.id: hash_submission(home, export, entry) for entry in entries},
+        unread=find_unread(export, found, entries),
         entries=entries,
     )
     if not keep:
@@ -169,7 +169,7 @@ def prepare(
     return Job(home.root, course, export.resolve(), folder.resolve(), fingerprints.of_checks(home, suites), require_level)
 
 
-def remarks(job: Job) -> Iterator[str]:
+def list_remarks(job: Job) -> Iterator[str]:
     """Yield what whoever grades the class should know first."""
     if unread := [clean(name, 80) for name in job.course.unread]:
         more = f" and {len(unread) - 10} more" if len(unread) > 10 else ""
@@ -178,13 +178,13 @@ def remarks(job: Job) -> Iterator[str]:
         yield f"others on this machine may look into {job.folder}, with grades and hidden checks: chmod 700 {job.folder}"
 
 
-def hashed(home: Home, export: Path, entry: WorklistEntry) -> str:
+def hash_submission(home: Home, export: Path, entry: WorklistEntry) -> str:
     """Return the hash of a submission, as it lies in the export."""
     parts = {name: export / path for name, path in entry.parts.items()} if len(entry.parts) > 1 else {}
     return contents.of_submission(export / entry.path, parts, home)
 
 
-def shard(entries: Sequence[WorklistEntry], number: int, count: int) -> list[WorklistEntry]:
+def take_shard(entries: Sequence[WorklistEntry], number: int, count: int) -> list[WorklistEntry]:
     """Return every `count`-th entry, from the `number`-th on, which begin with 1: all shards together are all entries."""
     if not 1 <= number <= count:
         raise UsageError(f"there is no shard {number}/{count}; the first of {count} is 1/{count}, the last {count}/{count}")
@@ -198,7 +198,7 @@ def to_do(job: Job, entries: Sequence[WorklistEntry]) -> list[WorklistEntry]:
     return [entry for entry in entries if (result := done[entry.id]) is None or result.status == "failed"]
 
 
-def cores() -> int:
+def count_cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -247,13 +247,13 @@ Again = Mapping[str, tuple[Result, frozenset[str]]]
 
 
 @contextlib.contextmanager
-def warm(job: Job) -> Iterator[Grader]:
+def warm_grader(job: Job) -> Iterator[Grader]:
     """Yield a judge and a sandbox that are ready, for workers to be copies of them.
 
     Raises UsageError when the suite cannot be run, or the isolation is less than required. SIGINT and SIGTERM raise
     KeyboardInterrupt while the sandbox gets ready; after that they are noted, see `stopping`.
     """
-    with stopping.heard() as stop, Grader(job.home, job.course.suites, job.require_level) as template:
+    with stopping.hear_signals() as stop, Grader(job.home, job.course.suites, job.require_level) as template:
         template.start()
         with stop.raises():
             template.warm_up(wait=True)
@@ -265,7 +265,7 @@ def warm(job: Job) -> Iterator[Grader]:
         yield template
 
 
-def grade(
+def grade_entries(
     job: Job,
     entries: Sequence[WorklistEntry],
     workers: int,
@@ -291,7 +291,7 @@ def grade(
     if not entries:
         return standing
     tasks = [(entry, *(again or {}).get(entry.id, (None, frozenset()))) for entry in entries]
-    with stopping.heard() as stop, warm(job) if template is None else contextlib.nullcontext(template) as ready:
+    with stopping.hear_signals() as stop, warm_grader(job) if template is None else contextlib.nullcontext(template) as ready:
         _Crew(job, tasks, ready, min(workers, len(tasks)), standing, progress, stop).run()
     return standing
 

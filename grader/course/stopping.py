@@ -61,7 +61,7 @@ class Stop:
 
 
 @contextlib.contextmanager
-def heard() -> Iterator[Stop]:
+def hear_signals() -> Iterator[Stop]:
     """Yield a Stop that hears this process's signals; raise KeyboardInterrupt at the end if one has arrived.
 
     Inner uses share the outer one. A signal that this process ignores, as a job in the background does, stays ignored. Outside

@@ -10,7 +10,7 @@ from pathlib import Path
 from grader import submission
 from grader.assignment import Home, UsageError
 from grader.course import classpage, rescore
-from grader.course.policy import Score, person
+from grader.course.policy import Score, identify
 from grader.course.results import Course, Folder
 from grader.course.similarity import Pair, compare
 from grader.course.worklist import Person
@@ -27,30 +27,30 @@ def summarise(home: Home, folder: Folder, policy: Path | None = None, anew: bool
     """
     course = folder.course()
     results = folder.of(course)
-    yield from rescore.lines(folder, policy)
+    yield from rescore.rescore_lines(folder, policy)
     if anew and Path(course.export).is_dir():
-        pairs = similar(home, course)
+        pairs = find_similar(home, course)
         write(folder.path / SIMILAR, json.dumps([asdict(pair) for pair in pairs], indent=1) + "\n")
     else:
         pairs = _found_before(folder.path / SIMILAR)
-    stored = rescore.stored(folder)
+    stored = rescore.read_scores(folder)
     older = {entry.id for entry in course.entries} - {score.entry for score in stored.scores}
-    classpage.write(folder, course, results, pairs, accounts(course, stored.scores), older, bool(stored.policy))
+    classpage.write(folder, course, results, pairs, list_accounts(course, stored.scores), older, bool(stored.policy))
     pages = len(list((folder.path / classpage.STUDENTS).glob("*.html")))
     yield f"wrote {classpage.NAME}, {pages} pages in {classpage.STUDENTS}/ and {SIMILAR} ({len(pairs)} pairs) to {folder.path}"
 
 
-def accounts(course: Course, scores: Sequence[Score]) -> dict[str, list[str]]:
+def list_accounts(course: Course, scores: Sequence[Score]) -> dict[str, list[str]]:
     """Return the lines that explain each score, by page.
 
     The page ENTRY is for all students who submitted together, if the lines are the same for all. Otherwise each student has a
     page ENTRY~1, ENTRY~2, ... in the order of the entry's students, because reasons are private.
     """
-    of = {(score.entry, person(score.entry, score.student)): score.explanation() for score in scores}
+    of = {(score.entry, identify(score.entry, score.student)): score.explanation() for score in scores}
     pages: dict[str, list[str]] = {}
     for entry in course.entries:
         students = entry.students or (Person(),)
-        each = [of.get((entry.id, person(entry.id, student)), [OLDER]) for student in students]
+        each = [of.get((entry.id, identify(entry.id, student)), [OLDER]) for student in students]
         if all(lines == each[0] for lines in each):
             pages[entry.id] = each[0]
             continue
@@ -60,13 +60,13 @@ def accounts(course: Course, scores: Sequence[Score]) -> dict[str, list[str]]:
     return pages
 
 
-def similar(home: Home, course: Course) -> list[Pair]:
+def find_similar(home: Home, course: Course) -> list[Pair]:
     """Return the pairs of similar submissions, of those that can still be read."""
     sources: dict[str, str] = {}
     for entry in course.entries:
         path = Path(course.export) / entry.parts.get(home.assignment.submission, entry.path)
         try:
-            handed = submission.read(path, home.assignment.submission)
+            handed = submission.read_submission(path, home.assignment.submission)
         except UsageError:
             continue
         sources[entry.id] = "\n".join(_code(file.content) if file.notebook else _text(file.content) for file in handed)

@@ -73,7 +73,7 @@ class WorklistEntry(BaseModel):
         return ", ".join(student.name or student.email or student.sid for student in self.students) or self.id
 
 
-def read(folder: Path, layout: str | None = None) -> tuple[str, list[WorklistEntry]]:
+def read_export(folder: Path, layout: str | None = None) -> tuple[str, list[WorklistEntry]]:
     """Return the layout of an export and its submissions, in the order of their ids.
 
     layout: "gradescope" (folders submission_*, with submission_metadata.yml if that is there) · "canvas" (one flat folder of
@@ -95,7 +95,7 @@ def read(folder: Path, layout: str | None = None) -> tuple[str, list[WorklistEnt
     return layout, sorted(entries, key=lambda entry: _natural(entry.id))
 
 
-def unread(folder: Path, layout: str, entries: Iterable[WorklistEntry]) -> list[str]:
+def find_unread(folder: Path, layout: str, entries: Iterable[WorklistEntry]) -> list[str]:
     """Return what lies in an export of this layout, or stands in its metadata, and is no part of these submissions."""
     read = {METADATA, *(path for entry in entries for path in (entry.path, *entry.parts.values()))}
     announced = _metadata(folder / METADATA) if (folder / METADATA).is_file() else {}

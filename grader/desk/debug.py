@@ -23,13 +23,13 @@ from typing import Any
 from rich.text import Text
 
 from grader.assignment import Home
-from grader.desk.look import Look, NothingToSee, desk
-from grader.judge.compare import show
-from grader.judge.student import failure
+from grader.desk.look import Look, NothingToSee, make_console
+from grader.judge.compare import format_value
+from grader.judge.student import explain_failure
 from grader.report.text import clean
 from grader.sandbox import wire, worker
 from grader.sandbox.reply import Reply
-from grader.submission import stage
+from grader.submission import stage_submission
 
 KEYS = """\
   n  next line             l  list the code here       c  continue to the end (Ctrl-C stops again)
@@ -41,7 +41,7 @@ LIBRARIES = ("torch", "torch.*", "numpy", "numpy.*", "contextlib", "bdb", "grade
 def debug(home: Home, seen: Look) -> None:
     """Run the call of a check again, under pdb; raises NothingToSee if the submission cannot be loaded here."""
     with tempfile.TemporaryDirectory(prefix="debug-") as folder:
-        path = seen.file or stage(seen.source, Path(folder, home.assignment.submission))
+        path = seen.file or stage_submission(seen.source, Path(folder, home.assignment.submission))
         _debug(home, seen, Path(os.path.abspath(path)))
 
 
@@ -86,14 +86,14 @@ def _load(home: Home, seen: Look, path: Path) -> Any:
 
 def _introduce(seen: Look, path: Path) -> None:
     """Print what is run, what was expected of it, what the grader found, and pdb's keys."""
-    console = desk()
+    console = make_console()
     seen.print_headline(console)
     if seen.passed:
         console.print(Text("Every check that was run passes; this is the first of them.", "green"))
     console.print(Text(textwrap.indent(seen.found(), "    ")))
     console.print(Text(f"\n{seen.called()}", "bold"))
     for name, value in seen.tried.inputs.items():
-        console.print(Text(f"    {name} = {show(value)}"))
+        console.print(Text(f"    {name} = {format_value(value)}"))
     console.print(Text(f"\nStopping at the first line of {seen.question.function} in {path.name}. Keys:", "bold"))
     console.print(Text(f"{KEYS}\n"))
 
@@ -104,7 +104,7 @@ def _conclude(seen: Look, facts: Any, arrived: bool) -> None:
         print(f"The driver {seen.tried.driver} did not call {seen.question.function}.")
     try:
         frame = wire.encode(facts)
-        text, blob = wire.lengths(frame[: wire.HEADER.size])
+        text, blob = wire.read_lengths(frame[: wire.HEADER.size])
         body = frame[wire.HEADER.size :]
         facts = wire.decode(body[:text], body[text : text + blob])
     except wire.Refused as error:
@@ -112,13 +112,13 @@ def _conclude(seen: Look, facts: Any, arrived: bool) -> None:
         return
     print(f"\nWhat the grader sees of this call (driver {seen.tried.driver}):")
     for name, value in facts.items():
-        print(clean(f"    {name} = {show(value)}"))
+        print(clean(f"    {name} = {format_value(value)}"))
 
 
 def _describe(seen: Look, status: str, error: BaseException, path: Path) -> str:
     """Return an exception as reports show it, with the student's own lines."""
-    details = worker.account(status, error, {"submission": str(path)})
-    return clean(failure(Reply(status, details=details), seen.question, 0, 0, "").message)
+    details = worker.describe_safely(status, error, {"submission": str(path)})
+    return clean(explain_failure(Reply(status, details=details), seen.question, 0, 0, "").message)
 
 
 class Debugger(pdb.Pdb):
@@ -130,7 +130,7 @@ class Debugger(pdb.Pdb):
     def __init__(self, path: Path, function: str) -> None:
         super().__init__(skip=LIBRARIES)
         self.path = str(path)
-        self.places = places(path.read_bytes(), function)
+        self.places = find_code_places(path.read_bytes(), function)
         self.driver: CodeType | None = None
         self.shown: BaseException | None = None  # the exception at which the user was stopped last
         self.arrived = self.left = False
@@ -192,7 +192,7 @@ class Debugger(pdb.Pdb):
         super().set_quit()
 
 
-def places(source: bytes, function: str) -> set[tuple[str, int]]:
+def find_code_places(source: bytes, function: str) -> set[tuple[str, int]]:
     """Return name and first line, as a code object has them, of each code that `function` may begin with.
 
     That is the function of this name, or any method of the class of this name and of its bases in the same file; nothing when

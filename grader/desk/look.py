@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.assignment import Home, Question, UsageError
-from grader.judge.compare import show
-from grader.judge.run import Grader, selected
+from grader.judge.compare import format_value
+from grader.judge.run import Grader, select_questions
 from grader.judge.student import Tried
 from grader.report import terminal
 from grader.report.model import CheckResult, Outcome, Report
@@ -48,7 +48,7 @@ class Look:
     @property
     def name(self) -> str:
         """The check's name, as -k takes it."""
-        return terminal.keyword(self.check)
+        return terminal.keyword_pattern(self.check)
 
     def print_headline(self, console: Console) -> None:
         """Print question and check as reports call them."""
@@ -65,18 +65,18 @@ class Look:
         """Return how the check failed, without the inputs of its call; and what was expected, where that does not say it."""
         lines = [self.tried.said or self.check.message]
         if self.tried.case and not self.tried.said:
-            lines += ["expected:", *(f"  {name} = {show(value)}" for name, value in self.tried.case.answer.items())]
+            lines += ["expected:", *(f"  {name} = {format_value(value)}" for name, value in self.tried.case.answer.items())]
         return clean("\n".join(filter(None, lines)))
 
 
-def desk() -> Console:
+def make_console() -> Console:
     """Return the console of both commands: what cannot be encoded is a question mark on it, and only a terminal wraps."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
-def look(
+def find_failing(
     home: Home,
     submission: Path,
     name: str,
@@ -90,7 +90,7 @@ def look(
     the report after each check. thorough: False stops at the first that fails. Raises NothingToSee, and UsageError as
     `judge.run.grade` does.
     """
-    chosen = selected(home, [name])
+    chosen = select_questions(home, [name])
     with Grader(home) as grader:
         staged = grader.take(submission)
         report = grader.grade(staged, chosen, keyword, changed, thorough=thorough)

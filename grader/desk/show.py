@@ -13,9 +13,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.desk.look import Look, desk
+from grader.desk.look import Look, make_console
 from grader.judge import compare
-from grader.judge.compare import difference, is_number, number
+from grader.judge.compare import difference, format_number, is_number
 from grader.judge.student import Compared
 from grader.report.text import clean
 
@@ -40,9 +40,9 @@ class ComparedPart:
     differs: bool
 
 
-def show(looks: list[Look]) -> None:
-    """Print what the first of these checks compared, and the names of the others (see `look`)."""
-    console = desk()
+def show_failure(looks: list[Look]) -> None:
+    """Print what the first of these checks compared, and the names of the others (see `find_failing`)."""
+    console = make_console()
     first, *others = looks
     first.print_headline(console)
     console.print(Text(f"\n{first.called()}", "bold"))
@@ -68,10 +68,10 @@ def _print_inputs(console: Console, inputs: dict[str, Any]) -> None:
             tables.setdefault(len(value), []).append((name, value.reshape(len(value), -1)))
         elif isinstance(value, list) and value and all(isinstance(item, np.ndarray) for item in value):
             for index, item in enumerate(value):
-                numbers = [*map(number, item.ravel()[:6]), *([CUT] if item.size > 6 else [])]
+                numbers = [*map(format_number, item.ravel()[:6]), *([CUT] if item.size > 6 else [])]
                 console.print(Text(f"  {name}[{index}], {_kind(item)}: {', '.join(numbers)}"))
         else:
-            console.print(Text(f"  {name} = {_cell(compare.show(value))}"))
+            console.print(Text(f"  {name} = {_cell(compare.format_value(value))}"))
     for size, arrays in tables.items():
         rows = _most(np.zeros(size), ROWS)
         columns = [column for name, array in arrays for column in _columns(name, array, rows)]
@@ -89,7 +89,7 @@ def _columns(name: str, array: np.ndarray, rows: list[int], most: int = 4) -> It
     """Yield the first columns of an array."""
     for column in range(min(array.shape[1], most)):
         title = name if array.shape[1] == 1 else f"{name}\n[:, {column}]"
-        yield title, [Text(number(array[row, column])) for row in rows]
+        yield title, [Text(format_number(array[row, column])) for row in rows]
     if array.shape[1] > most:
         yield CUT, [Text(CUT)] * len(rows)
 
@@ -199,12 +199,12 @@ def _describe(value: Any, part: ComparedPart) -> str:
     other = part.got if value is part.expected else part.expected
     if isinstance(value, np.ndarray):
         alike = type(value) is type(other) and value.shape == other.shape and value.dtype == other.dtype
-        return _cell(compare.show(value)) if alike else f"{compare.name(value)}, {_kind(value)}"
+        return _cell(compare.format_value(value)) if alike else f"{compare.name_kind(value)}, {_kind(value)}"
     if value is None and isinstance(other, np.ndarray):
         return "None: is a `return` missing?"
     if isinstance(value, (list, tuple)) and isinstance(other, (list, tuple)) and len(value) != len(other):
-        return f"{len(value)} entries: {_cell(compare.show(value))}"
-    return _cell(compare.show(value))
+        return f"{len(value)} entries: {_cell(compare.format_value(value))}"
+    return _cell(compare.format_value(value))
 
 
 def _kind(array: np.ndarray) -> str:
@@ -221,7 +221,7 @@ def _distance(part: ComparedPart) -> str:
     numbers = [
         value.item() if isinstance(value, np.ndarray) and value.size == 1 else value for value in (part.expected, part.got)
     ]
-    return number(abs(float(numbers[1]) - float(numbers[0]))) if part.differs and all(map(is_number, numbers)) else ""
+    return format_number(abs(float(numbers[1]) - float(numbers[0]))) if part.differs and all(map(is_number, numbers)) else ""
 
 
 def _print_array(console: Console, part: ComparedPart, how: Compared) -> None:
@@ -235,8 +235,8 @@ def _print_array(console: Console, part: ComparedPart, how: Compared) -> None:
     console.print(Text(f"{part.path}, {_kind(expected)}", "bold"))
     if part.differs:
         place = np.unravel_index(int(distance.argmax()), shape)
-        apart = f", difference {number(distance[place])}" if np.isfinite(distance[place]) else ""
-        largest = f"{list(map(int, place))}: expected {number(expected[place])}, got {number(got[place])}{apart}"
+        apart = f", difference {format_number(distance[place])}" if np.isfinite(distance[place]) else ""
+        largest = f"{list(map(int, place))}: expected {format_number(expected[place])}, got {format_number(got[place])}{apart}"
         console.print(Text(f"  {(~close).sum()} of {close.size} differ; largest difference at {largest}"))
     # A vector is one column; what has more than two dimensions is shown as rows of its last one.
     flat = (-1, shape[-1] if len(shape) > 1 else 1)
@@ -262,10 +262,12 @@ def _beside(expected: np.ndarray, got: np.ndarray, distance: np.ndarray, rows: l
     for title, array in (("expected", expected), ("got", got)):
         for column in chosen:
             wrong = [title == "got" and distance[row, column] > 0 for row in rows]
-            cells = [Text(number(array[row, column]), "red" if bad else "") for row, bad in zip(rows, wrong, strict=True)]
+            cells = [
+                Text(format_number(array[row, column]), "red" if bad else "") for row, bad in zip(rows, wrong, strict=True)
+            ]
             columns.append((title if array.shape[1] == 1 else f"{title}\n[:, {column}]", cells))
     if distance.shape[1] == 1 and distance.any():
-        apart = [number(each) if np.isfinite(each) and each else "" for each in distance[rows, 0]]
+        apart = [format_number(each) if np.isfinite(each) and each else "" for each in distance[rows, 0]]
         columns.append(("difference", list(map(Text, apart))))
     return columns
 
@@ -293,7 +295,7 @@ def _print_map(console: Console, distance: np.ndarray) -> None:
         console.print(Text.assemble("  |", *(_shade(value, largest, colours) for value in row), "|"))
     strange = Text.assemble("   ", _shade(np.inf, 1.0, colours), " NaN or infinite") if np.isinf(distance).any() else Text()
     scale = (_shade(largest * level / (len(SHADES) - 1), largest, colours) for level in range(len(SHADES)))
-    console.print(Text.assemble("  agrees |", *scale, f"| {number(largest)}", strange))
+    console.print(Text.assemble("  agrees |", *scale, f"| {format_number(largest)}", strange))
     console.print()
 
 

@@ -63,8 +63,8 @@ Event = GradingResult | Stopped | GradingStep
 def watch(home: Home, submission: Path, select: set[str] | None, finished: Callable[[Report], None]) -> None:
     """Grade now and after every save, until `q` is pressed.
 
-    submission: see `grader.submission.read`. select: ids of the questions to grade, None for all. finished: called with each
-    report of everything.
+    submission: see `submission.read_submission`. select: ids of the questions to grade, None for all. finished: called
+    with each report of everything.
     """
     with Grader(home) as grader, _Keyboard() as keyboard:
         events: queue.SimpleQueue[Event] = queue.SimpleQueue()
@@ -386,12 +386,12 @@ class _Screen:
         elif question is not None:
             style = terminal.STYLES.get(question.outcome, "red")
             yield Text(f"{question.id}: {question.title} ({question.outcome.value})", style)
-            yield self._fitting(terminal.explain(report, question))
+            yield self._fitting(terminal.explain_question(report, question))
             if advice := advice_on(event.report, question):
                 yield Text(advice if hints else "There is a hint: press h", "cyan")
         else:
             following = _not_started(report)
-            yield Text("\n".join(terminal.totals(report)))
+            yield Text("\n".join(terminal.closing_lines(report)))
             if following is not None:
                 yield Text(f"{following.id}: {following.task}", "bold")
             elif report.points == report.max_points:
@@ -466,7 +466,7 @@ def _bar(done: int, count: int, words: str) -> object:
 def _mark(question: QuestionResult, changed: frozenset[str], named: bool) -> object:
     from rich.text import Text
 
-    mark = terminal.mark(question.outcome)
+    mark = terminal.outcome_mark(question.outcome)
     style = terminal.STYLES.get(question.outcome, "red") + (" bold" if question.id in changed else "")
     return Text(f"{mark} {question.id}" if named else mark, style)
 

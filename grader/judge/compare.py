@@ -51,7 +51,8 @@ def difference(
     if isinstance(expected, (list, tuple)) and isinstance(got, (list, tuple)):
         if len(expected) != len(got):
             many = f"{len(expected)} entr{'y' if len(expected) == 1 else 'ies'}"
-            return f"{where}: expected {many}, got {len(got)}:\n  expected {show(expected)}\n  got      {show(got)}"
+            both = f"  expected {format_value(expected)}\n  got      {format_value(got)}"
+            return f"{where}: expected {many}, got {len(got)}:\n{both}"
         for index, (one, other) in enumerate(zip(expected, got, strict=True)):
             if text := difference(one, other, rtol, atol, exact_dtype, equal_nan, f"{where}[{index}]"):
                 return text
@@ -63,16 +64,16 @@ def difference(
             return None
     elif type(expected) is type(got) and expected == got:
         return None
-    return f"{where}: expected {show(expected)}, got {show(got)}"
+    return f"{where}: expected {format_value(expected)}, got {format_value(got)}"
 
 
 def _array_difference(
     expected: np.ndarray, got: Any, rtol: float, atol: float, exact_dtype: bool, equal_nan: bool, where: str
 ) -> str | None:
     if not isinstance(got, np.ndarray) or (isinstance(expected, TensorArray) and not isinstance(got, TensorArray)):
-        what = "" if got is None or isinstance(got, str) else f"{name(got)}, "
+        what = "" if got is None or isinstance(got, str) else f"{name_kind(got)}, "
         ask = ": is a `return` missing?" if got is None else ""
-        return f"{where}: expected {name(expected)} of shape {list(expected.shape)}, got {what}{show(got)}{ask}"
+        return f"{where}: expected {name_kind(expected)} of shape {list(expected.shape)}, got {what}{format_value(got)}{ask}"
     if expected.shape != got.shape:
         return f"{where}: expected shape {list(expected.shape)}, got shape {list(got.shape)}"
     kinds = KINDS[expected.dtype.kind], KINDS[got.dtype.kind]
@@ -86,11 +87,11 @@ def _array_difference(
     distance = np.where(close, -1.0, np.where(np.isnan(distance), np.inf, distance))
     index = np.unravel_index(int(distance.argmax()), distance.shape)
     place = list(map(int, index))
-    lines = [f"{where}:", f"  expected {show(expected)}", f"  got      {show(got)}"]
+    lines = [f"{where}:", f"  expected {format_value(expected)}", f"  got      {format_value(got)}"]
     if place:
         lines.append(
             f"  {(~close).sum()} of {close.size} differ; largest difference at {place}: "
-            f"expected {number(expected[index])}, got {number(got[index])}"
+            f"expected {format_number(expected[index])}, got {format_number(got[index])}"
         )
     return "\n".join(lines)
 
@@ -111,21 +112,21 @@ def is_number(value: Any) -> bool:
 MAX_KEPT = 1 << 16  # numbers of an array that are kept for a closer look
 
 
-def bounded(tree: Any) -> Any:
+def without_large_arrays(tree: Any) -> Any:
     """Return facts with every array of more than 65,536 numbers replaced by a text that says so.
 
     Whatever else they hold is bounded by the wire.
     """
     if isinstance(tree, np.ndarray) and tree.size > MAX_KEPT:
-        return f"{name(tree)} of shape {list(tree.shape)}, too large to be kept"
+        return f"{name_kind(tree)} of shape {list(tree.shape)}, too large to be kept"
     if isinstance(tree, dict):
-        return {key: bounded(value) for key, value in tree.items()}
+        return {key: without_large_arrays(value) for key, value in tree.items()}
     if isinstance(tree, (list, tuple)):
-        return type(tree)(bounded(value) for value in tree)
+        return type(tree)(without_large_arrays(value) for value in tree)
     return tree
 
 
-def name(value: Any) -> str:
+def name_kind(value: Any) -> str:
     """Return what a value is, with its article."""
     if isinstance(value, TensorArray):
         return "a torch.Tensor"
@@ -134,7 +135,7 @@ def name(value: Any) -> str:
     return "None" if value is None else f"a {type(value).__name__}"
 
 
-def number(value: Any) -> str:
+def format_number(value: Any) -> str:
     """Return a number with six significant digits."""
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
@@ -143,7 +144,7 @@ def number(value: Any) -> str:
     return f"{float(value):.6g}"
 
 
-def show(value: Any, limit: int = SHOWN_NUMBERS) -> str:
+def format_value(value: Any, limit: int = SHOWN_NUMBERS) -> str:
     """Return a value in one line: arrays of at most `limit` numbers whole, larger ones by shape and first numbers."""
     if isinstance(value, np.ndarray):
         if value.size == 0 and value.ndim > 1:
@@ -151,18 +152,18 @@ def show(value: Any, limit: int = SHOWN_NUMBERS) -> str:
         if value.dtype == bool and value.size > limit // 2 and value.ndim and (rare := _rare(value)):
             return rare
         if value.size > limit:
-            first = ", ".join(number(item) for item in value.ravel()[:6])
+            first = ", ".join(format_number(item) for item in value.ravel()[:6])
             return f"{value.dtype}{list(value.shape)} [{first}, ...]"
         return _nested(value)
     if isinstance(value, (list, tuple)):
         if value and all(isinstance(item, np.ndarray) for item in value) and sum(item.size for item in value) > limit:
             return f"{len(value)} arrays of shapes {', '.join(str(list(item.shape)) for item in value[:limit])}"
-        items = ", ".join(show(item, limit) for item in value[:limit])
+        items = ", ".join(format_value(item, limit) for item in value[:limit])
         return f"[{items}{', ...' if len(value) > limit else ''}]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {show(item)}" for key, item in list(value.items())[:SHOWN_NUMBERS]) + "}"
+        return "{" + ", ".join(f"{key}: {format_value(item)}" for key, item in list(value.items())[:SHOWN_NUMBERS]) + "}"
     if is_number(value):
-        return number(value)
+        return format_number(value)
     return repr(value)[:200]
 
 
@@ -176,5 +177,5 @@ def _rare(value: np.ndarray) -> str:
 
 def _nested(value: np.ndarray) -> str:
     if value.ndim == 0:
-        return number(value[()])
-    return "[" + ", ".join(_nested(item) if isinstance(item, np.ndarray) else number(item) for item in value) + "]"
+        return format_number(value[()])
+    return "[" + ", ".join(_nested(item) if isinstance(item, np.ndarray) else format_number(item) for item in value) + "]"

@@ -8,7 +8,7 @@ from grader.answers import UNPREDICTABLE, Mistake
 from grader.judge.student import CheckFailed
 
 
-def fitting(mistakes: Sequence[Mistake], seen: dict[str, CheckFailed | None]) -> list[Mistake]:
+def find_fitting(mistakes: Sequence[Mistake], seen: dict[str, CheckFailed | None]) -> list[Mistake]:
     """Return the mistakes that explain everything that was seen of a question, in the order of the catalogue.
 
     seen: for each of the question's checks that was run, how it failed, or None if it passed. A mistake fits when it fails the

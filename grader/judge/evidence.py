@@ -69,7 +69,7 @@ class WrongAnswer(Evidence):
         atol: float,
         exact_dtype: bool,
     ) -> None:
-        self.case, self.expected, self.got, self.also = case, thinned(expected), thinned(got), also
+        self.case, self.expected, self.got, self.also = case, thin_arrays(expected), thin_arrays(got), also
         self.rtol, self.atol, self.exact_dtype = max(rtol, STORED), atol, exact_dtype
         super().__init__({"case": case, "got": self.got})
 
@@ -200,7 +200,7 @@ def _sums(numbers: np.ndarray, signed: bool = True) -> list[float]:
     return [float(block.sum()) for block in blocks]
 
 
-def thinned(tree: Any) -> Any:
+def thin_arrays(tree: Any) -> Any:
     """Return facts with every array of more than 256 numbers replaced by its shape and 64 of them, evenly spaced.
 
     Enough to recognise a mistake by, and little to store.
@@ -209,9 +209,9 @@ def thinned(tree: Any) -> Any:
         some = np.asarray(tree).ravel()[np.linspace(0, tree.size - 1, KEPT).astype(int)]
         return {"shape": list(tree.shape), "some": some.view(type(tree))}
     if isinstance(tree, dict):
-        return {key: thinned(value) for key, value in tree.items()}
+        return {key: thin_arrays(value) for key, value in tree.items()}
     if isinstance(tree, (list, tuple)):
-        return type(tree)(thinned(value) for value in tree)
+        return type(tree)(thin_arrays(value) for value in tree)
     return tree
 
 
@@ -233,7 +233,7 @@ def signature(shown: Any) -> str:
         elif isinstance(value, (list, tuple)):
             text, more = f"list {len(value)}", list(value[:left])
         elif isinstance(value, np.ndarray) and value.size > MANY:
-            text, more = "array", [thinned(value)]
+            text, more = "array", [thin_arrays(value)]
         elif isinstance(value, np.ndarray):
             text, more = f"{value.dtype.kind} {value.shape} {[f'{number:.4g}' for number in value.ravel().tolist()]}", []
         else:

@@ -13,7 +13,7 @@ import numpy as np
 from grader import submission as intake
 from grader.assignment import Home, UsageError
 from grader.sandbox import open_sandbox
-from grader.sandbox.places import share, temporary_folder
+from grader.sandbox.places import make_readable, temporary_folder
 from grader.sandbox.reply import SandboxFault
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Harness:
             for path in home.support():
                 shutil.copyfile(path, support / path.name)
             drivers = shutil.copyfile(home.drivers, self._folder / "drivers.py")
-            share(self._folder)
+            make_readable(self._folder)
             self.sandbox: Sandbox = open_sandbox(
                 drivers,
                 [self.student, support],
@@ -87,7 +87,7 @@ class Harness:
             shutil.rmtree(cache, ignore_errors=True)
         else:
             cache.unlink(missing_ok=True)
-        return intake.stage(content, self.student / (name or self.home.assignment.submission))
+        return intake.stage_submission(content, self.student / (name or self.home.assignment.submission))
 
     def keep_bytecode(self, path: Path, code: Any) -> None:
         """Write what a placed file was compiled to where Python looks for it.
@@ -99,7 +99,7 @@ class Harness:
         folder = path.parent / CACHE
         if isinstance(code, np.ndarray) and code.size and not folder.is_symlink():
             folder.mkdir(exist_ok=True)
-            intake.stage(code.tobytes(), folder / f"{path.stem}.{sys.implementation.cache_tag}.pyc")
+            intake.stage_submission(code.tobytes(), folder / f"{path.stem}.{sys.implementation.cache_tag}.pyc")
 
 
 def uses_torch(home: Home) -> bool:

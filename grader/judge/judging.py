@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from grader.assignment import SUITES, Assignment, Question
-from grader.judge.compare import show
-from grader.judge.diagnosis import fitting, hint_of
+from grader.judge.compare import format_value
+from grader.judge.diagnosis import find_fitting, hint_of
 from grader.judge.evidence import signature
 from grader.judge.origin import Origin
 from grader.judge.student import CheckFailed, Clock, NotRun, Patience, Replies, Student, Tried
@@ -149,7 +149,7 @@ class Judge:
         for suite in self.report.suites if checks else ():  # right work is not searched for mistakes
             # Only visible checks explain the failure of a visible check, so that its hint reveals nothing about hidden ones.
             known = {check: failure for check, failure in seen.items() if suite != "visible" or check.startswith("visible/")}
-            fits = fitting(self.material.mistakes, known)
+            fits = find_fitting(self.material.mistakes, known)
             for check in checks:
                 if check.suite == suite:
                     check.mistakes, check.hint = tuple(mistake.id for mistake in fits), hint_of(fits)
@@ -188,7 +188,7 @@ class Judge:
             self._saw(result, failure)
         elif facts and not isinstance(error, SandboxFault):
             # The check can read what right work returns, which its proof shows: so it is these facts that cannot be read.
-            failure = CheckFailed(Outcome.FAILED, f"the result cannot be read: {show(facts[-1]):.300}", printed)
+            failure = CheckFailed(Outcome.FAILED, f"the result cannot be read: {format_value(facts[-1]):.300}", printed)
             self._failed(result, failure)
             self._saw(result, failure)
             result.detail = clean(f"{type(error).__name__}: {error}\n{call.excinfo.traceback[-1]}")

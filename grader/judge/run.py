@@ -43,14 +43,14 @@ def grade(
 
     Args:
         home: The assignment's files.
-        submission: See `grader.submission.read`.
+        submission: See `grader.submission.read_submission`.
         suites: "visible", "hidden" or both.
         select: Question ids, or the part before a dot. The questions that these need are run too.
         keyword: An expression as for pytest's -k.
         changed: Called with the report before the first check and after each one.
         require_level: The isolation below which nothing is graded.
     """
-    chosen = selected(home, select)
+    chosen = select_questions(home, select)
     with Grader(home, suites, require_level) as grader:
         return grader.grade(submission, chosen, keyword, changed)
 
@@ -162,12 +162,12 @@ class Grader:
     def take(self, submission: Path, load: bool = False) -> Staged:
         """Bring a submission where the sandbox can read it, and look at it before anything of it is run.
 
-        submission: see `grader.submission.read`. load: try to load it as well, if that saves time. Raises UsageError when there
-        is nothing to grade, or it may not be, and SandboxFault.
+        submission: see `submission.read_submission`. load: try to load it as well, if that saves time. Raises UsageError when
+        there is nothing to grade, or it may not be, and SandboxFault.
         """
         assignment = self.home.assignment
         allowed = intake.Allowed(assignment.attachments, assignment.limits.attachment_mb << 20)
-        handed = intake.read(submission, assignment.submission, allowed)
+        handed = intake.read_submission(submission, assignment.submission, allowed)
         self._sandbox.start()
         self._material = self._material or self._read()
         self.require_isolation()
@@ -308,7 +308,7 @@ class Grader:
     def _read(self) -> Material:
         """Return cases, answers and mistakes; meanwhile the server looks at the submission."""
         name, mistakes = self.home.assignment.name, {}
-        found = {suite: _whole(answers.read, self.home.answers[suite], name) for suite in self.suites}
+        found = {suite: _whole(answers.read_answers, self.home.answers[suite], name) for suite in self.suites}
         for suite in self.suites:
             for key, mistake in _whole(answers.read_mistakes, self.home.mistakes[suite], name).items():
                 shows = {f"{suite}/{check}": saw for check, saw in mistake.shows.items()}
@@ -350,7 +350,7 @@ class Grader:
 
         # Imported and collected here, while the server imports torch.
         from grader.judge.judging import Judge
-        from grader.judge.student import failure
+        from grader.judge.student import explain_failure
 
         checks = self._collected(keyword)
 
@@ -360,7 +360,7 @@ class Grader:
             reply = (staged.loaded or self._sandbox.load(staged.path, assignment.limits.seconds)) if readable else looked
             if reply.status != "ok":
                 first, allowed = assignment.questions[0], assignment.limits
-                broken = failure(reply, first, allowed.seconds, allowed.memory_mb, reply.output, staged.origin)
+                broken = explain_failure(reply, first, allowed.seconds, allowed.memory_mb, reply.output, staged.origin)
         return Judge(
             assignment=assignment,
             checks=checks,
@@ -390,7 +390,7 @@ class Grader:
         return {name for name, unwritten in self._material.stub.items() if now.get(name) in unwritten}
 
 
-def selected(home: Home, select: Sequence[str]) -> set[str] | None:
+def select_questions(home: Home, select: Sequence[str]) -> set[str] | None:
     """Return the ids of the questions asked for and of those they need; None for all."""
     if not select:
         return None

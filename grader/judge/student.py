@@ -19,7 +19,7 @@ import numpy as np
 
 from grader.answers import Case
 from grader.assignment import Assignment, Question
-from grader.judge.compare import SHOWN_INPUTS, bounded, difference, is_number, show
+from grader.judge.compare import SHOWN_INPUTS, difference, format_value, is_number, without_large_arrays
 from grader.judge.evidence import Evidence, WrongAnswer
 from grader.judge.origin import Origin
 from grader.judge.views import Stored
@@ -78,7 +78,7 @@ class CheckFailed(AssertionError):
 
 @dataclass(frozen=True)
 class Compared:
-    """What a check compared, after its view, and how; got: without its large arrays (see `compare.bounded`).
+    """What a check compared, after its view, and how; got: without its large arrays (see `compare.without_large_arrays`).
 
     forms: what is right, in each form that is accepted.
     """
@@ -198,14 +198,14 @@ class Replies:
         """Keep a reply for the checks to come."""
         if case and reply.status in ("ok", "raised", "import", "missing") and len(self._kept) < MAX_KEPT:
             with contextlib.suppress(Exception):  # of a form that cannot be copied or is too large to be worth it
-                if size(reply.facts) <= MAX_KEPT_BYTES:
+                if size_in_bytes(reply.facts) <= MAX_KEPT_BYTES:
                     self._kept[case.name] = copy.deepcopy(reply)
 
 
-def size(facts: Any) -> int:
+def size_in_bytes(facts: Any) -> int:
     """Return about how many bytes plain data takes."""
     if isinstance(facts, (dict, list, tuple)):
-        return 64 + sum(map(size, facts.values() if isinstance(facts, dict) else facts))
+        return 64 + sum(map(size_in_bytes, facts.values() if isinstance(facts, dict) else facts))
     return facts.nbytes if isinstance(facts, np.ndarray) else sys.getsizeof(facts)
 
 
@@ -291,7 +291,7 @@ class Student:
             return reply.facts
         if reply.status == "timeout":
             self._clock.slow.add(self._question.id)
-        raise failure(reply, self._question, seconds, self._clock.limits.memory_mb, self.printed, self._origin)
+        raise explain_failure(reply, self._question, seconds, self._clock.limits.memory_mb, self.printed, self._origin)
 
     def curve(self, name: str, values: Any) -> None:
         """Keep a list of numbers to be drawn in the report. What is something else is left out: a picture decides nothing."""
@@ -309,7 +309,7 @@ class Student:
         is for the submission to choose.
         """
         if not is_number(value) or not abs(value) <= MAX_VALUE:
-            raise CheckFailed(Outcome.FAILED, f"{name} is {show(value)}, which is no score", self.printed)
+            raise CheckFailed(Outcome.FAILED, f"{name} is {format_value(value)}, which is no score", self.printed)
         if len(self.entries) == MAX_ENTRIES:
             raise ValueError(f"a check has at most {MAX_ENTRIES} entries on the leaderboard")
         self.entries.append(Entry(name=name, value=round(float(value), 4), order=order))
@@ -378,10 +378,12 @@ class Student:
             got = view(facts) if view else facts
         except Exception:
             # The view can read the answer, so these facts have a form that no right submission gives them.
-            self.fail(case, f"the result cannot be read: {show(facts):.300}")
+            self.fail(case, f"the result cannot be read: {format_value(facts):.300}")
         forms = (expected, also(expected)) if also else (expected,)
         if self.tried:
-            self.tried = replace(self.tried, case=case, compared=Compared(forms, bounded(got), rtol, atol, exact_dtype))
+            self.tried = replace(
+                self.tried, case=case, compared=Compared(forms, without_large_arrays(got), rtol, atol, exact_dtype)
+            )
         text = difference(expected, got, rtol, atol, exact_dtype)
         if text and all(difference(form, got, rtol, atol, exact_dtype) for form in forms[1:]):
             text += "".join(
@@ -393,7 +395,7 @@ class Student:
         """Fail the check: the text, and the case's inputs. evidence: see `CheckFailed`."""
         if self.tried:
             self.tried = replace(self.tried, case=case, said=text)
-        inputs = "\n".join(f"  {name} = {show(value, SHOWN_INPUTS)}" for name, value in case.inputs.items())
+        inputs = "\n".join(f"  {name} = {format_value(value, SHOWN_INPUTS)}" for name, value in case.inputs.items())
         called = f"{self._question.function} was tried with (case {case.name}):"
         evidence = evidence or Evidence({"case": case.name, "said": text})
         raise CheckFailed(Outcome.FAILED, f"{text}\n{called}\n{inputs}", self.printed, evidence=evidence)
@@ -402,11 +404,11 @@ class Student:
 def fact_lines(name: str, value: Any, answer: Any) -> list[str]:
     """Return the lines by which a message shows a fact: of a dictionary, what the answer has as well, which is not too much."""
     if isinstance(value, dict) and isinstance(answer, dict):
-        return [f"{name}:", *(f"  {key}: {show(value[key])}" for key in answer if key in value)]
-    return [f"{name}: {show(value)}"]
+        return [f"{name}:", *(f"  {key}: {format_value(value[key])}" for key in answer if key in value)]
+    return [f"{name}: {format_value(value)}"]
 
 
-def failure(
+def explain_failure(
     reply: Reply, question: Question, seconds: float, memory_mb: int, printed: str, origin: Origin | None = None
 ) -> CheckFailed:
     """Return the exception for a call that did not end well, in words that say what to do. origin: of a notebook's lines."""
@@ -435,13 +437,13 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
                 )
             if "turns" in details:
                 ask = f"it was still going on, after {details['turns']:,} turns. Is the machine busy, or your code slow?"
-            text = f"stopped after {allowed}: {ask}{floods}{trace(details)}"
+            text = f"stopped after {allowed}: {ask}{floods}{format_trace(details)}"
         case "disk":
             text = f"stopped: it filled its working folder. {LIMITS['disk']}"
         case "memory":
             outcome = Outcome.MEMORY
             text = f"ran out of memory (limit {memory_mb} MB): is something growing without end, or a shape far too large?"
-            text += trace(details)
+            text += format_trace(details)
         case "crashed":
             outcome = Outcome.CRASHED
             text = f"{details.get('message', 'the process ended')}. "
@@ -452,9 +454,9 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
         case "unreadable":
             text = str(details.get("message", ""))
         case "syntax":
-            text = f"your file is not valid Python: {details.get('message', '')}{trace(details)}"
+            text = f"your file is not valid Python: {details.get('message', '')}{format_trace(details)}"
         case "import":
-            text = f"your file cannot be imported: {error_line(details)}{trace(details)}{limit_note(details)}"
+            text = f"your file cannot be imported: {error_line(details)}{format_trace(details)}{limit_note(details)}"
             if "get_ipython" in str(details.get("message")):
                 text += "\nThis file was exported from a notebook: hand in the notebook itself, or leave such lines out."
             if details.get("type") == "ModuleNotFoundError":
@@ -467,9 +469,9 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
             text = str(details.get("message", ""))
         case _:
             unwritten = _is_blank(details, question)
-            text = error_line(details) + trace(details) + limit_note(details)
+            text = error_line(details) + format_trace(details) + limit_note(details)
             if unwritten:
-                where = place(details["frames"][-1]) if details.get("frames") else "your code"
+                where = describe_place(details["frames"][-1]) if details.get("frames") else "your code"
                 text = f"{where} still raises the stub's NotImplementedError; delete it when your code is there"
                 text += f" ({details['message'] or question.task})"
     shown = {"status": reply.status} | {key: str(details[key]) for key in ("type", "message", "name") if key in details}
@@ -495,17 +497,17 @@ def limit_note(details: dict[str, Any]) -> str:
     return f"\n{note}" if note else ""
 
 
-def place(frame: dict[str, Any]) -> str:
+def describe_place(frame: dict[str, Any]) -> str:
     """Return where a frame is, in words."""
     line = f"line {frame.get('line')}"
     return f"cell {frame['cell']}, {line}" if "cell" in frame else line
 
 
-def trace(details: dict[str, Any]) -> str:
+def format_trace(details: dict[str, Any]) -> str:
     """Return the student's own frames, outermost first, or nothing."""
     lines = []
     for frame in details.get("frames") or []:
         inside = f", in {frame['function']}" if frame.get("function") else ""
-        lines.append(f"\n  {place(frame)}{inside}\n    {frame.get('text', '')}")
+        lines.append(f"\n  {describe_place(frame)}{inside}\n    {frame.get('text', '')}")
     # Recursion would repeat the same frame many times.
     return "".join(line for line, before in zip(lines, ["", *lines], strict=False) if line != before)

@@ -178,6 +178,6 @@ def gaussian_spread(facts: dict[str, Any]) -> dict[str, Any]:
 ERRORS = 5.5
 
 
-def near(found: Any, expected: float, error: float) -> bool:
+def within_errors(found: Any, expected: float, error: float) -> bool:
     """Return whether all measured numbers are within `ERRORS` standard errors of what they should be."""
     return bool((np.abs(np.asarray(found, np.float64) - expected) <= ERRORS * error).all())

@@ -10,9 +10,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from grader.assignment import Assignment, Home, UsageError
-from grader.publish.package import SETUP, lay_out, modules, output_of, server_files, try_out, unix, write_folder
-from grader.publish.release import pack
-from grader.report.autolab import problems
+from grader.publish.package import (
+    SETUP,
+    grader_modules,
+    lay_out,
+    output_of,
+    server_files,
+    try_out,
+    with_unix_lines,
+    write_folder,
+)
+from grader.publish.release import make_zip
+from grader.report.autolab import list_problems
 
 ENTRY = "run"
 START = 60  # seconds for what is not the checks' budget
@@ -82,15 +91,15 @@ def autolab(root: Path, name: str, folder: Path, require_level: str = "basic") -
     it must.
     """
     home = Home(root, name)
-    content = files(home, require_level)
+    content = package_files(home, require_level)
     suites = ("visible", "hidden")
     yield from try_out(home, suites, lambda place, source: _points(place, content, home.assignment, source))
     yield write_folder(folder / f"{name}-autolab", content)
 
 
-def files(home: Home, require_level: str = "basic") -> dict[str, bytes]:
+def package_files(home: Home, require_level: str = "basic") -> dict[str, bytes]:
     """Return the content of the package by name."""
-    grader = server_files(home) | modules(home, "platforms", "report/autolab", "report/picture", "report/shared")
+    grader = server_files(home) | grader_modules(home, "platforms", "report/autolab", "report/picture", "report/shared")
     mine = {
         "setup.sh": SETUP.encode(),
         ENTRY: RUN.encode(),
@@ -98,25 +107,25 @@ def files(home: Home, require_level: str = "basic") -> dict[str, bytes]:
     }
     return {
         "README.md": _readme(home.assignment).encode(),
-        "autograde-Makefile": MAKEFILE.format(handin=handin(home.assignment)).encode(),
-        "autograde.tar": _tar(unix(grader | mine), executable=[ENTRY, "setup.sh"]),
+        "autograde-Makefile": MAKEFILE.format(handin=name_handin(home.assignment)).encode(),
+        "autograde.tar": _tar(with_unix_lines(grader | mine), executable=[ENTRY, "setup.sh"]),
     }
 
 
-def handin(assignment: Assignment) -> str:
+def name_handin(assignment: Assignment) -> str:
     """Return the name of the one file that is handed in: a zip where something may be attached."""
     return "handin.zip" if assignment.attachments else assignment.submission
 
 
 def _readme(assignment: Assignment) -> str:
-    lines = [f"- {{name: {name}, max_score: {worth:g}, optional: false}}" for name, worth in problems(assignment).items()]
+    lines = [f"- {{name: {name}, max_score: {worth:g}, optional: false}}" for name, worth in list_problems(assignment).items()]
     extra = ", ".join(assignment.attachments)
     attached = f"\nStudents hand in a zip with {assignment.submission} and, if they like, {extra}.\n" if extra else ""
     return README.format(
         title=assignment.title,
         name=assignment.name.replace("_", ""),
         display=json.dumps(assignment.title),
-        handin=handin(assignment),
+        handin=name_handin(assignment),
         timeout=int(assignment.limits.budget) + START,
         problems="\n".join(lines),
         attachments=attached,
@@ -139,11 +148,11 @@ def _points(place: Path, content: dict[str, bytes], assignment: Assignment, sour
     lay_out(place, content)
     submission = source.encode()
     if assignment.attachments:
-        submission = pack({assignment.submission: submission})
-    lay_out(place, {handin(assignment): submission})
+        submission = make_zip({assignment.submission: submission})
+    lay_out(place, {name_handin(assignment): submission})
     printed = output_of(["make", "-f", "autograde-Makefile"], place, GRADER_VENV=sys.prefix)
     scores = json.loads(printed.splitlines()[-1])["scores"]
-    known = problems(assignment)
+    known = list_problems(assignment)
     if unknown := scores.keys() - known.keys():
         raise UsageError(f"nothing was written: there is no problem {', '.join(unknown)}")
     return sum(scores.values())

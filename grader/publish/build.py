@@ -14,12 +14,12 @@ import numpy as np
 
 from grader import answers
 from grader.answers import UNPREDICTABLE, Answers, Case, Mistake, Recipe
-from grader.assignment import OVERVIEW, SUITES, Home, UsageError, names
+from grader.assignment import OVERVIEW, SUITES, Home, UsageError, list_assignments
 from grader.fingerprints import about_checks
-from grader.judge.compare import difference, is_number, show
+from grader.judge.compare import difference, format_value, is_number
 from grader.judge.harness import Harness
-from grader.judge.student import failure
-from grader.publish.catalogue import load
+from grader.judge.student import explain_failure
+from grader.publish.catalogue import load_catalogue
 from grader.publish.notebook import make_notebook
 from grader.publish.pool import TrialPool
 from grader.publish.stub import make_stub
@@ -118,11 +118,13 @@ def _from_trials(
                 kept = {
                     key: before[key] for key, case in solved.items() if key in before and _same(before[key], case, **ROUNDING)
                 }
-                write(path, answers.render(name, Answers(chosen, solved | kept, stub, released), packed=suite == "hidden"))
+                write(
+                    path, answers.render_answers(name, Answers(chosen, solved | kept, stub, released), packed=suite == "hidden")
+                )
     stale += write_overview(home.root, check)
     if mistakes:
         with TrialPool(harness, workers, "mistakes") as pool:
-            recorded = record_mistakes(pool, load(home, "mistakes"))
+            recorded = record_mistakes(pool, load_catalogue(home, "mistakes"))
         for suite, found in recorded.items():
             path, before = home.mistakes[suite], answers.read_mistakes(home.mistakes[suite], name)
             if not same_mistakes(before, found):
@@ -140,7 +142,7 @@ def write_overview(root: Path, check: bool = False) -> list[Path]:
         check: Whether to write nothing.
     """
     path = root / OVERVIEW
-    paths = [root / "tests" / "visible" / "answers" / f"{name}.json" for name in names(root)]
+    paths = [root / "tests" / "visible" / "answers" / f"{name}.json" for name in list_assignments(root)]
     text = answers.render_overview(path for path in paths if path.is_file())
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return []
@@ -195,7 +197,9 @@ def _cook(recipe: Recipe, seed: int) -> Case:
     except Exception as error:
         raise UsageError(f"case {recipe.name} cannot be made: {type(error).__name__}: {error}") from error
     if not isinstance(case.inputs, dict):
-        raise UsageError(f"case {recipe.name} must return a dict, the driver's arguments by name; found {show(case.inputs)}")
+        raise UsageError(
+            f"case {recipe.name} must return a dict, the driver's arguments by name; found {format_value(case.inputs)}"
+        )
     return case
 
 
@@ -211,10 +215,10 @@ def solve(harness: Harness, cases: dict[str, Case]) -> dict[str, Case]:
             raise UsageError(f"case {key} cannot be handed to its driver: {refused}") from refused
         if reply.status != "ok":
             question = home.assignment.question(case.question)
-            why = failure(reply, question, SECONDS, home.assignment.limits.memory_mb, reply.output)
+            why = explain_failure(reply, question, SECONDS, home.assignment.limits.memory_mb, reply.output)
             raise UsageError(f"case {key}: its driver {case.driver!r} fails on the solution: {why}\n{reply.output}".strip())
         solved[key] = Case(key, case.driver, case.question, case.inputs, reply.facts)
-        size = len(answers.render("", Answers(0, {key: solved[key]}, {})))
+        size = len(answers.render_answers("", Answers(0, {key: solved[key]}, {})))
         if size > MAX_CASE:
             raise UsageError(
                 f"case {key} takes {size / 1e3:.0f} kB of text, at most {MAX_CASE / 1e3:.0f}: give it fewer numbers"
@@ -244,7 +248,7 @@ def _keep_work(home: Home, stub: str) -> None:
 
 def _old(path: Path, name: str) -> Answers | None:
     try:
-        return answers.read(path, name)
+        return answers.read_answers(path, name)
     except (FileNotFoundError, KeyError, ValueError):
         return None
 

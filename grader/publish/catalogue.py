@@ -63,7 +63,7 @@ class CatalogueError(UsageError):
         self.faults = faults
 
 
-def load(home: Home, kind: str) -> list[Variant]:
+def load_catalogue(home: Home, kind: str) -> list[Variant]:
     """Return the entries of mistakes.py or alternatives.py, in their order; none when there is no such file.
 
     kind: "mistakes" or "alternatives". Raises CatalogueError for invalid Python, an unknown question, other parameters than the

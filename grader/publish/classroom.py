@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.assignment import Assignment, Home, UsageError
-from grader.publish.package import lay_out, modules, output_of, try_out, unix, write_folder
-from grader.publish.release import files as student_files
+from grader.publish.package import grader_modules, lay_out, output_of, try_out, with_unix_lines, write_folder
+from grader.publish.release import student_files as student_files
 
 WORKFLOW = ".github/workflows/classroom.yml"
 ENTRY = ".github/grade.py"
@@ -79,22 +79,22 @@ def classroom(root: Path, name: str, folder: Path) -> Iterator[str]:
     runs this. Raises UsageError, and writes nothing, when one of them does not get what it must.
     """
     home = Home(root, name)
-    content = files(home)
+    content = repository_files(home)
     yield from try_out(home, ("visible",), lambda place, source: _points(place, content, home.assignment, source))
     yield write_folder(folder / f"{name}-classroom", content)
     yield f"graded there: {home.assignment.total('visible'):g} points, by visible checks; students can change what grades them"
 
 
-def files(home: Home) -> dict[str, bytes]:
+def repository_files(home: Home) -> dict[str, bytes]:
     """Return the content of the repository by name: the student's folder, the workflow and what it runs."""
     minutes = int(home.assignment.limits.budget // 60) + 11  # up to ten of them to install, without a cache
     mine = {
         WORKFLOW: STEPS.format(minutes=minutes, command=COMMAND).encode(),
         ENTRY: GRADE.encode(),
         ".gitignore": b"__pycache__/\n.venv/\nreport.*\n",
-        **modules(home, "platforms", "report/classroom", "report/picture", "report/shared"),
+        **grader_modules(home, "platforms", "report/classroom", "report/picture", "report/shared"),
     }
-    return unix(student_files(home) | mine)
+    return with_unix_lines(student_files(home) | mine)
 
 
 def _points(place: Path, content: dict[str, bytes], assignment: Assignment, source: str) -> float:

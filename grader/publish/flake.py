@@ -29,7 +29,7 @@ class Repetition:
     seed: int
 
 
-def measure(
+def measure_flakes(
     pool: TrialPool, home: Home, seeds: int, right: Sequence[Variant], wrong: Sequence[Variant]
 ) -> Iterator[tuple[str, bool]]:
     """Grade with many seeds, keep the counts in benchmarks/results/NAME_flake.json, and yield what was found.

@@ -15,8 +15,8 @@ from io import BytesIO
 from pathlib import Path
 
 from grader.assignment import Home, UsageError
-from grader.publish.package import SETUP, modules, server_files, unix
-from grader.publish.release import pack, written
+from grader.publish.package import SETUP, grader_modules, server_files, with_unix_lines
+from grader.publish.release import make_zip, write_zip
 from grader.publish.stub import make_stub
 
 SCRIPTS = ("setup.sh", "run_autograder")
@@ -52,21 +52,21 @@ def gradescope(root: Path, name: str, folder: Path, wheels: Path | None = None, 
     when one of them is not graded as it must be.
     """
     home = Home(root, name)
-    content = files(home, require_level)
+    content = autograder_files(home, require_level)
     if wheels is not None:
         found = sorted(wheels.glob("*.whl"))
         if not found:
             raise UsageError(f"there are no wheels in {wheels}; make some with `pip download -d {wheels} torch==2.13.0 ...`")
         content |= {f"wheels/{path.name}": path.read_bytes() for path in found}
-    data = pack(content, executable=SCRIPTS)
+    data = make_zip(content, executable=SCRIPTS)
     yield from _try_out(home, data, offline=wheels is not None)
-    yield written(folder / f"{name}-gradescope.zip", data, len(content))
+    yield write_zip(folder / f"{name}-gradescope.zip", data, len(content))
 
 
-def files(home: Home, require_level: str = "basic") -> dict[str, bytes]:
+def autograder_files(home: Home, require_level: str = "basic") -> dict[str, bytes]:
     """Return the content of the zip by name: the student's folder and the hidden checks; no solution."""
-    content = server_files(home) | modules(home, "report/gradescope", "report/picture", "report/shared")
-    return unix(
+    content = server_files(home) | grader_modules(home, "report/gradescope", "report/picture", "report/shared")
+    return with_unix_lines(
         content
         | {
             "setup.sh": SETUP.encode(),

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from grader.assignment import SUITES, UsageError, names
+from grader.assignment import SUITES, UsageError, list_assignments
 from grader.publish.build import build, write_overview
 from grader.report.model import write
 
@@ -80,8 +80,8 @@ def remove(root: Path, name: str, agreed: Callable[[list[Path]], bool]) -> list[
     Raises:
         UsageError: If there is no such assignment.
     """
-    if name not in names(root):
-        raise UsageError(f"there is no assignment {name!r}; there are: {', '.join(names(root)) or '(none found)'}")
+    if name not in list_assignments(root):
+        raise UsageError(f"there is no assignment {name!r}; there are: {', '.join(list_assignments(root)) or '(none found)'}")
     files = _files(_places(root, name))
     if not agreed(files):
         return []

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from grader.assignment import Home, UsageError
-from grader.publish.release import files as student_files
-from grader.publish.release import mistakes, requirements
+from grader.publish.release import mistakes_file, render_requirements
+from grader.publish.release import student_files as student_files
 from grader.publish.stub import make_stub
 
 # With these, a make inside of a make (make test, say) prints the folder that it leaves after all else; on a platform none is.
@@ -82,16 +82,16 @@ def server_files(home: Home) -> dict[str, bytes]:
     name = home.assignment.name
     content = {key: value for key, value in student_files(home).items() if not key.startswith(STUDENTS_ONLY)}
     return content | {
-        "requirements.txt": requirements(home, desk=False).encode(),
+        "requirements.txt": render_requirements(home, desk=False).encode(),
         "constraints.txt": (home.root / "constraints.txt").read_bytes(),
         f"tests/hidden/test_{name}.py": home.checks["hidden"].read_bytes(),
         f"tests/hidden/answers/{name}.json": home.answers["hidden"].read_bytes(),
-        **mistakes(home, "visible"),
-        **mistakes(home, "hidden"),
+        **mistakes_file(home, "visible"),
+        **mistakes_file(home, "hidden"),
     }
 
 
-def modules(home: Home, *names: str) -> dict[str, bytes]:
+def grader_modules(home: Home, *names: str) -> dict[str, bytes]:
     """Return modules of the grader that students do not get, by name: `modules(home, "platforms", "report/junit")`."""
     return {f"grader/{name}.py": (home.root / "grader" / f"{name}.py").read_bytes() for name in names}
 
@@ -151,6 +151,6 @@ def write_folder(folder: Path, content: dict[str, bytes], executable: Sequence[s
     return f"wrote {folder}: {len(content)} files, {size / 1024:.0f} kB"
 
 
-def unix(content: dict[str, bytes]) -> dict[str, bytes]:
+def with_unix_lines(content: dict[str, bytes]) -> dict[str, bytes]:
     """Return these files of text with Unix line ends, in order of their names."""
     return {name: data.replace(b"\r\n", b"\n") for name, data in sorted(content.items())}

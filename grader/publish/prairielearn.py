@@ -12,16 +12,16 @@ from pathlib import Path
 from grader.assignment import Assignment, Home, UsageError
 from grader.publish.package import (
     SETUP,
+    grader_modules,
     lay_out,
-    modules,
     output_of,
     server_files,
     try_out,
-    unix,
+    with_unix_lines,
     write_folder,
 )
-from grader.publish.release import files as student_files
-from grader.publish.release import pack
+from grader.publish.release import make_zip
+from grader.publish.release import student_files as student_files
 
 FAMILY = uuid.UUID("5b0a6a0e-0d3c-5f5e-9c57-0f8f2f6c7e11")  # of all questions that are made here
 ENTRY = "tests/run"
@@ -76,7 +76,7 @@ def prairielearn(root: Path, name: str, folder: Path, image: str, require_level:
     UsageError, and writes nothing, when one of them does not get what it must.
     """
     home = Home(root, name)
-    content = files(home, image, require_level)
+    content = question_files(home, image, require_level)
     total = home.assignment.total("visible") + home.assignment.total("hidden")
 
     def run(place: Path, source: str) -> float:
@@ -92,21 +92,21 @@ def prairielearn(root: Path, name: str, folder: Path, image: str, require_level:
     yield write_folder(folder / f"{name}-image", context)
 
 
-def files(home: Home, image: str, require_level: str = "basic") -> dict[str, bytes]:
+def question_files(home: Home, image: str, require_level: str = "basic") -> dict[str, bytes]:
     """Return the content of the question's folder by name; only clientFilesQuestion/ is open to students."""
     assignment = home.assignment
-    grader = server_files(home) | modules(home, "platforms", "report/prairielearn", "report/picture", "report/shared")
+    grader = server_files(home) | grader_modules(home, "platforms", "report/prairielearn", "report/picture", "report/shared")
     content = {
-        "info.json": (json.dumps(info(assignment, image), indent=2) + "\n").encode(),
+        "info.json": (json.dumps(render_info(assignment, image), indent=2) + "\n").encode(),
         "question.html": _question(assignment).encode(),
         ENTRY: RUN.encode(),
         "tests/autograde.py": AUTOGRADE.format(require_level=require_level).encode(),
         **{f"tests/{name}": data for name, data in grader.items()},
     }
-    return unix(content) | {f"clientFilesQuestion/{assignment.name}.zip": pack(student_files(home))}
+    return with_unix_lines(content) | {f"clientFilesQuestion/{assignment.name}.zip": make_zip(student_files(home))}
 
 
-def info(assignment: Assignment, image: str) -> dict:
+def render_info(assignment: Assignment, image: str) -> dict:
     """Return the content of info.json. The uuid is always the same for a name: PrairieLearn knows a question by it."""
     return {
         "uuid": str(uuid.uuid5(FAMILY, assignment.name)),

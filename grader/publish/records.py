@@ -269,7 +269,7 @@ def _described(verdict: Verdict) -> str:
     return json.dumps(verdict.model_dump(exclude_defaults=True), ensure_ascii=False)
 
 
-def short(name: str) -> str:
+def shorten_name(name: str) -> str:
     """Return a name as it stands in records: the end of a long one, which is code, makes room for its hash."""
     return name if len(name) <= NAME else f"{name[: NAME - 8]} #{digest([name])[:6]}"
 

@@ -79,13 +79,13 @@ def release(root: Path, name: str, folder: Path) -> Iterator[str]:
     must get nothing, the solution everything. Raises UsageError, and writes nothing, when it does not.
     """
     home = Home(root, name)
-    content = files(home)
-    data = pack(content)
+    content = student_files(home)
+    data = make_zip(content)
     yield from _try_out(home, data)
-    yield written(folder / f"{name}.zip", data, len(content))
+    yield write_zip(folder / f"{name}.zip", data, len(content))
 
 
-def files(home: Home) -> dict[str, bytes]:
+def student_files(home: Home) -> dict[str, bytes]:
     """Return the content of the student's folder by name. An allow-list: what is not named here cannot leak."""
     assignment, root = home.assignment, home.root
     content = {
@@ -93,7 +93,7 @@ def files(home: Home) -> dict[str, bytes]:
         "assignment.toml": (home.folder / "assignment.toml").read_bytes(),
         "grade.py": (root / "grade.py").read_bytes(),
         OVERVIEW: home.answers["visible"].read_bytes(),
-        "requirements.txt": requirements(home, desk=True).encode(),
+        "requirements.txt": render_requirements(home, desk=True).encode(),
         "README.md": _readme(home).encode(),
         f"tests/drivers/{assignment.name}.py": home.drivers.read_bytes(),
         f"tests/visible/test_{assignment.name}.py": home.checks["visible"].read_bytes(),
@@ -104,7 +104,7 @@ def files(home: Home) -> dict[str, bytes]:
     if home.notebook.is_file():
         content["notebook.ipynb"] = home.notebook.read_bytes()
     if assignment.hints.visible:
-        content |= mistakes(home, "visible")
+        content |= mistakes_file(home, "visible")
     for part in GRADER_PARTS:
         for path in sorted((root / "grader" / part).glob("*")):
             kept = path.name in SHOWN_TO_STUDENTS if part == "report" else path.name not in INSTRUCTORS_ONLY
@@ -113,7 +113,7 @@ def files(home: Home) -> dict[str, bytes]:
     return {key: value.replace(b"\r\n", b"\n") for key, value in sorted(content.items())}
 
 
-def mistakes(home: Home, suite: str) -> dict[str, bytes]:
+def mistakes_file(home: Home, suite: str) -> dict[str, bytes]:
     """Return the file of what mistakes show to the checks of a suite, by name; nothing when none are recorded."""
     path, name = home.mistakes[suite], home.assignment.name
     if not answers.read_mistakes(path, name):
@@ -121,14 +121,14 @@ def mistakes(home: Home, suite: str) -> dict[str, bytes]:
     return {f"tests/{suite}/mistakes/{name}.json": path.read_bytes()}
 
 
-def requirements(home: Home, desk: bool) -> str:
+def render_requirements(home: Home, desk: bool) -> str:
     """Return requirements.txt: what pyproject.toml and the assignment say that grading needs, with `desk` a student's desk."""
     project = tomllib.loads((home.root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     desks = project["optional-dependencies"]["desk"] if desk else []
     return "\n".join([*project["dependencies"], *home.assignment.requirements, *desks]) + "\n"
 
 
-def pack(content: dict[str, bytes], executable: Sequence[str] = ()) -> bytes:
+def make_zip(content: dict[str, bytes], executable: Sequence[str] = ()) -> bytes:
     """Return a zip with these files, some of them executable, the same bytes for the same content."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -141,7 +141,7 @@ def pack(content: dict[str, bytes], executable: Sequence[str] = ()) -> bytes:
     return data.getvalue()
 
 
-def written(path: Path, data: bytes, count: int) -> str:
+def write_zip(path: Path, data: bytes, count: int) -> str:
     """Write the zip in one step, and return a line about it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".part")

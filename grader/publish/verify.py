@@ -15,11 +15,11 @@ from grader.judge.harness import Harness
 from grader.judge.run import Grader
 from grader.publish import flake as flakiness
 from grader.publish.build import build
-from grader.publish.catalogue import CatalogueError, Variant, load
+from grader.publish.catalogue import CatalogueError, Variant, load_catalogue
 from grader.publish.matrix import Matrix
 from grader.publish.mutants import Mutant, Survivor, known_survivors, mutants
 from grader.publish.pool import TrialPool
-from grader.publish.records import Trials, short
+from grader.publish.records import Trials, shorten_name
 from grader.publish.stub import make_stub
 from grader.publish.trials import Facts, Task, Trial, Tried, Verdict, observed_facts, try_out, unit_questions, whole_agent
 from grader.report.model import CheckResult, Outcome, Report, write
@@ -70,7 +70,7 @@ def verify(
             yield f"wrote {html}", False
         if seeds:
             with TrialPool(harness, workers, f"{name}, with many seeds") as pool:
-                yield from flakiness.measure(pool, home, seeds, proof.right, proof.wrong)
+                yield from flakiness.measure_flakes(pool, home, seeds, proof.right, proof.wrong)
     yield f"took {_cpu_seconds() - began:.0f} CPU seconds", False
 
 
@@ -160,7 +160,7 @@ class Proof:
         """Read mistakes and alternatives first, so that faults in them are reported at once."""
         for kind, found in (("alternatives", self.right), ("mistakes", self.wrong)):
             try:
-                found += load(self.home, kind)
+                found += load_catalogue(self.home, kind)
             except CatalogueError as error:
                 yield from ((fault, True) for fault in error.faults)
             else:
@@ -291,7 +291,7 @@ class Proof:
             entry = next((entry for entry in known if entry.means(mutant)), None)
             whole = frozenset() if entry else frozenset(whole_agent(assignment))
             asked = frozenset(unit_questions(assignment, mutant.function))
-            name = short(f"mutant {mutant.question}: {mutant.change}")
+            name = shorten_name(f"mutant {mutant.question}: {mutant.change}")
             found.append((mutant, entry, Task(name, mutant.submission, asked, whole, thorough=False)))
         return found
 

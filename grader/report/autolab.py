@@ -8,8 +8,8 @@ from typing import Any
 from grader.assignment import Assignment
 from grader.report import terminal
 from grader.report.model import HIDDEN_CHECKS, Outcome, Report
-from grader.report.shared import describe_check, folded, not_final
-from grader.report.text import LENGTHS, clean, fitted
+from grader.report.shared import describe_check, fold_hidden, not_final
+from grader.report.text import LENGTHS, clean, fit_lengths
 
 MAX_BYTES = 500_000  # Tango cuts what is longer than a megabyte, and the scores stand at the end
 GRADER = "The grader"  # no question is called that: ids have no spaces
@@ -19,24 +19,24 @@ def render(report: Report) -> str:
     """Return all of stdout. Autolab itself reads nothing but the last two lines, which are made here."""
 
     def text(longest: int) -> str:
-        lines = [json.dumps(line, allow_nan=False) for line in (feedback(report, longest), scores(report))]
-        return "\n".join([clean(terminal.plain(folded(report)), 20 * longest).rstrip(), *lines]) + "\n"
+        lines = [json.dumps(line, allow_nan=False) for line in (render_feedback(report, longest), render_scores(report))]
+        return "\n".join([clean(terminal.render_plain(fold_hidden(report)), 20 * longest).rstrip(), *lines]) + "\n"
 
-    return fitted(text, MAX_BYTES)
+    return fit_lengths(text, MAX_BYTES)
 
 
-def scores(report: Report) -> dict[str, Any]:
+def render_scores(report: Report) -> dict[str, Any]:
     """Return the last line: the points of each question's visible checks, of all hidden ones, and the scoreboard's row."""
-    shown = folded(report)
+    shown = fold_hidden(report)
     entries = [entry.value for entry in shown.leaderboard()]
-    # A question without points is no problem in Autolab; see `problems`.
+    # A question without points is no problem in Autolab; see `list_problems`.
     points = {question.id: question.points for question in shown.questions if question.max_points}
     return {"scores": points, "scoreboard": [shown.points, *entries]}
 
 
-def feedback(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
+def render_feedback(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
     """Return the line before it, "semantic" feedback: a stage for each question, in it a test for each check."""
-    shown = folded(report)
+    shown = fold_hidden(report)
     stages: dict[str, dict[str, Any]] = {}
     if problem := not_final(shown):
         stages[GRADER] = {"finished": {"passed": False, "hint": clean(problem, longest)}}
@@ -53,7 +53,7 @@ def feedback(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
     return {"_presentation": "semantic", "stages": list(stages), **stages}
 
 
-def problems(assignment: Assignment) -> dict[str, float]:
+def list_problems(assignment: Assignment) -> dict[str, float]:
     """Return the problems that an instructor makes in Autolab, by name, with their points."""
     worth = {question.id: question.points.visible for question in assignment.questions if question.points.visible}
     hidden = assignment.total("hidden")
@@ -62,7 +62,7 @@ def problems(assignment: Assignment) -> dict[str, float]:
 
 def without_checks(message: str, assignment: Assignment) -> str:
     """Return stdout when nothing was graded."""
-    content = {"scores": dict.fromkeys(problems(assignment), 0.0), "scoreboard": [0.0]}
+    content = {"scores": dict.fromkeys(list_problems(assignment), 0.0), "scoreboard": [0.0]}
     stage = {"graded": {"passed": False, "hint": clean(message)}}
     lines = [{"_presentation": "semantic", "stages": [GRADER], GRADER: stage}, content]
     return "\n".join([clean(message), *map(json.dumps, lines)]) + "\n"

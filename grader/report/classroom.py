@@ -8,8 +8,8 @@ import re
 from typing import Any
 
 from grader.report.model import CheckResult, Outcome, Report
-from grader.report.shared import describe_check, folded, not_final
-from grader.report.text import LENGTHS, clean, fitted
+from grader.report.shared import describe_check, fold_hidden, not_final
+from grader.report.text import LENGTHS, clean, fit_lengths
 
 # The reporter gets the result in an environment variable, and Linux starts nothing with one of 128 kB or more.
 MAX_BYTES = 96_000
@@ -21,14 +21,16 @@ def render(report: Report) -> str:
 
     def text(longest: int) -> str:
         # ASCII alone, so that it does not matter how the reporter decodes it.
-        return base64.b64encode(json.dumps(result(report, longest), allow_nan=False).encode("ascii")).decode("ascii") + "\n"
+        return (
+            base64.b64encode(json.dumps(build_result(report, longest), allow_nan=False).encode("ascii")).decode("ascii") + "\n"
+        )
 
-    return fitted(text, MAX_BYTES)
+    return fit_lengths(text, MAX_BYTES)
 
 
-def result(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
+def build_result(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
     """Return the result: one test a visible check, one for all hidden ones; a report that is not final is an error."""
-    shown = folded(report)
+    shown = fold_hidden(report)
     tests = [_test(check, longest) for check in shown.checks]
     if problem := not_final(shown):
         tests.insert(0, _entry("the grader", "error", 0.0, _inert(problem, longest)))
@@ -41,7 +43,7 @@ def result(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
     }
 
 
-def refused(message: str, worth: float) -> str:
+def render_refusal(message: str, worth: float) -> str:
     """Return the step output when there was nothing to grade, with the points that there could have been."""
     test = _entry("the submission", "error", 0.0, _inert(message, 4_000))
     content = {"version": 1, "status": "error", "max_score": worth, "tests": [test]}

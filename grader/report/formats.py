@@ -29,7 +29,7 @@ def renderer(name: str, assignment: Assignment, for_student: bool = False) -> Ca
     from grader.report import autolab, classroom, gradescope, junit, page, prairielearn, shared, table, terminal
 
     whole: dict[str, Callable[[Report], str]] = {
-        "text": terminal.plain,
+        "text": terminal.render_plain,
         "html": page.render,
         "json": lambda report: report.model_dump_json(indent=1) + "\n",
         "csv": table.render,
@@ -44,4 +44,4 @@ def renderer(name: str, assignment: Assignment, for_student: bool = False) -> Ca
     if name in for_platforms:
         return for_platforms[name]
     render = whole[name]
-    return (lambda report: render(shared.folded(report))) if for_student else render
+    return (lambda report: render(shared.fold_hidden(report))) if for_student else render

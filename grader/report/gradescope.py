@@ -15,15 +15,15 @@ from grader.assignment import Assignment
 from grader.report import picture
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.shared import describe_check, visible_part
-from grader.report.terminal import totals
+from grader.report.terminal import closing_lines
 from grader.report.text import clean
 
 MAX_OUTPUT = 90_000  # Gradescope cuts what is longer than 100,000 characters in the middle
 
 
 def render(report: Report, assignment: Assignment, metadata: dict[str, str] | None = None) -> str:
-    """Return the text of results.json; see `results`."""
-    return json.dumps(results(report, assignment, metadata), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    """Return the text of results.json; see `build_results`."""
+    return json.dumps(build_results(report, assignment, metadata), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def read_metadata(path: Path) -> dict[str, str]:
@@ -35,7 +35,7 @@ def read_metadata(path: Path) -> dict[str, str]:
         return {}
 
 
-def results(report: Report, assignment: Assignment, metadata: dict[str, str] | None = None) -> dict[str, Any]:
+def build_results(report: Report, assignment: Assignment, metadata: dict[str, str] | None = None) -> dict[str, Any]:
     """Return the content of results.json: one test a check, in the report's order, and no field that is not specified.
 
     metadata: from `read_metadata`; kept in extra_data, so that a policy for late work can be applied to stored results.
@@ -49,7 +49,7 @@ def results(report: Report, assignment: Assignment, metadata: dict[str, str] | N
         tests.append(_test(check, assignment, f"{numbers[check.question]}.{counts[check.question]}"))
     return {
         "execution_time": shown.seconds,
-        "output": _capped("\n".join([*shown.remarks, *_summary(shown), *totals(visible_part(shown))])),
+        "output": _capped("\n".join([*shown.remarks, *_summary(shown), *closing_lines(visible_part(shown))])),
         "output_format": "text",
         "test_output_format": "text",
         "test_name_format": "text",

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from grader.report.model import CheckResult, Outcome, Report
-from grader.report.shared import describe_check, folded, not_final
+from grader.report.shared import describe_check, fold_hidden, not_final
 from grader.report.text import LENGTHS, clean
 
 # What else there is (timeout, memory, crashed, grader error) is an error.
@@ -18,7 +18,7 @@ ELEMENTS = {Outcome.FAILED: "failure", Outcome.PARTIAL: "failure", Outcome.NOT_R
 
 def render(report: Report) -> str:
     """Return the XML. Whatever XML cannot hold is spelt out; a report that is not final has an error in a suite of its own."""
-    shown = folded(report)
+    shown = fold_hidden(report)
     root = Element("testsuites", name=clean(f"{shown.title} ({shown.assignment} {shown.suite_version})"))
     if problem := not_final(shown):
         suite = SubElement(root, "testsuite", name="the grader")

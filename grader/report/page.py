@@ -40,9 +40,9 @@ def render(report: Report, account: Sequence[str] = ()) -> str:
             question.id: [check for check in report.checks if (check.question, check.outcome) == (question.id, Outcome.PASSED)]
             for question in report.questions
         },
-        unwritten={question.id: task for question, task in terminal.unwritten(report)},
-        bar=bar(report),
-        curves=[(check, plots(check.curves)) for check in report.checks if check.curves],
+        unwritten={question.id: task for question, task in terminal.list_unwritten(report)},
+        bar=bar_segments(report),
+        curves=[(check, build_plots(check.curves)) for check in report.checks if check.curves],
     )
 
 
@@ -59,11 +59,11 @@ def _template() -> jinja2.Template:
         "PRINTED_LINES": terminal.PRINTED_LINES,
         "breakable": lambda name: markupsafe.Markup("<wbr>").join(re.split(r"(?<=[_.])", name)),
         "colour": lambda outcome: terminal.STYLES.get(outcome, "red"),
-        "keyword": terminal.keyword,
-        "mark": terminal.mark,
-        "score": terminal.score,
-        "standing": terminal.standing,
-        "worth": terminal.worth,
+        "keyword": terminal.keyword_pattern,
+        "mark": terminal.outcome_mark,
+        "score": terminal.describe_score,
+        "standing": terminal.describe_standing,
+        "worth": terminal.describe_points,
     }
     return environment.from_string(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
 
@@ -78,7 +78,7 @@ class Segment:
     earned: float
 
 
-def bar(report: Report) -> list[Segment]:
+def bar_segments(report: Report) -> list[Segment]:
     """Return the segments of the bar of points, one for each question, as wide as it is worth."""
     worth = [question for question in report.questions if question.max_points > 0]
     total = sum(question.max_points for question in worth)
@@ -109,7 +109,7 @@ class Plot:
     last: str
 
 
-def plots(curves: dict[str, list[float]]) -> list[Plot]:
+def build_plots(curves: dict[str, list[float]]) -> list[Plot]:
     """Return what to draw of the curves of one check, finite numbers all, on one scale."""
     everything = [value for values in curves.values() for value in values]
     low, high = min(everything), max(everything)
@@ -128,13 +128,13 @@ def plots(curves: dict[str, list[float]]) -> list[Plot]:
     ticks = [(height(tick), f"{tick:.7g}") for tick in round_numbers(low, high)]
     drawn = []
     for name, values in curves.items():
-        means = smoothed(values, max(len(values) // SMOOTHED, 1))
+        means = smooth(values, max(len(values) // SMOOTHED, 1))
         ends = [f"{round(mean, 2) + 0:g}" for mean in (means[0], means[-1])]
         drawn.append(Plot(name, path(values), path(means), ticks, height(means[0]), *ends))
     return drawn
 
 
-def smoothed(values: list[float], window: int) -> list[float]:
+def smooth(values: list[float], window: int) -> list[float]:
     """Return the averages of `window` neighbouring values: one for each value, at the ends over as many as there are."""
     before, after = window // 2, window - window // 2
     near = [values[max(index - before, 0) : index + after] for index in range(len(values))]

@@ -8,14 +8,14 @@ import os
 from functools import lru_cache
 from io import BytesIO
 
-from grader.report.page import SMOOTHED, plots, smoothed
+from grader.report.page import SMOOTHED, build_plots, smooth
 
 Curves = dict[str, list[float]]
 
 
 def describe_curves(curves: Curves) -> list[str]:
     """Return a line for each curve: where it began and where it ended."""
-    drawn = plots(known) if (known := _finite(curves)) else []
+    drawn = build_plots(known) if (known := _finite(curves)) else []
     return [f"{plot.name}: about {plot.first} at the start, {plot.last} at the end" for plot in drawn]
 
 
@@ -42,7 +42,7 @@ def _data_uri(curves: tuple[tuple[str, tuple[float, ...]], ...]) -> str:
     axes = figure.add_subplot()
     for name, values in curves:
         (line,) = axes.plot(values, linewidth=0.7, alpha=0.35)
-        means = smoothed(list(values), max(len(values) // SMOOTHED, 1))
+        means = smooth(list(values), max(len(values) // SMOOTHED, 1))
         marker = "o" if len(means) == 1 else ""
         axes.plot(means, linewidth=1.8, color=line.get_color(), marker=marker, label=name.replace("$", r"\$"))
     axes.tick_params(labelsize=8)

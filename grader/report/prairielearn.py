@@ -11,31 +11,34 @@ from typing import Any
 
 from grader.report import picture
 from grader.report.model import CheckResult, Outcome, Report
-from grader.report.shared import describe_check, folded, not_final
-from grader.report.terminal import totals
-from grader.report.text import LENGTHS, clean, fitted
+from grader.report.shared import describe_check, fold_hidden, not_final
+from grader.report.terminal import closing_lines
+from grader.report.text import LENGTHS, clean, fit_lengths
 
 MAX_BYTES = 1_000_000  # of the whole file; what is larger is refused
 
 
 def render(report: Report) -> str:
-    """Return the text of results.json; see `results`. Where it would be too large, pictures go first, then text is cut."""
+    """Return the text of results.json; see `build_results`.
+
+    Where it would be too large, pictures go first, then text is cut.
+    """
 
     def text(longest: int) -> str:
-        return json.dumps(results(report, longest), ensure_ascii=False, allow_nan=False) + "\n"
+        return json.dumps(build_results(report, longest), ensure_ascii=False, allow_nan=False) + "\n"
 
-    return fitted(text, MAX_BYTES)
+    return fit_lengths(text, MAX_BYTES)
 
 
-def results(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
+def build_results(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
     """Return the content of results.json: one test a visible check, one for all hidden ones, texts at most `longest`."""
-    shown = folded(report)
+    shown = fold_hidden(report)
     score = shown.points / shown.max_points if shown.max_points > 0 else 0.0
     result = {
         "gradable": shown.final,
         "score": min(max(score, 0.0), 1.0),
         "message": clean(f"{shown.points:g}/{shown.max_points:g} points", longest),
-        "output": clean("\n".join([*shown.remarks, *totals(shown)]), longest),
+        "output": clean("\n".join([*shown.remarks, *closing_lines(shown)]), longest),
         "tests": [_test(check, longest) for check in shown.checks],
     }
     return result if shown.final else result | {"format_errors": [clean(not_final(shown), longest)]}

@@ -19,7 +19,7 @@ def visible_part(report: Report) -> Report:
     return part
 
 
-def folded(report: Report) -> Report:
+def fold_hidden(report: Report) -> Report:
     """Return what a student may see: `report.for_student()` with all hidden checks folded into one, which shows their points.
 
     The total is the report's, so that every format made of it adds up to the same. Of single hidden checks nothing is left, nor

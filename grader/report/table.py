@@ -27,7 +27,7 @@ COLUMNS = (
 
 
 def render(report: Report) -> str:
-    """Return the table. It shows what the report holds: for a student, give it what `shared.folded` returns.
+    """Return the table. It shows what the report holds: for a student, give it what `shared.fold_hidden` returns.
 
     A report that is not final has "no" in the column `final` and, on top, a row without points that says why.
     """

@@ -27,22 +27,22 @@ def render(report: Report, stream: TextIO | None = None) -> None:
     if stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
         _render_rich(report, stream)
     else:
-        stream.write(plain(report).encode(stream.encoding or "utf-8", "replace").decode(stream.encoding or "utf-8"))
+        stream.write(render_plain(report).encode(stream.encoding or "utf-8", "replace").decode(stream.encoding or "utf-8"))
     stream.flush()
 
 
-def plain(report: Report) -> str:
+def render_plain(report: Report) -> str:
     """Return the report as plain text."""
     lines = [f"{report.title} ({report.assignment} {report.suite_version})", *report.remarks, ""]
     width = max((len(question.id) for question in report.questions), default=0)
     for question in report.questions:
         outcome, cell = question.outcome, f"  {question.cell}" if question.cell else ""
-        worth = f"{score(question):>7} {question.seconds:6.2f} s"
-        lines.append(f"{mark(outcome)} {question.id:<{width}} {worth}  {outcome.value}{cell}")
+        worth = f"{describe_score(question):>7} {question.seconds:6.2f} s"
+        lines.append(f"{outcome_mark(outcome)} {question.id:<{width}} {worth}  {outcome.value}{cell}")
     for question in report.questions:
-        if body := explain(report, question):
+        if body := explain_question(report, question):
             lines += ["", _heading(question), *body]
-    lines += [*for_one_reason(report), *to_write(report), "", *totals(report)]
+    lines += [*for_one_reason(report), *to_write(report), "", *closing_lines(report)]
     return "\n".join(lines) + "\n"
 
 
@@ -61,23 +61,23 @@ def _render_rich(report: Report, stream: TextIO) -> None:
         table.add_column("from")
     for question in report.questions:
         style = STYLES.get(question.outcome, "red")
-        outcome = Text(f"{mark(question.outcome)} {question.outcome.value}", style)
-        row = [Text(question.id), score(question), f"{question.seconds:.2f} s", outcome]
+        outcome = Text(f"{outcome_mark(question.outcome)} {question.outcome.value}", style)
+        row = [Text(question.id), describe_score(question), f"{question.seconds:.2f} s", outcome]
         table.add_row(*row, *([question.cell] if report.cells else []))
     console.print(table)
     for remark in report.remarks:
         console.print(Text(remark))
     for question in report.questions:
-        if body := explain(report, question):
+        if body := explain_question(report, question):
             style = STYLES.get(question.outcome, "red")
             console.print()
             console.print(Text(_heading(question), style))
             console.print(Text("\n".join(body)))
     console.print(Text("\n".join([*for_one_reason(report), *to_write(report), ""])))
-    console.print(Text("\n".join(totals(report)), "bold"))
+    console.print(Text("\n".join(closing_lines(report)), "bold"))
 
 
-def explain(report: Report, question: QuestionResult) -> list[str]:
+def explain_question(report: Report, question: QuestionResult) -> list[str]:
     """Return what to say of a question that was tried and has not passed: its first failure in full, the others by title."""
     failed = to_explain(report, question)
     lines = _failure(failed[0]) if failed else []
@@ -112,11 +112,11 @@ def one_reason(report: Report) -> CheckResult | None:
 
 def to_write(report: Report) -> list[str]:
     """Return one line for each question that is still the stub."""
-    lines = [f"  {question.id}: {task}" for question, task in unwritten(report)]
+    lines = [f"  {question.id}: {task}" for question, task in list_unwritten(report)]
     return ["", "Not started:", *lines] if lines else []
 
 
-def unwritten(report: Report) -> list[tuple[QuestionResult, str]]:
+def list_unwritten(report: Report) -> list[tuple[QuestionResult, str]]:
     """Return the questions that are still the stub, each with what is to be written."""
     found = []
     for question in report.questions:
@@ -128,28 +128,28 @@ def unwritten(report: Report) -> list[tuple[QuestionResult, str]]:
 
 def _heading(question: QuestionResult) -> str:
     cell = f", {question.cell}" if question.cell else ""
-    return f"{question.id}: {question.title} ({question.outcome.value}, {score(question)}{cell})"
+    return f"{question.id}: {question.title} ({question.outcome.value}, {describe_score(question)}{cell})"
 
 
 def _headline(check: CheckResult) -> str:
     hidden = " [hidden]" if check.suite == "hidden" else ""
-    run = "" if check.question == HIDDEN_CHECKS else f"; -k {keyword(check)}"
-    return f"{mark(check.outcome)} {check.title} ({check.outcome.value}, {worth(check)}{run}){hidden}"
+    run = "" if check.question == HIDDEN_CHECKS else f"; -k {keyword_pattern(check)}"
+    return f"{outcome_mark(check.outcome)} {check.title} ({check.outcome.value}, {describe_points(check)}{run}){hidden}"
 
 
-def mark(outcome: Outcome) -> str:
+def outcome_mark(outcome: Outcome) -> str:
     """Return the one character that stands for an outcome."""
     return MARKS.get(outcome, "✗")
 
 
-def worth(check: CheckResult) -> str:
+def describe_points(check: CheckResult) -> str:
     """Return the points of a check in words."""
     if not check.max_points:
         return "no points"
     return f"{check.points:g} of {check.max_points:g} {'point' if check.max_points == 1 else 'points'}"
 
 
-def keyword(check: CheckResult) -> str:
+def keyword_pattern(check: CheckResult) -> str:
     """Return the pattern with which `-k` runs this check."""
     return check.id.rpartition("/")[2].removeprefix("test_")
 
@@ -178,10 +178,10 @@ def _body(check: CheckResult) -> list[str]:
     return lines
 
 
-def totals(report: Report) -> list[str]:
+def closing_lines(report: Report) -> list[str]:
     """Return the last lines: what to fix first, and the points with what they do not include."""
     verb, question = next_step(report)
-    return [*([f"{verb}: {question.id} ({question.title})"] if question else []), *standing(report)]
+    return [*([f"{verb}: {question.id} ({question.title})"] if question else []), *describe_standing(report)]
 
 
 def next_step(report: Report) -> tuple[str, QuestionResult | None]:
@@ -203,7 +203,7 @@ def next_step(report: Report) -> tuple[str, QuestionResult | None]:
     return "Start with" if first.outcome is Outcome.NOT_STARTED else "Fix first", first
 
 
-def standing(report: Report) -> list[str]:
+def describe_standing(report: Report) -> list[str]:
     """Return the points, what they do not include, and what must be known about this run."""
     kind = " + ".join(report.suites)
     lines = [f"{kind} checks: {report.points:g}/{report.max_points:g} points"]
@@ -223,6 +223,6 @@ def standing(report: Report) -> list[str]:
     return lines
 
 
-def score(question: QuestionResult) -> str:
+def describe_score(question: QuestionResult) -> str:
     """Return the points of a question, of how many."""
     return f"{question.points:g}/{question.max_points:g}"

@@ -32,7 +32,7 @@ def clean(text: str, limit: int = MAX_TEXT) -> str:
     )
 
 
-def fitted(render: Callable[[int], str], most: int) -> str:
+def fit_lengths(render: Callable[[int], str], most: int) -> str:
     """Return what `render` makes of texts cut to a length: the first of LENGTHS with which it has at most so many bytes."""
     for longest in LENGTHS[:-1]:
         if len((text := render(longest)).encode("utf-8")) <= most:

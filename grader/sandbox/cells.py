@@ -130,7 +130,7 @@ def extract(content: bytes, names: list[str], own: str) -> Extract:
     return Extract("".join(parts), lines, cells, defined, left_out)
 
 
-def reach(source: str, names: list[str]) -> dict[str, str]:
+def hash_reach(source: str, names: list[str]) -> dict[str, str]:
     """Return of each name that a file defines a hash of its definition and of every other one that it uses."""
     found = _Resolver(_statements(source, 1, own=""))
     texts = {name: "\n".join(entry.text for entry in found.needed([name])) for name in names if name in found.binders}
@@ -141,7 +141,7 @@ class TooSlow(BaseException):
     """The statements outside functions have had their time."""
 
 
-def run(source: str, path: str, namespace: dict[str, Any]) -> dict[str, BaseException]:
+def run_extract(source: str, path: str, namespace: dict[str, Any]) -> dict[str, BaseException]:
     """Run an extract as a kernel would, statement by statement; return why names have no value that should have one."""
     lost: dict[str, BaseException] = {}
     flags, left = 0, MAX_SECONDS

@@ -20,8 +20,8 @@ from typing import Any
 
 from grader.sandbox import kernel, limits
 from grader.sandbox.kernel import READ, USE, Access
-from grader.sandbox.places import needed, places, reachable
-from grader.sandbox.scratch import remove
+from grader.sandbox.places import is_reachable, mode_to_read, shared_folders
+from grader.sandbox.scratch import remove_folder
 
 # Users of containers, of systemd's and of podman's own making lie below (systemd.io/UIDS-GIDS); nobody's files are here.
 USERS = range(0x70000000, 0x7FFE0000)
@@ -88,8 +88,8 @@ class Confinement:
     def _choose_users(self) -> bool:
         if os.geteuid() != 0:
             raise OSError("needs root")
-        for path, bits in ((self._home, 0o001), *((path, needed(path)) for path in sys.path)):
-            if os.path.exists(path) and not reachable(path, bits):
+        for path, bits in ((self._home, 0o001), *((path, mode_to_read(path)) for path in sys.path)):
+            if os.path.exists(path) and not is_reachable(path, bits):
                 raise OSError(f"another user cannot read {path}")
         powers = kernel.capabilities()
         if lacking := [name for name, number in POWERS.items() if not powers >> number & 1]:
@@ -107,7 +107,7 @@ class Confinement:
 
     def _filter(self) -> Callable[[], None]:
         syscall_filter = importlib.import_module("grader.sandbox.syscall_filter")
-        return functools.partial(syscall_filter.load, syscall_filter.rules(own_user=bool(self._own_user)))
+        return functools.partial(syscall_filter.load_rules, syscall_filter.make_rules(own_user=bool(self._own_user)))
 
     def separate(self, number: int, folders: list[str], home: str, second: bool) -> None:
         """Let a copy of the server work beside the others that were made of it: in folders, and as users, of its own.
@@ -154,14 +154,14 @@ class Confinement:
         if self._mounts:
             kernel.unmount(scratch)
         if user and not self._landlock:
-            for entry in (entry for folder in places() for entry in os.scandir(folder)):
+            for entry in (entry for folder in shared_folders() for entry in os.scandir(folder)):
                 with contextlib.suppress(OSError):
                     if entry.stat(follow_symlinks=False).st_uid == user:
-                        remove(entry.path)
+                        remove_folder(entry.path)
 
     def apply(self, scratch: str, user: int | None, memory_mb: int, cpu_seconds: int) -> None:
         """Confine this process, a worker, for good. Raises OSError when a layer fails that worked before."""
-        limits.limit(memory_mb, cpu_seconds, self._threads)
+        limits.limit_process(memory_mb, cpu_seconds, self._threads)
         if user:
             os.setgroups([])
             os.setresgid(user, user, user)

@@ -32,25 +32,25 @@ def float32(array: Any) -> Tensor:
     return torch.from_numpy(np.array(array, np.float32))
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Return a tensor or array as an array that nothing can change any more; other things unchanged."""
     if isinstance(value, Tensor):
         return value.detach().numpy().copy()
     return np.array(value) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
-def described(result: Any) -> str:
+def describe_kind(result: Any) -> str:
     """Return what a result is, for results of the wrong kind."""
     if isinstance(result, (tuple, list)):
         return f"{type(result).__name__} of {len(result)}: {', '.join(type(item).__name__ for item in result[:6])}"
     return type(result).__name__
 
 
-def number(value: Any) -> Any:
+def to_number(value: Any) -> Any:
     """Return a number as a float, whatever kind it is of; a text if it is none."""
     with contextlib.suppress(Exception):
         return float(value.detach() if isinstance(value, Tensor) else np.asarray(value).reshape(()))
-    return f"{described(value)}, not a number"
+    return f"{describe_kind(value)}, not a number"
 
 
 def largest_correlation(columns: np.ndarray) -> float:
@@ -71,7 +71,7 @@ def quietly() -> Iterator[None]:
         yield
 
 
-def beforehand(call: Callable[[], Any]) -> None:
+def call_beforehand(call: Callable[[], Any]) -> None:
     """Make a call on other data, before the one that counts: nothing of it may be kept."""
     with quietly():
         call()
@@ -116,7 +116,7 @@ def with_numbers(network: nn.Module, number_of: int) -> nn.Module:
     return network
 
 
-def shares(network: nn.Module, other: nn.Module) -> bool:
+def share_parameters(network: nn.Module, other: nn.Module) -> bool:
     """Return whether two networks have a parameter in common."""
     return bool({value.data_ptr() for value in network.parameters()} & {value.data_ptr() for value in other.parameters()})
 
@@ -133,7 +133,7 @@ def with_own_methods(submitted: ModuleType, name: str, fake: type) -> type:
 
 
 @contextlib.contextmanager
-def faked(submitted: ModuleType, names: dict[str, Any]) -> Iterator[None]:
+def fake_names(submitted: ModuleType, names: dict[str, Any]) -> Iterator[None]:
     """Let names of the submission mean other things for a while."""
     before = {name: getattr(submitted, name) for name in names if hasattr(submitted, name)}
     try:

@@ -23,7 +23,7 @@ from typing import Any
 
 from grader.sandbox.interpreter import Libraries
 from grader.sandbox.limits import MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES
-from grader.sandbox.places import places, temporary_folder
+from grader.sandbox.places import shared_folders, temporary_folder
 from grader.sandbox.reply import (
     NOT_AN_ANSWER,
     RUNNING,
@@ -35,12 +35,12 @@ from grader.sandbox.reply import (
     SandboxFault,
     ServerGone,
     clean_environment,
-    crash,
+    describe_crash,
     passed_on,
     reply_from,
-    shortened,
+    shorten,
 )
-from grader.sandbox.scratch import remove, too_full
+from grader.sandbox.scratch import remove_folder, too_full
 
 BUSY_SHARE = 0.5  # of the processor's time that a call which is at work has at least
 END_SECONDS = 20.0
@@ -186,7 +186,7 @@ class ForkedSandbox(SandboxCalls):
             return
         self._examined = True
         started = self._hear(START_SECONDS)
-        request = {"do": "probe", "judge": os.getpid(), "secrets": self.secrets, "outside": places()}
+        request = {"do": "probe", "judge": os.getpid(), "secrets": self.secrets, "outside": shared_folders()}
         reply = self._run(request, PROBE_SECONDS)
         if reply.status != "ok":
             raise SandboxFault(f"the sandbox cannot be tried out: {reply.status} {reply.details} {reply.output[-2000:]}")
@@ -289,13 +289,13 @@ class ForkedSandbox(SandboxCalls):
                 self._tell({"op": "end"})
                 ended = self._hear(END_SECONDS)
                 self.cpu_seconds += ended["cpu_seconds"]
-                exchange.end(ended["status"], shortened(printed))
+                exchange.end(ended["status"], shorten(printed))
             except BaseException:
                 self._stop()  # with the worker, which nobody would end
                 raise
             finally:
                 with contextlib.suppress(OSError):
-                    remove(scratch)
+                    remove_folder(scratch)
 
     def _await_warm(self) -> None:
         if self._warm is None:
@@ -411,7 +411,7 @@ class _Exchange:
             self.ended, self.fault = "closed", "it answered before it was asked"
         elif self.expected is None and len(self.incoming) == wire.HEADER.size:
             try:
-                self.expected = wire.HEADER.size + sum(wire.lengths(bytes(self.incoming)))
+                self.expected = wire.HEADER.size + sum(wire.read_lengths(bytes(self.incoming)))
             except wire.ProtocolError:
                 self.ended, self.fault = "closed", NOT_AN_ANSWER
         elif len(self.incoming) == self.expected:
@@ -426,7 +426,7 @@ class _Exchange:
         from grader.sandbox import wire
 
         body = bytes(self.incoming[wire.HEADER.size :])
-        text, _ = wire.lengths(bytes(self.incoming[: wire.HEADER.size]))
+        text, _ = wire.read_lengths(bytes(self.incoming[: wire.HEADER.size]))
         return body[:text], body[text:]
 
     def end(self, status: int, output: str) -> None:
@@ -445,5 +445,5 @@ class _Exchange:
         if self.fault:
             return Reply("protocol", details={"message": self.fault}, **common)
         if self.ended == "closed":
-            return crash(os.waitstatus_to_exitcode(self.status), **common)
+            return describe_crash(os.waitstatus_to_exitcode(self.status), **common)
         return reply_from(*self._frame(), **common)

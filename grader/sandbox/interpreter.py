@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from grader.sandbox.places import needed, reachable
+from grader.sandbox.places import is_reachable, mode_to_read
 
 HANDLES = 10  # the first descriptor to use: server and worker move theirs to the lowest numbers
 
@@ -44,11 +44,11 @@ class Libraries:
         if other_user:
             base = os.path.realpath(sys.base_prefix)
             inside = {entry for entry in self.path if Path(os.path.realpath(entry)).is_relative_to(base)}
-            if not all(reachable(entry, needed(entry)) for entry in inside):
+            if not all(is_reachable(entry, mode_to_read(entry)) for entry in inside):
                 self.home = self._handle(base)
                 moved = {entry: f"{self.home}/{os.path.relpath(os.path.realpath(entry), base)}" for entry in inside}
                 self.path = [moved.get(entry, entry) for entry in self.path]
-            self.path = [entry if reachable(entry, needed(entry)) else self._handle(entry) for entry in self.path]
+            self.path = [entry if is_reachable(entry, mode_to_read(entry)) else self._handle(entry) for entry in self.path]
         prefix = self.home or os.path.realpath(sys.base_prefix)
         self.readable = [*self.path, f"{prefix}/lib"]
 

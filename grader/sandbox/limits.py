@@ -13,7 +13,7 @@ MAX_THREADS = 64  # of a worker that has a user id to itself
 MAX_MORE_THREADS = 512  # of one that shares the judge's, beyond what that user ran when the server began
 
 
-def limit(memory_mb: int, cpu_seconds: int, threads: int) -> None:
+def limit_process(memory_mb: int, cpu_seconds: int, threads: int) -> None:
     """Limit this process for good: memory beyond what it has now, CPU time, threads, files; and leave no core dump.
 
     threads: of all processes of its user together, because that is how the kernel counts; root is exempt.

@@ -37,7 +37,7 @@ def main() -> None:
         write(answers, frame)
 
     def heard() -> dict:
-        text, blob = wire.lengths(read(requests, wire.HEADER.size))
+        text, blob = wire.read_lengths(read(requests, wire.HEADER.size))
         return wire.decode(read(requests, text), read(requests, blob))
 
     def turn(frame: bytes) -> dict:

@@ -12,7 +12,7 @@ from pathlib import Path
 from grader.sandbox import kernel
 
 
-def scattered() -> list[int]:
+def find_scattered_pages() -> list[int]:
     """Return the addresses, multiples of LARGE_PAGE, of all whole large pages that this process's own memory has room for."""
     found = []
     for line in Path("/proc/self/maps").read_text().splitlines():

@@ -8,13 +8,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from grader.sandbox.scratch import remove
+from grader.sandbox.scratch import remove_folder
 
 FOLDER, FILE = 0o005, 0o004
 PREFIX, WEEK = "grader-", 7 * 86_400.0
 
 
-def reachable(path: str, needed: int = FOLDER) -> bool:
+def is_reachable(path: str, needed: int = FOLDER) -> bool:
     """Return whether a user without rights of its own can get at a folder or file. needed: of the last three mode bits."""
     if not path.startswith("/proc/self/fd/"):
         path = os.path.realpath(path)
@@ -25,12 +25,12 @@ def reachable(path: str, needed: int = FOLDER) -> bool:
     return os.stat(path).st_mode & needed == needed
 
 
-def needed(path: str) -> int:
+def mode_to_read(path: str) -> int:
     """Return the mode bits that let a user read a folder with its files, or a file."""
     return FOLDER if os.path.isdir(path) else FILE
 
 
-def places() -> list[str]:
+def shared_folders() -> list[str]:
     """Return the folders where any user may put files, the usual one first."""
     return [
         folder for folder in dict.fromkeys((tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm")) if os.path.isdir(folder)
@@ -42,12 +42,12 @@ def temporary_folder(within: Path | None = None) -> Path:
 
     Also remove our folders that are more than a week old: they are left from runs that were killed.
     """
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=within or workplace()))
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=within or working_folder()))
     folder.chmod(0o711)
     for entry in os.scandir(folder.parent):
         with contextlib.suppress(OSError):
             if entry.name.startswith(PREFIX) and _is_ours_and_old(entry.stat(follow_symlinks=False)):
-                remove(entry.path)
+                remove_folder(entry.path)
     return folder
 
 
@@ -55,15 +55,15 @@ def _is_ours_and_old(about: os.stat_result) -> bool:
     return about.st_mtime < time.time() - WEEK and (not hasattr(os, "geteuid") or about.st_uid == os.geteuid())
 
 
-def share(folder: Path) -> None:
+def make_readable(folder: Path) -> None:
     """Let workers of other users read what is below a folder, whatever this process's umask has made of it."""
     for path in folder.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
-def workplace() -> str:
+def working_folder() -> str:
     """Return where temporary folders are made: of root's, such that workers of other users can pass through."""
     usual = tempfile.gettempdir()
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         return usual
-    return next((folder for folder in places() if reachable(folder, 0o001)), usual)
+    return next((folder for folder in shared_folders() if is_reachable(folder, 0o001)), usual)

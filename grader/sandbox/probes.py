@@ -18,7 +18,7 @@ from typing import Any
 LAZY = ("encodings.koi8_r", "colorsys", "_zoneinfo")
 
 
-def run(judge: int, secrets: list[str], outside: list[str]) -> dict[str, Any]:
+def run_probes(judge: int, secrets: list[str], outside: list[str]) -> dict[str, Any]:
     """Return `{"open": [what succeeded], "libraries": why they cannot be read, or None}`.
 
     judge: its process id. secrets: files that no worker may read. outside: folders that no worker may write to.

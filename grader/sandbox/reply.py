@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from grader.sandbox.scratch import remove
+from grader.sandbox.scratch import remove_folder
 
 MAX_OUTPUT = 16 << 10  # bytes kept of what a call prints, from its beginning and again from its end
 LEFT_OUT = "bytes left out"
@@ -174,7 +174,7 @@ class SandboxCalls:
             with self._exchange(request, seconds) as exchange:
                 said = exchange.turn()
                 if said is not None:
-                    text, _ = wire.lengths(said[: wire.HEADER.size])
+                    text, _ = wire.read_lengths(said[: wire.HEADER.size])
                     body = said[wire.HEADER.size :]
                     said = wire.decode(body[:text], body[text:])["said"]
                     looked.append(Reply(said.pop("status"), details=said, seconds=exchange.seconds))
@@ -244,7 +244,7 @@ class SandboxCalls:
             self._other.close()
         self._stop()
         with contextlib.suppress(OSError):
-            remove(self._home)
+            remove_folder(self._home)
 
     def __enter__(self) -> SandboxCalls:
         return self
@@ -268,7 +268,7 @@ def _relay(asking: Exchange, answering: Exchange) -> tuple[int, Exchange]:
     return turns // 2, side
 
 
-def crash(code: int, **common: Any) -> Reply:
+def describe_crash(code: int, **common: Any) -> Reply:
     """Return the Reply for a worker that ended without an answer; a negative code is the signal that ended it."""
     if code >= 0:
         message = f"the process ended with exit status {code} before it could answer"
@@ -309,7 +309,7 @@ def passed_on(text: bytes, blob: bytes, number: int | None = None) -> bytes | No
     return None
 
 
-def shortened(printed: BinaryIO) -> str:
+def shorten(printed: BinaryIO) -> str:
     """Return the beginning and the end of what was printed."""
     size = printed.seek(0, os.SEEK_END)
     printed.seek(0)

@@ -30,7 +30,7 @@ def too_full(folder: Path, most_bytes: int, most_files: int) -> bool:
     return False
 
 
-def remove(folder: Path | str) -> None:
+def remove_folder(folder: Path | str) -> None:
     """Remove a folder that no process uses any more: with links, locked folders, and nesting deeper than a path can be long.
 
     Raises OSError when something in it cannot be removed.

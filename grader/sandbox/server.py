@@ -148,7 +148,7 @@ class Server:
             connection.sendall(self.wire.READY)
 
             def heard() -> dict:
-                text, blob = self.wire.lengths(read(connection, self.wire.HEADER.size))
+                text, blob = self.wire.read_lengths(read(connection, self.wire.HEADER.size))
                 return self.wire.decode(read(connection, text), read(connection, blob))
 
             def turn(frame: bytes) -> dict:
@@ -188,10 +188,10 @@ class Server:
             self.worker.load("drivers", Path(self.settings["drivers"]))
             self.worker.seed_everything()
             frame = self.wire.encode({"first": first_numbers()})
-            text, _ = self.wire.lengths(frame[: self.wire.HEADER.size])
+            text, _ = self.wire.read_lengths(frame[: self.wire.HEADER.size])
             body = frame[self.wire.HEADER.size :]
             self.wire.decode(body[:text], body[text:])
-            self.scattered = self.pages.scattered()
+            self.scattered = self.pages.find_scattered_pages()
             return {"warm": True}
         except Exception as error:
             return {"error": f"{type(error).__name__}: {error}"}
@@ -207,7 +207,7 @@ class Server:
             except ChildProcessError:
                 return
             if pid == 0:
-                for child in children():
+                for child in list_children():
                     with contextlib.suppress(ProcessLookupError, PermissionError):
                         os.kill(child, signal.SIGKILL)
                 if not helped:
@@ -246,7 +246,7 @@ def read(connection: socket.socket, size: int) -> bytes:
     return bytes(data)
 
 
-def children() -> list[int]:
+def list_children() -> list[int]:
     """Return the processes whose parent is this one. Not every kernel lists them, so the process table is read."""
     found = []
     for entry in os.scandir("/proc"):

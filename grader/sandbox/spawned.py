@@ -26,12 +26,12 @@ from grader.sandbox.reply import (
     SandboxCalls,
     SandboxFault,
     clean_environment,
-    crash,
+    describe_crash,
     passed_on,
     reply_from,
-    shortened,
+    shorten,
 )
-from grader.sandbox.scratch import remove
+from grader.sandbox.scratch import remove_folder
 
 LOOK_SECONDS = 0.1  # between two looks at whether the call is interrupted
 ISOLATION = Isolation("basic", ("separate process", "clean environment"), {"fork": "one process is reused from call to call"})
@@ -136,11 +136,11 @@ class SpawnedSandbox(SandboxCalls):
                 self._worker.kill()
                 exchange.status = self._worker.wait()
             with open(printed, "rb") as file:
-                exchange.output = shortened(file)
+                exchange.output = shorten(file)
             with contextlib.suppress(OSError):
                 printed.unlink()
             with contextlib.suppress(OSError):
-                remove(scratch)
+                remove_folder(scratch)
             if exchange.reply().status in ("timeout", "crashed", "protocol"):
                 self._stop()
 
@@ -196,7 +196,7 @@ class _Exchange:
         with contextlib.suppress(OSError, ValueError, EOFError):
             self.worker.stdin.write(self.frame)
             try:
-                text, blob = wire.lengths(_read(self.worker.stdout, wire.HEADER.size))
+                text, blob = wire.read_lengths(_read(self.worker.stdout, wire.HEADER.size))
             except wire.ProtocolError:
                 return
             frames.append((_read(self.worker.stdout, text), _read(self.worker.stdout, blob)))
@@ -207,7 +207,7 @@ class _Exchange:
         if self.late:
             return Reply("timeout", **common)
         if self.heard is None:
-            return crash(self.status, **common)
+            return describe_crash(self.status, **common)
         return reply_from(*self.heard, number=self.number, **common)
 
 

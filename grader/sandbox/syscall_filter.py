@@ -69,7 +69,7 @@ YOUNG = {
 }
 
 
-def rules(own_user: bool) -> pyseccomp.SyscallFilter:
+def make_rules(own_user: bool) -> pyseccomp.SyscallFilter:
     """Return the rules about the calls above, for `load`. own_user: the process has a user id that owns nothing else."""
     made = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
     refuse, ignore = pyseccomp.ERRNO(errno.EPERM), pyseccomp.ERRNO(0)
@@ -99,7 +99,7 @@ def rules(own_user: bool) -> pyseccomp.SyscallFilter:
     return made
 
 
-def load(rules: pyseccomp.SyscallFilter) -> None:
+def load_rules(rules: pyseccomp.SyscallFilter) -> None:
     """Refuse this process, for good, what the rules say, which a process above it may have made: making them takes longer."""
     # abort() and the like signal the own process; no other.
     for name in ("kill", "tgkill"):

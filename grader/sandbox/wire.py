@@ -131,7 +131,7 @@ def _name(kind: type) -> str:
     return kind.__qualname__ if module in ("builtins", "__main__", "submitted") else f"{module}.{kind.__qualname__}"
 
 
-def lengths(header: bytes) -> tuple[int, int]:
+def read_lengths(header: bytes) -> tuple[int, int]:
     """Return (JSON length, blob length) of a frame from its first bytes; raises ProtocolError beyond a cap."""
     try:
         magic, text, blob = HEADER.unpack(header)

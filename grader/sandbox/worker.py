@@ -98,7 +98,7 @@ def _answer(request: dict[str, Any], say: Callable[[Any], Any]) -> bytes:
     except _CannotCross as error:
         reply = {"status": "refused", "message": str(error)}
     except BaseException as error:  # a student's SystemExit and KeyboardInterrupt are answers like any other
-        reply = account("raised", error, request)
+        reply = describe_safely("raised", error, request)
     try:
         return _frame(request, reply)
     except _CannotCross as error:
@@ -127,18 +127,18 @@ def inspect(request: dict[str, Any]) -> dict[str, Any]:
     """Return hashes of functions, or the syntax error, without running anything.
 
     `{"status": "ok", "fingerprints": {function: hash of its text}, "reach": {name: hash of all that it uses in the file},
-    "bytecode": see `compiled`}`
+    "bytecode": see `compile_source`}`
     """
     try:
         source = Path(request["path"]).read_bytes()
         found = fingerprints(source)
-        reach = cells.reach(importlib.util.decode_source(source), request["names"]) if request["names"] else {}
-        return {"status": "ok", "fingerprints": found, "reach": reach, "bytecode": compiled(source, request["path"])}
+        reach = cells.hash_reach(importlib.util.decode_source(source), request["names"]) if request["names"] else {}
+        return {"status": "ok", "fingerprints": found, "reach": reach, "bytecode": compile_source(source, request["path"])}
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return account("syntax", error, {"submission": request["path"]})
+        return describe_safely("syntax", error, {"submission": request["path"]})
 
 
-def compiled(source: bytes, path: str) -> Any:
+def compile_source(source: bytes, path: str) -> Any:
     """Return the content of Python's cache file for this source, uint8 [size]. With it no call compiles the source again.
 
     The array is empty for a file that the compiler refuses or warns about, because loading reports that. It is also
@@ -186,7 +186,7 @@ def extract(request: dict[str, Any]) -> dict[str, Any]:
 
 def probe(request: dict[str, Any]) -> dict[str, Any]:
     """Return what this worker can do that it must not; see probes.py."""
-    return {"status": "ok", "facts": probes.run(request["judge"], request["secrets"], request["outside"])}
+    return {"status": "ok", "facts": probes.run_probes(request["judge"], request["secrets"], request["outside"])}
 
 
 def fingerprints(source: bytes | str) -> dict[str, str]:
@@ -213,9 +213,9 @@ def call(request: dict[str, Any], say: Callable[[Any], Any] | None = None) -> di
         try:
             submitted = load("submitted", Path(request["submission"]))
         except SyntaxError as error:
-            return account("syntax", error, request)
+            return describe_safely("syntax", error, request)
         except BaseException as error:
-            return account("import", error, request)
+            return describe_safely("import", error, request)
     if request["do"] == "load":
         return {"status": "ok"}
     driver = getattr(sys.modules["drivers"], request["driver"])
@@ -225,7 +225,11 @@ def call(request: dict[str, Any], say: Callable[[Any], Any] | None = None) -> di
         return {"status": "ok", "facts": facts if say is None else converse(facts, say)}
     except AttributeError as error:
         if submitted is not None and error.obj is submitted:
-            return account("import", LOST[error.name], request) if error.name in LOST else missing(submitted, error.name)
+            return (
+                describe_safely("import", LOST[error.name], request)
+                if error.name in LOST
+                else describe_missing(submitted, error.name)
+            )
         raise
 
 
@@ -247,7 +251,7 @@ def load(name: str, path: Path) -> ModuleType:
     sys.modules[name] = module
     source = path.read_bytes()
     if source.startswith(cells.HEADER.encode()):
-        LOST.update(cells.run(source.decode(), str(path), vars(module)))
+        LOST.update(cells.run_extract(source.decode(), str(path), vars(module)))
     else:
         spec.loader.exec_module(module)
     return module
@@ -289,22 +293,22 @@ def seed_everything(seed: int = 0) -> None:
         sys.modules["torch"].default_generator.manual_seed(seed)
 
 
-def missing(submitted: ModuleType, name: str) -> dict[str, Any]:
+def describe_missing(submitted: ModuleType, name: str) -> dict[str, Any]:
     """Return the reply for a function that is not there, with the closest name that is."""
     names = [str(other) for other in vars(submitted) if not str(other).startswith("_")]
     close = difflib.get_close_matches(name, names, n=1)
     return {"status": "missing", "name": name, "closest": close[0] if close else None}
 
 
-def account(status: str, error: BaseException, request: dict[str, Any]) -> dict[str, Any]:
+def describe_safely(status: str, error: BaseException, request: dict[str, Any]) -> dict[str, Any]:
     """Return a reply that describes `error`, even if this object of the student's code raises when it is read."""
     try:
-        return failure(status, error, request)
+        return describe_error(status, error, request)
     except BaseException:
         return {"status": status, "type": "Exception", "message": "(it cannot be shown)", "frames": []}
 
 
-def failure(status: str, error: BaseException, request: dict[str, Any]) -> dict[str, Any]:
+def describe_error(status: str, error: BaseException, request: dict[str, Any]) -> dict[str, Any]:
     """Return a reply that describes `error`: type, message and the frames of the student's own file, innermost last."""
     if is_out_of_memory(error):
         status = "memory"

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.distributions import Independent, MultivariateNormal, Normal
 
 import utils
-from grader.sandbox.facts import HIDDEN, MAX_CURVE, beforehand, described, largest_correlation, plain, tensor
+from grader.sandbox.facts import HIDDEN, MAX_CURVE, call_beforehand, describe_kind, largest_correlation, tensor, to_plain
 from runners import BootstrapTruncated, EnvRunner
 from trained_policy import evaluate, load_policy
 
@@ -70,7 +70,7 @@ def arrays_or_tensors(call: Callable[[dict], Any], minibatch: dict[str, Any]) ->
 
 def precision(*values: Any) -> list[str]:
     """Return which precisions arrays or tensors have."""
-    return sorted({str(np.asarray(plain(value)).dtype) for value in values})
+    return sorted({str(np.asarray(to_plain(value)).dtype) for value in values})
 
 
 def same_state(one: Any, other: dict[str, Any]) -> bool:
@@ -164,13 +164,13 @@ def summaries(
     for number, episode in enumerate(rewards):
         first = wrapped.reset(seed=7, options={"number": number}) if number == 1 else wrapped.reset()
         if not isinstance(first, (tuple, list)) or len(first) != 2:
-            return {"returned": f"reset returned {described(first)}"}
+            return {"returned": f"reset returned {describe_kind(first)}"}
         returned["observations"].append(first[0])
         returned["infos"].append(first[1])
         for time in range(len(episode)):
             five = wrapped.step(np.array([time / 8 + number], np.float32))
             if not isinstance(five, (tuple, list)) or len(five) != 5:
-                return {"returned": f"step returned {described(five)}"}
+                return {"returned": f"step returned {describe_kind(five)}"}
             for name, value in zip(("observations", "rewards", "terminated", "truncated", "infos"), five, strict=True):
                 returned[name].append(bool(value) if name in ("terminated", "truncated") else value)
     facts: dict[str, Any] = {"returned": "two values by reset, five by step"}
@@ -194,7 +194,7 @@ def numbers(values: Any) -> Any:
     """Return a list, deque, array or tensor of numbers as a list of floats."""
     with contextlib.suppress(TypeError, ValueError, RuntimeError):
         return [float(value) for value in values]
-    return described(values)
+    return describe_kind(values)
 
 
 # Model
@@ -252,7 +252,7 @@ def model_forward(submitted, obs_dim: int, act_dim: int, observations: np.ndarra
     """Call a `Model` whose parameters have known numbers: all of one shape have the same, so their names do not matter."""
     model = model_class(submitted)(obs_dim, act_dim).float()
     given = tensor(observations)
-    beforehand(lambda: model(1 - given))
+    call_beforehand(lambda: model(1 - given))
     with torch.no_grad():
         for parameter in model.parameters():
             # A weight and its transpose get the same, and square ones are symmetric: layers may be written either way.
@@ -263,9 +263,9 @@ def model_forward(submitted, obs_dim: int, act_dim: int, observations: np.ndarra
             parameter.copy_(tensor(drawn if drawn.shape == tuple(parameter.shape) else drawn.T))
     result = model(given)
     if not isinstance(result, (tuple, list)) or len(result) != 3:
-        return {"returned": described(result)}
+        return {"returned": describe_kind(result)}
     mean, variance, value = result
-    facts = {"returned": "three things", "mean": plain(mean), "variance": plain(variance), "value": plain(value)}
+    facts = {"returned": "three things", "mean": to_plain(mean), "variance": to_plain(variance), "value": to_plain(value)}
     facts["precision"] = precision(mean, variance, value)
     total = sum(output.sum() for output in result if isinstance(output, Tensor))
     if isinstance(total, Tensor) and total.requires_grad:
@@ -293,7 +293,7 @@ class LinearModel(nn.Module):
         with torch.no_grad():
             for parameter in self.parameters():
                 parameter.add_(0.7)
-        beforehand(call)
+        call_beforehand(call)
         with torch.no_grad():
             for parameter, value in zip(self.parameters(), known, strict=True):
                 parameter.copy_(value)
@@ -319,10 +319,10 @@ def policy_training(
     policy, given = submitted.Policy(model), {"observations": np.array(observations)}
     result, done = model.watched(lambda: arrays_or_tensors(lambda rows: policy.act(rows["observations"], training=True), given))
     if not isinstance(result, dict) or not {"distribution", "values"} <= set(result):
-        return {"returned": sorted(map(str, result)) if isinstance(result, dict) else described(result)}
+        return {"returned": sorted(map(str, result)) if isinstance(result, dict) else describe_kind(result)}
     distribution, values = result["distribution"], result["values"]
     if not isinstance(values, (Tensor, np.ndarray)):
-        return {"returned": f"values: {described(values)}"}
+        return {"returned": f"values: {describe_kind(values)}"}
     diagonal = isinstance(distribution, Independent) and isinstance(distribution.base_dist, Normal)
     facts: dict[str, Any] = {
         "returned": "a dictionary with distribution and values",
@@ -332,16 +332,16 @@ def policy_training(
     }
     log_prob = distribution.log_prob(tensor(actions))
     facts["precision"] = precision(values, log_prob)
-    facts |= {"values": plain(values), "log_prob of some actions": plain(log_prob)}
+    facts |= {"values": to_plain(values), "log_prob of some actions": to_plain(log_prob)}
     facts |= {
-        "mean of the distribution": plain(distribution.mean),
-        "variance of the distribution": plain(distribution.variance),
+        "mean of the distribution": to_plain(distribution.mean),
+        "variance of the distribution": to_plain(distribution.variance),
     }
     loss = log_prob.sum() + values.sum()
     if loss.requires_grad:
         loss.backward()
     for name, parameter in model.named_parameters():
-        facts[f"gradient of {name}"] = UNCONNECTED if parameter.grad is None else plain(parameter.grad)
+        facts[f"gradient of {name}"] = UNCONNECTED if parameter.grad is None else to_plain(parameter.grad)
     return facts
 
 
@@ -354,13 +354,13 @@ def policy_sampling(submitted, mean: np.ndarray, log_variance: np.ndarray, value
     second = policy.act(given)
     names = ("actions", "log_probs", "values")
     if not isinstance(result, dict) or not set(names) <= set(result):
-        return {"returned": sorted(map(str, result)) if isinstance(result, dict) else described(result)}
+        return {"returned": sorted(map(str, result)) if isinstance(result, dict) else describe_kind(result)}
     facts: dict[str, Any] = {"returned": "a dictionary with actions, log_probs and values"}
-    facts |= {f"{name} are": kind(result[name]) for name in names} | {name: plain(result[name]) for name in names}
+    facts |= {f"{name} are": kind(result[name]) for name in names} | {name: to_plain(result[name]) for name in names}
     with torch.no_grad():
         expected, variance, _ = model(tensor(observations))
-    facts |= {"mean": plain(expected), "variance": plain(variance)}
-    facts["a second call samples anew"] = not np.array_equal(plain(result["actions"]), plain(second["actions"]))
+    facts |= {"mean": to_plain(expected), "variance": to_plain(variance)}
+    facts["a second call samples anew"] = not np.array_equal(to_plain(result["actions"]), to_plain(second["actions"]))
     facts["values have the same shape when training"] = True
     with contextlib.suppress(Exception):  # the other mode is another question
         training = policy.act(np.array(observations), training=True)
@@ -448,7 +448,7 @@ def gae(
     policy = LinearValue(weights, flat_values)
     options = ({} if gamma is None else {"gamma": gamma}) | ({} if lambda_ is None else {"lambda_": lambda_})
     estimator = submitted.GAE(policy, **options)
-    beforehand(lambda: _with_advantages(estimator, policy, observations, -rewards, resets, 1 - latest_observation, []))
+    call_beforehand(lambda: _with_advantages(estimator, policy, observations, -rewards, resets, 1 - latest_observation, []))
     first = _with_advantages(estimator, policy, observations, rewards, resets, latest_observation, truncated or [])
     if first["returned"] != ADDED:
         return first
@@ -479,7 +479,7 @@ def _with_advantages(estimator, policy, observations, rewards, resets, latest_ob
     if missing:
         return {"returned": f"the trajectory that was given has no {' and no '.join(missing)} afterwards"}
     added = {name: trajectory[name] for name in ("advantages", "value_targets")}
-    facts: dict[str, Any] = {"returned": ADDED} | {name: plain(value) for name, value in added.items()}
+    facts: dict[str, Any] = {"returned": ADDED} | {name: to_plain(value) for name, value in added.items()}
     facts["changed by the call"] = changed(trajectory, series)
     facts["changed by the call"] += [
         f"{name}, which carries a gradient" for name, value in added.items() if kind(value) == "a tensor with a gradient"
@@ -558,7 +558,7 @@ def sampler(
     for _ in range(calls):
         minibatch = instance.get_next()
         if not isinstance(minibatch, dict):
-            return {"returned": described(minibatch)}
+            return {"returned": describe_kind(minibatch)}
         kept.append(minibatch)
         states.append("state" not in minibatch or any(same_state(minibatch["state"], state) for state in runner.states))
         used.append(isinstance(instance.trajectory, dict) and np.ndim(instance.trajectory.get("rewards")) == 1)
@@ -600,7 +600,7 @@ def batch_facts(minibatch: dict[str, Any]) -> dict[str, Any]:
 
     An entry that is not whole is told by its first number, unless that is right.
     """
-    values = {name: np.asarray(plain(value), np.float64) for name, value in minibatch.items() if name != "state"}
+    values = {name: np.asarray(to_plain(value), np.float64) for name, value in minibatch.items() if name != "state"}
     rows = values["observations"][..., 0].ravel()
     size = len(rows)
     recorded = recorded_trajectory(rows, {})
@@ -739,7 +739,7 @@ def loss_facts(
     given, options = copies(minibatch), {} if cliprange is None else {"cliprange": cliprange}
     ppo = submitted.PPO(Still(act, model), RecordingSGD(model, 0.1), **options)
     other = {key: array[::-1].copy() for key, array in minibatch.items()}
-    beforehand(lambda: arrays_or_tensors(lambda rows: getattr(ppo, name)(rows, act), other))
+    call_beforehand(lambda: arrays_or_tensors(lambda rows: getattr(ppo, name)(rows, act), other))
     loss = arrays_or_tensors(lambda rows: getattr(ppo, name)(rows, act), given)
     with contextlib.redirect_stdout(io.StringIO()):
         second = arrays_or_tensors(lambda rows: getattr(ppo, name)(rows, act), given)
@@ -749,8 +749,8 @@ def loss_facts(
         if loss.requires_grad:
             loss.backward()
     none = UNCONNECTED if type(loss) is Tensor and loss.numel() == 1 else "none: the loss is not a tensor of one number"
-    facts["gradient"] = {key: none if value.grad is None else plain(value.grad) for key, value in parameters.items()}
-    same = type(second) is not Tensor or np.allclose(plain(second), plain(loss), equal_nan=True)
+    facts["gradient"] = {key: none if value.grad is None else to_plain(value.grad) for key, value in parameters.items()}
+    same = type(second) is not Tensor or np.allclose(to_plain(second), to_plain(loss), equal_nan=True)
     facts["changed by the call"] = changed(given, minibatch) + ([] if same else ["the result of a second call"])
     return facts
 
@@ -775,7 +775,7 @@ class RecordingSGD(torch.optim.Optimizer):
             with torch.enable_grad():
                 closure()
         self.gradients.append(
-            {name: UNCONNECTED if value.grad is None else plain(value.grad) for name, value in self.names.items()}
+            {name: UNCONNECTED if value.grad is None else to_plain(value.grad) for name, value in self.names.items()}
         )
         with torch.no_grad():
             for parameter in self.names.values():
@@ -843,7 +843,7 @@ def update(
     for rows, scale in zip(observations, scales, strict=True):
         before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
         ppo.step({"observations": np.array(rows), "advantages": np.full(len(rows), scale, np.float32)})
-        changes.append({name: plain(parameter - before[name]) for name, parameter in model.named_parameters()})
+        changes.append({name: to_plain(parameter - before[name]) for name, parameter in model.named_parameters()})
     return {
         "updates after each call": len(optimizer.gradients),
         "gradients of the updates": optimizer.gradients,
@@ -932,7 +932,7 @@ def learn(submitted, interactions: int, seed: int, d: int = 1) -> dict:
     ppo = submitted.PPO(policy, utils.PlainAdam(list(model.parameters()), lr=3e-3, eps=1e-5))
     for _ in range(interactions // runner.nsteps * epochs * minibatches):
         ppo.step(trajectories.get_next())
-    weights = [plain(parameter) for parameter in model.policy_net.parameters()]
+    weights = [to_plain(parameter) for parameter in model.policy_net.parameters()]
     return {"weights": weights, "returns": [float(value) for value in list(env.return_queue)[:MAX_CURVE]]}
 
 

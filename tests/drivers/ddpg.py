@@ -29,15 +29,15 @@ from grader.sandbox.facts import (
     HIDDEN,
     MAX_CURVE,
     LinearLayers,
-    described,
-    faked,
+    describe_kind,
+    fake_names,
     float32,
     largest_correlation,
-    number,
-    plain,
     quietly,
     seeded_rng,
-    shares,
+    share_parameters,
+    to_number,
+    to_plain,
     with_numbers,
     with_own_methods,
 )
@@ -100,15 +100,15 @@ np.random.default_rng = seeded_rng
 
 def yes_or_no(value: Any) -> Any:
     """Return a truth, whatever kind it is of, as a bool; a text if it is none."""
-    found = number(value)
+    found = to_number(value)
     return bool(found) if found in (0.0, 1.0) else f"{found if isinstance(found, str) else value}, neither True nor False"
 
 
 def numbers(values: Any) -> Any:
     """Return a list, array or tensor of numbers as a list of floats."""
     with contextlib.suppress(TypeError):
-        return [number(value) for value in values]
-    return described(values)
+        return [to_number(value) for value in values]
+    return describe_kind(values)
 
 
 # The replay buffer
@@ -169,7 +169,7 @@ def contents(buffer: Any, count: int, opposite: bool) -> dict[str, Any]:
         f"len, size and ptr {when}": [len(buffer), getattr(buffer, "size", None), getattr(buffer, "ptr", None)]
     }
     for name, attribute in ARRAY_OF.items():
-        found = np.array(plain(getattr(buffer, attribute)), np.float32)
+        found = np.array(to_plain(getattr(buffer, attribute)), np.float32)
         if name == "acts":
             found = found.reshape(len(found), -1)  # one number may stand without an axis
         if name == "done" and opposite:
@@ -183,7 +183,7 @@ def keeps_the_opposite(submitted) -> bool:
     with quietly():
         buffer = new_buffer(submitted, 1, 3, 1, 1)
         store_all(buffer, {name: values[1:] for name, values in numbered(3, 1, 1).items()})
-        return np.asarray(plain(buffer.done_buf)).ravel()[:2].tolist() == [1.0, 0.0]
+        return np.asarray(to_plain(buffer.done_buf)).ravel()[:2].tolist() == [1.0, 0.0]
     return False
 
 
@@ -198,7 +198,7 @@ def filled_buffer(submitted, rows: dict[str, np.ndarray], size: int, batch_size:
         store_all(buffer, rows)
     good = False
     with quietly():
-        held = {name: np.asarray(plain(getattr(buffer, attribute)))[:count] for name, attribute in ARRAY_OF.items()}
+        held = {name: np.asarray(to_plain(getattr(buffer, attribute)))[:count] for name, attribute in ARRAY_OF.items()}
         wrong = [name for name in NAMES if name != "done" and not np.allclose(held[name].reshape(rows[name].shape), rows[name])]
         good = not wrong and len(buffer) == count
     if not good:
@@ -228,11 +228,11 @@ def sampling(submitted, count: int, size: int, batch_size: int, obs_dim: int, ac
     buffer = filled_buffer(submitted, rows, size, batch_size)
     first = buffer.sample_batch()
     if not isinstance(first, dict):
-        return {"returned": described(first)}
+        return {"returned": describe_kind(first)}
     facts: dict[str, Any] = {"returned": "dict", "keys": sorted(set(first) & set(NAMES))}  # others may be there as well
     if not set(first) >= set(NAMES):
         return facts
-    arrays = {name: np.asarray(plain(first[name])) for name in NAMES}
+    arrays = {name: np.asarray(to_plain(first[name])) for name in NAMES}
     facts["shapes"] = {name: list(array.shape) for name, array in arrays.items() if name != "acts"}
     facts["numbers of an action"] = arrays["acts"].size / max(len(arrays["acts"]), 1)
     facts["precision"] = sorted({str(array.dtype) for name, array in arrays.items() if name != "done"})
@@ -242,7 +242,7 @@ def sampling(submitted, count: int, size: int, batch_size: int, obs_dim: int, ac
     batches, broken = [], set()
     for _ in range(draws):
         batch = buffer.sample_batch()
-        batch = {name: np.asarray(plain(batch[name]), np.float64) for name in NAMES}
+        batch = {name: np.asarray(to_plain(batch[name]), np.float64) for name in NAMES}
         picked = np.round(batch["obs"].reshape(len(batch["obs"]), -1)[:, 0]).astype(int) - 1
         batches.append(picked)
         if ((picked < 0) | (picked >= count)).any():
@@ -286,8 +286,8 @@ def too_few(submitted, count: int, batch_size: int) -> dict:
     except Exception:
         return {"what came": "an error"}
     if not (isinstance(batch, dict) and "obs" in batch):
-        return {"what came": described(batch)}
-    picked = np.round(np.asarray(plain(batch["obs"]), np.float64).reshape(-1, 2)[:, 0]).astype(int)
+        return {"what came": describe_kind(batch)}
+    picked = np.round(np.asarray(to_plain(batch["obs"]), np.float64).reshape(-1, 2)[:, 0]).astype(int)
     if (picked < 1).any() or len(set(picked.tolist())) < len(picked):
         return {"what came": "a batch with rows that are not there, or come twice"}
     return {"what came": f"a batch of {len(picked)}"}
@@ -313,9 +313,9 @@ def noise(
         process.reset()
         starts.append([np.array(process.sample(), np.float64) for _ in range(2)])
     process.reset()
-    facts["state after reset"] = np.array(plain(getattr(process, "state", np.nan)), np.float64)
+    facts["state after reset"] = np.array(to_plain(getattr(process, "state", np.nan)), np.float64)
     latest = np.array(process.sample(), np.float64)
-    state = np.asarray(plain(getattr(process, "state", np.nan)), np.float64)
+    state = np.asarray(to_plain(getattr(process, "state", np.nan)), np.float64)
     facts["state is the latest sample"] = state.shape == latest.shape and bool(np.allclose(state, latest, rtol=1e-5))
     return facts | {"path": moments(path), "after a reset": starting(np.array(starts))}
 
@@ -415,8 +415,8 @@ def drawn_weights(make: Callable[[], nn.Module], call: Callable[[nn.Module], Any
         last = last_layer(network, lambda network=network: call(network))
         if last is None:
             return {"the last layer": "there is no linear layer"}
-        weights.append(plain(last.weight).ravel())
-        biases.append(plain(last.bias).ravel() if last.bias is not None else np.zeros(1))
+        weights.append(to_plain(last.weight).ravel())
+        biases.append(to_plain(last.bias).ravel() if last.bias is not None else np.zeros(1))
         others = [layer for layer in network.modules() if isinstance(layer, nn.Linear) and layer is not last]
         before.append([float(layer.weight.detach().abs().mean() * layer.in_features**0.5) for layer in others])
     facts: dict[str, Any] = {}
@@ -454,7 +454,7 @@ def actor(submitted, in_dim: int, out_dim: int, states: np.ndarray, init_w: floa
                 value.mul_(0.3 / value.abs().max())
     action = network(given)
     if not isinstance(action, Tensor):
-        return {"returned": described(action)}
+        return {"returned": describe_kind(action)}
     facts = {"returned": "a tensor", "shape": list(action.shape), "precision": str(action.dtype).removeprefix("torch.")}
     plainer = without_norms(network)
     watch = LinearLayers(plainer)
@@ -482,7 +482,7 @@ def critic(submitted, states: np.ndarray, actions: np.ndarray, init_w: float | N
                 value.mul_(0.3 / value.abs().max())
     result = network(given, chosen)
     if not isinstance(result, Tensor):
-        return {"returned": described(result)}
+        return {"returned": describe_kind(result)}
     facts = {"returned": "a tensor", "shape": list(result.shape), "precision": str(result.dtype).removeprefix("torch.")}
     if result.ndim == 1 and not agreement(submitted, states.shape[1], actions.shape[1])[1]:
         facts["shape"] = f"[{len(result)}], for which update_model is not made"
@@ -579,7 +579,7 @@ class KnownMemory:
     def store(self, obs, act, rew, next_obs, done) -> None:
         row = {"obs": obs, "next_obs": next_obs, "acts": act, "rews": rew, "done": done}
         for name, value in row.items():
-            self.rows[name].append(np.array(plain(value), np.float32))
+            self.rows[name].append(np.array(to_plain(value), np.float32))
 
     def sample_batch(self) -> dict[str, np.ndarray]:
         return {name: np.array(values, np.float32) for name, values in self.rows.items()}
@@ -618,7 +618,7 @@ class RecordingSGD(torch.optim.Optimizer):
         found = [value.grad for value in self.parameters]
         missing = any(gradient is None for gradient in found)
         nothing = CLEARED if self.cleared else UNCONNECTED
-        self.gradients.append(nothing if missing else np.concatenate([plain(gradient).ravel() for gradient in found]))
+        self.gradients.append(nothing if missing else np.concatenate([to_plain(gradient).ravel() for gradient in found]))
         for value, gradient in zip(self.parameters, found, strict=True):
             if gradient is not None:
                 value -= self.param_groups[0]["lr"] * gradient
@@ -679,7 +679,7 @@ def new_agent(submitted, env: gym.Env, flat: bool | None = None, **options: Any)
     agent = object.__new__(submitted.DDPGAgent)
     obs_dim, act_dim = env.observation_space.shape[0], env.action_space.shape[0]
     classes = stand_ins(submitted, flat)
-    with faked(submitted, classes), quietly():
+    with fake_names(submitted, classes), quietly():
         agent.__init__(env, **given)
     for name, value in (given | {"env": env, "device": torch.device("cpu")}).items():
         put(agent, name, value)
@@ -688,7 +688,7 @@ def new_agent(submitted, env: gym.Env, flat: bool | None = None, **options: Any)
         kind, sizes = (classes["Actor"], [obs_dim, act_dim]) if "actor" in name else (classes["Critic"], [obs_dim + act_dim])
         network = getattr(agent, name, None)
         # The agent's own, if it is a network by itself: it may have noted its parameters.
-        if type(network) is not kind or network.sizes != sizes or any(shares(network, other) for other in made):
+        if type(network) is not kind or network.sizes != sizes or any(share_parameters(network, other) for other in made):
             network = kind(*sizes)
         made.append(with_numbers(network, number_of))
         if getattr(agent, name, None) is not network:
@@ -730,7 +730,7 @@ def parts(submitted, obs_dim: int, act_dim: int, options: dict) -> dict:
     given = {"memory_size": 77, "batch_size": 5, "ou_noise_theta": 0.4, "ou_noise_sigma": 0.3} | options
     if "tau" in given and follows_the_other_way(submitted):
         given["tau"] = 1.0 - given["tau"]
-    with faked(submitted, stand_ins(submitted)):
+    with fake_names(submitted, stand_ins(submitted)):
         agent = submitted.DDPGAgent(Still(obs_dim, [-2.0] * act_dim, [2.0] * act_dim), **given)
     facts: dict[str, Any] = {}
     networks = {name: getattr(agent, name) for name in ("actor", "actor_target", "critic", "critic_target")}
@@ -776,7 +776,7 @@ def normalised(submitted, env: gym.Env) -> gym.Env:
     low, high = env.action_space.low, env.action_space.high
     with quietly():
         wrapped = submitted.ActionNormalizer(env)
-        made = [np.asarray(plain(wrapped.action(np.full_like(low, value)))) for value in (-1.0, 0.0, 1.0)]
+        made = [np.asarray(to_plain(wrapped.action(np.full_like(low, value)))) for value in (-1.0, 0.0, 1.0)]
         if np.allclose(made, [low, (low + high) / 2, high], atol=1e-4):
             return wrapped
     return env
@@ -799,11 +799,11 @@ def actions(
     for state in states:
         given = np.array(state, np.float64 if double else np.float32)
         action = agent.select_action(given)
-        kinds.add("an array" if isinstance(action, (np.ndarray, np.generic)) else described(action))
-        chosen.append(np.asarray(plain(action), np.float64))
+        kinds.add("an array" if isinstance(action, (np.ndarray, np.generic)) else describe_kind(action))
+        chosen.append(np.asarray(to_plain(action), np.float64))
         pair = agent.transition if isinstance(agent.transition, (list, tuple)) else []
         with quietly():
-            kept.append(np.array_equal(plain(pair[0]), state) and np.array_equal(np.asarray(plain(pair[1])), chosen[-1]))
+            kept.append(np.array_equal(to_plain(pair[0]), state) and np.array_equal(np.asarray(to_plain(pair[1])), chosen[-1]))
     return {
         "returned": " or ".join(sorted(kinds)),
         "actions": np.array(chosen)
@@ -826,7 +826,7 @@ def random_actions(
     with quietly():
         agent.env.action_space.seed(np.random.randint(2**31))
     state = np.array([0.5, -1.0, 2.0], np.float32)
-    drawn = np.array([np.asarray(plain(agent.select_action(np.array(state))), np.float64) for _ in range(count)])
+    drawn = np.array([np.asarray(to_plain(agent.select_action(np.array(state))), np.float64) for _ in range(count)])
     if drawn.shape != (count, len(low)):
         return {"shape of an action": list(drawn.shape[1:])}
     return {
@@ -838,7 +838,7 @@ def random_actions(
         "share at exactly -1 or 1": float((np.abs(drawn) == 1.0).mean()),
         "largest correlation of two dimensions": largest_correlation(drawn),
         "transition is [state, action]": bool(
-            len(agent.transition) >= 2 and np.array_equal(np.asarray(plain(agent.transition[1])), drawn[-1])
+            len(agent.transition) >= 2 and np.array_equal(np.asarray(to_plain(agent.transition[1])), drawn[-1])
         ),
     }
 
@@ -868,7 +868,7 @@ class Recorded(gym.Env):
         if self.over:
             raise RuntimeError("the environment was stepped after the end of an episode; the agent's own is self.env")
         observations, rewards, end = self.episodes[self.episode]
-        self.actions.append(np.array(plain(action), np.float64))
+        self.actions.append(np.array(to_plain(action), np.float64))
         self.time += 1
         last = self.time == len(rewards)
         terminated, truncated = last and end in ("terminated", "both"), last and end in ("truncated", "both")
@@ -905,9 +905,9 @@ def steps(
             three = agent.step(np.array(action))
             counted += agent.total_step - before
             if not isinstance(three, (tuple, list)) or len(three) != 3:
-                return {"returned": described(three)}
+                return {"returned": describe_kind(three)}
             for name, value in zip(returned, three, strict=True):
-                returned[name].append(yes_or_no(value) if name == "over" else np.array(plain(value)))
+                returned[name].append(yes_or_no(value) if name == "over" else np.array(to_plain(value)))
             state = observations[number_of][env.time]
     facts: dict[str, Any] = {"returned": "three things"}
     facts |= {f"{name} that were returned": values for name, values in returned.items()}
@@ -928,13 +928,13 @@ def buffer_works(submitted, obs_dim: int, act_dim: int) -> bool:
         own = new_buffer(submitted, obs_dim, 6, 6, act_dim)
         store_all(own, probe)
         drawn = own.sample_batch()
-        batch = {name: np.asarray(plain(drawn[name]), np.float64) for name in NAMES}
+        batch = {name: np.asarray(to_plain(drawn[name]), np.float64) for name in NAMES}
         order = np.argsort(batch["obs"][:, 0])
         ordered = {name: batch[name][order].reshape(probe[name].shape) for name in NAMES}
         done = np.asarray(probe["done"], np.float64)
         good = all(np.allclose(ordered[name], probe[name]) for name in NAMES if name != "done")
         # Of another precision it would be the memory's mistake, not the update's.
-        good = good and all(str(np.asarray(plain(drawn[name])).dtype) == "float32" for name in NAMES if name != "done")
+        good = good and all(str(np.asarray(to_plain(drawn[name])).dtype) == "float32" for name in NAMES if name != "done")
         return good and (np.array_equal(ordered["done"], done) or np.array_equal(ordered["done"], 1 - done))
     return False
 
@@ -1024,7 +1024,7 @@ def updates(
     draws, draw = [], memory.sample_batch
     memory.sample_batch = lambda *told, **named: (draws.append(1), draw(*told, **named))[1]
     pairs = [(getattr(agent, f"{name}_target"), getattr(agent, name)) for name in ("actor", "critic")]
-    targets = [[plain(value) for value in target.parameters()] for target, _ in pairs]
+    targets = [[to_plain(value) for value in target.parameters()] for target, _ in pairs]
     facts: dict[str, Any] = {}
     returned: list[Any] = []
     followed = True
@@ -1039,7 +1039,7 @@ def updates(
         finally:
             # Targets may be updated here, not by the method; then they go back, as if it had been called.
             for (target, network), first in zip(pairs, targets, strict=True):
-                now, towards = ([plain(value) for value in one.parameters()] for one in (target, network))
+                now, towards = ([to_plain(value) for value in one.parameters()] for one in (target, network))
                 followed = followed and all(way != "elsewhere" and abs(way - TAU) < 1e-5 for way in ways(first, now, towards))
                 with torch.no_grad():
                     for value, at_first in zip(target.parameters(), first, strict=True):
@@ -1047,7 +1047,7 @@ def updates(
         if not of_the_actor:
             continue
         two = isinstance(pair, (tuple, list)) and len(pair) == 2
-        returned.append([number(value) for value in pair] if two else [described(pair)] * 2)
+        returned.append([to_number(value) for value in pair] if two else [describe_kind(pair)] * 2)
     optimizer = agent.actor_optimizer if of_the_actor else agent.critic_optimizer
     name = "actor" if of_the_actor else "critic"
     facts[f"steps of {name}_optimizer"] = len(optimizer.gradients)
@@ -1071,7 +1071,7 @@ def untouched(submitted, obs: np.ndarray, acts: np.ndarray, rews: np.ndarray, ne
     agent.memory, agent.batch_size = memory_with(submitted, rows, own), len(obs)
     agent._target_soft_update = lambda *told, **named: None
     names = ("actor", "critic", "actor_target", "critic_target")
-    before = {name: [plain(value) for value in getattr(agent, name).parameters()] for name in names}
+    before = {name: [to_plain(value) for value in getattr(agent, name).parameters()] for name in names}
     for number_of in range(2):
         try:
             agent.update_model()
@@ -1082,7 +1082,7 @@ def untouched(submitted, obs: np.ndarray, acts: np.ndarray, rews: np.ndarray, ne
         "networks that changed": [
             name
             for name in names
-            if not all(map(np.array_equal, before[name], [plain(value) for value in getattr(agent, name).parameters()]))
+            if not all(map(np.array_equal, before[name], [to_plain(value) for value in getattr(agent, name).parameters()]))
         ],
         "networks that can learn no more": [
             name for name in ("actor", "critic") if not all(value.requires_grad for value in getattr(agent, name).parameters())
@@ -1110,19 +1110,19 @@ def following(submitted, obs_dim: int, act_dim: int, tau: float | None, count: i
     agent.total_step = 1009
     facts: dict[str, Any] = {}
     pairs = (("actor", "actor_target"), ("critic", "critic_target"))
-    before = {name: [plain(value) for value in getattr(agent, name).parameters()] for pair in pairs for name in pair}
+    before = {name: [to_plain(value) for value in getattr(agent, name).parameters()] for pair in pairs for name in pair}
     for _ in range(count):
         agent._target_soft_update()
     for name, target in pairs:
-        now = [plain(value) for value in getattr(agent, target).parameters()]
+        now = [to_plain(value) for value in getattr(agent, target).parameters()]
         facts[f"how far {target} went to {name}, parameter by parameter"] = ways(before[target], now, before[name])
         facts[f"{name} changed"] = not all(
-            map(np.array_equal, before[name], [plain(value) for value in getattr(agent, name).parameters()])
+            map(np.array_equal, before[name], [to_plain(value) for value in getattr(agent, name).parameters()])
         )
         with torch.no_grad():
             for value in getattr(agent, name).parameters():
                 value.add_(1.0)
-        later = [plain(value) for value in getattr(agent, target).parameters()]
+        later = [to_plain(value) for value in getattr(agent, target).parameters()]
         facts[f"{target} changes when {name} does"] = not all(map(np.array_equal, now, later))
     return facts
 
@@ -1134,7 +1134,7 @@ def seen_state(state: Any) -> np.ndarray:
     """Return a state that an action is selected in; raises TypeError for what `reset` returns as a whole."""
     if isinstance(state, tuple):
         raise TypeError("an action is selected in a tuple: reset() returns (observation, info), and a state is an observation")
-    return np.array(plain(state), np.float64)
+    return np.array(to_plain(state), np.float64)
 
 
 def training(
@@ -1233,8 +1233,8 @@ def testing(submitted, observations: list[np.ndarray], rewards: list[np.ndarray]
     told = [float(found) for found in re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", said.getvalue())]
     printed = "its score" if any(abs(found - score) < 0.6 for found in told) else "other numbers" if told else "no number"
     if not isinstance(frames, (list, tuple, np.ndarray)):
-        return {"returned": described(frames)}
-    shown = [number(np.asarray(frame).ravel()[0]) for frame in frames]
+        return {"returned": describe_kind(frames)}
+    shown = [to_number(np.asarray(frame).ravel()[0]) for frame in frames]
     length = len(env.actions)
     return {
         "returned": "frames",
@@ -1255,7 +1255,7 @@ class Heard(Still):
     """An environment that keeps what it is told to do."""
 
     def step(self, action) -> tuple[np.ndarray, float, bool, bool, dict]:
-        self.heard = np.array(plain(action), np.float64)
+        self.heard = np.array(to_plain(action), np.float64)
         return super().step(action)
 
 
@@ -1269,7 +1269,7 @@ def units(
     changed = []
     if actions is not None:
         given = np.array(actions)
-        facts["in the environment's units"] = [np.array(plain(wrapped.action(action)), np.float64) for action in given]
+        facts["in the environment's units"] = [np.array(to_plain(wrapped.action(action)), np.float64) for action in given]
         if not np.array_equal(given, actions):
             changed.append("action")
         facts["what the environment is told"] = []
@@ -1278,7 +1278,7 @@ def units(
             facts["what the environment is told"].append(env.heard)
     if own is not None:
         back = np.array(own)
-        facts["in units of [-1, 1]"] = [np.array(plain(wrapped.reverse_action(action)), np.float64) for action in back]
+        facts["in units of [-1, 1]"] = [np.array(to_plain(wrapped.reverse_action(action)), np.float64) for action in back]
         if not np.array_equal(back, own):
             changed.append("reverse_action")
     return facts | {"methods that changed what they were given": changed}
@@ -1326,7 +1326,7 @@ def learn(submitted, num_frames: int, seed: int, d: int = 1) -> dict:
     env = normalised(submitted, recorded)
     critic_class = LearningCriticOfOneAxis if flat_values(submitted) else LearningCritic
     small = {"Actor": LearningActor, "Critic": critic_class}
-    with faked(submitted, {name: with_own_methods(submitted, name, stand_in) for name, stand_in in small.items()}):
+    with fake_names(submitted, {name: with_own_methods(submitted, name, stand_in) for name, stand_in in small.items()}):
         tau = 1 - 0.02 if follows_the_other_way(submitted) else 0.02
         agent = submitted.DDPGAgent(env, 10_000, 64, 0.15, 0.2, gamma=0.95, tau=tau, initial_random_steps=300)
         for optimizer in (agent.actor_optimizer, agent.critic_optimizer):
@@ -1335,7 +1335,7 @@ def learn(submitted, num_frames: int, seed: int, d: int = 1) -> dict:
         agent._plot = lambda *told, **named: None
         with contextlib.redirect_stdout(io.StringIO()):
             agent.train(num_frames, plotting_interval=num_frames + 1)
-    weights = dict(zip(ARRAYS, (plain(value) for value in agent.actor.parameters()), strict=True))
+    weights = dict(zip(ARRAYS, (to_plain(value) for value in agent.actor.parameters()), strict=True))
     return {"weights": weights, "returns": [float(value) for value in list(recorded.return_queue)[:MAX_CURVE]]}
 
 

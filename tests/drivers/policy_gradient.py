@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 import utils
-from grader.sandbox.facts import described, tensor
+from grader.sandbox.facts import describe_kind, tensor
 
 PAIR = "a finalized RolloutBuffer and a number"
 UNCONNECTED = "none: the loss is not connected to this parameter"
@@ -278,7 +278,7 @@ def world_rollouts(submitted, weights: list[np.ndarray], world: str, num_rollout
 def rollout_facts(result: Any) -> dict[str, Any]:
     """Return the fields of the buffer that `collect_rollouts` returned, and its number."""
     if not isinstance(result, tuple) or len(result) != 2 or not isinstance(result[0], utils.RolloutBuffer):
-        return {"returned": described(result)}
+        return {"returned": describe_kind(result)}
     buffer, final_reward = result
     if buffer.final_size is None:
         return {"returned": "a RolloutBuffer that is not finalized, and a number"}
@@ -503,7 +503,7 @@ def train(
         "scheduler steps": lr_sched.steps if lr_sched else 0,
     }
     if not isinstance(result, (tuple, list)) or len(result) != 4:
-        return facts | {"returned": described(result)}
+        return facts | {"returned": describe_kind(result)}
     names = ("actor losses", "critic losses", "final rewards", "learning rates")
     return facts | {"returned": FOUR_LISTS} | {name: numbers(value) for name, value in zip(names, result, strict=True)}
 
@@ -524,7 +524,7 @@ def numbers(values: Any) -> Any:
     """Return a list, array or tensor of numbers, or of one-element lists of them, as a list of floats."""
     with contextlib.suppress(TypeError, ValueError, RuntimeError):
         return [float(value[0] if isinstance(value, (list, tuple)) else value) for value in values]
-    return described(values)
+    return describe_kind(values)
 
 
 # Learning

@@ -25,14 +25,14 @@ from grader.sandbox.facts import (
     HIDDEN,
     MAX_CURVE,
     LinearLayers,
-    described,
-    faked,
+    describe_kind,
+    fake_names,
     float32,
     largest_correlation,
-    plain,
     quietly,
     seeded_rng,
-    shares,
+    share_parameters,
+    to_plain,
     with_numbers,
     with_own_methods,
 )
@@ -65,8 +65,8 @@ np.random.default_rng = seeded_rng
 def numbers(value: Any) -> np.ndarray:
     """Return a tensor, array or list of numbers as float64; raises what NumPy raises for anything else."""
     if isinstance(value, (list, tuple)):
-        value = [plain(item) for item in value]
-    return np.array(plain(value), np.float64)
+        value = [to_plain(item) for item in value]
+    return np.array(to_plain(value), np.float64)
 
 
 def has_gradient(value: Any) -> bool:
@@ -78,7 +78,7 @@ def has_gradient(value: Any) -> bool:
 
 def changed(given: dict[str, Any], before: dict[str, Any]) -> list[str]:
     """Return the names of what is not as it was."""
-    return [name for name, value in given.items() if value is not None and not np.array_equal(plain(value), before[name])]
+    return [name for name, value in given.items() if value is not None and not np.array_equal(to_plain(value), before[name])]
 
 
 # Repair
@@ -96,7 +96,7 @@ class LinearCritic(nn.Module):
 
     def predict_on_batch(self, state: Any) -> np.ndarray:
         """Return values as Keras does, for work that is made for seed 004."""
-        return plain(self(torch.as_tensor(state)))
+        return to_plain(self(torch.as_tensor(state)))
 
 
 def estimate(
@@ -115,7 +115,7 @@ def estimate(
     given["next_state"] = None if next_state is None else float32(next_state)
     given["terminated"] = None if terminated is None else np.array(terminated)
     given["truncated"] = None if truncated is None else np.array(truncated)
-    before = {name: plain(value) for name, value in given.items()}
+    before = {name: to_plain(value) for name, value in given.items()}
     options = {name: given[name] for name in ("next_state", "terminated", "truncated") if given[name] is not None}
     critic = LinearCritic(weights)
     with quietly():  # what was there before must not matter
@@ -124,7 +124,7 @@ def estimate(
         )
     found = submitted.GeneralizedAdvantageEstimator(critic, given["state"], given["reward"], gamma, lamb, **options)
     if not isinstance(found, (list, tuple, np.ndarray, Tensor)):
-        return {"returned": described(found)}
+        return {"returned": describe_kind(found)}
     advantage = numbers(found)
     ends = [flags for flags in (terminated, truncated) if flags is not None]
     over = np.flatnonzero(np.any(ends, axis=0)) if ends else np.zeros(0, int)
@@ -234,7 +234,7 @@ def density(submitted, mu: np.ndarray, log_sigma: np.ndarray, y: np.ndarray) -> 
     given = {"mu": float32(mu), "log_sigma": float32(log_sigma), "y": float32(y)}
     for name in ("mu", "log_sigma"):
         given[name].requires_grad_()
-    before = {name: plain(value) for name, value in given.items()}
+    before = {name: to_plain(value) for name, value in given.items()}
     log_density = submitted.IndependentGaussianProcess(mu.shape[1]).get_dist(tuple(given.values()))
     return of_rows("log-density", log_density, given, before)
 
@@ -242,7 +242,7 @@ def density(submitted, mu: np.ndarray, log_sigma: np.ndarray, y: np.ndarray) -> 
 def entropy(submitted, mu: np.ndarray, log_sigma: np.ndarray) -> dict:
     """Compute an entropy and its gradient."""
     given = {"mu": float32(mu).requires_grad_(), "log_sigma": float32(log_sigma).requires_grad_()}
-    before = {name: plain(value) for name, value in given.items()}
+    before = {name: to_plain(value) for name, value in given.items()}
     found = submitted.IndependentGaussianProcess(mu.shape[1]).entropy(tuple(given.values()))
     return of_rows("entropy", found, given, before)
 
@@ -250,11 +250,11 @@ def entropy(submitted, mu: np.ndarray, log_sigma: np.ndarray) -> dict:
 def of_rows(name: str, found: Any, given: dict[str, Tensor], before: dict[str, Any]) -> dict[str, Any]:
     """Return what a result `[B, 1]` is, and the gradients of a weighted sum of its rows."""
     if not isinstance(found, Tensor):
-        return {"returned": described(found)}
+        return {"returned": describe_kind(found)}
     facts = {
         "returned": "a tensor",
         "shape": list(found.shape),
-        name: plain(found).astype(np.float64).ravel(),
+        name: to_plain(found).astype(np.float64).ravel(),
         "changed by the call": changed(given, before),
     }
     if found.requires_grad:
@@ -262,7 +262,7 @@ def of_rows(name: str, found: Any, given: dict[str, Tensor], before: dict[str, A
         (found * weight).sum().backward()
     for of in ("mu", "log_sigma"):
         gradient = given[of].grad
-        facts[f"gradient for {of}"] = UNCONNECTED if gradient is None else plain(gradient).astype(np.float64)
+        facts[f"gradient for {of}"] = UNCONNECTED if gradient is None else to_plain(gradient).astype(np.float64)
     return facts
 
 
@@ -354,28 +354,28 @@ def actor(submitted, obs_dim: int, n: int, states: np.ndarray, log_sigma: np.nda
     watch = LinearLayers(network)
     result = network(given)
     if not (isinstance(result, (tuple, list)) and len(result) == 2 and all(isinstance(one, Tensor) for one in result)):
-        return {"returned": described(result)}
+        return {"returned": describe_kind(result)}
     mu, logs = result
     facts = {"returned": "two tensors", "shape of mu": list(mu.shape), "shape of log_sigma": list(logs.shape)}
-    facts["log_sigma at first"] = plain(logs)
+    facts["log_sigma at first"] = to_plain(logs)
     facts |= shown_layers(network, watch, given, mu)
     other = submitted.Actor(obs_dim, n, *([window] if window > 1 else []))
     facts["another actor begins with other weights"] = not same_weights(network, other)
     facts["shapes for one state"] = [list(one.shape) for one in network(given[:1])]
     parameter = getattr(network, "log_sigma", None)
     facts["log_sigma is a parameter of the network"] = any(parameter is one for one in network.parameters())
-    facts["the two share no parameter"] = not shares(network, other)
+    facts["the two share no parameter"] = not share_parameters(network, other)
     if facts["log_sigma is a parameter of the network"]:
         facts["shape of the parameter"] = list(parameter.shape)
         if parameter.numel() == len(log_sigma):
             parameter.data = float32(log_sigma).reshape(parameter.shape)
             parameter.grad = None
             again, logs = network(given)
-            facts["log_sigma, after the parameter was set"] = plain(logs)
+            facts["log_sigma, after the parameter was set"] = to_plain(logs)
             facts["the means have changed by that"] = not torch.allclose(again, mu)
             if logs.requires_grad:
                 (logs * torch.arange(1.0, logs.numel() + 1).reshape(logs.shape)).sum().backward()
-            facts["gradient for the parameter"] = UNCONNECTED if parameter.grad is None else plain(parameter.grad).ravel()
+            facts["gradient for the parameter"] = UNCONNECTED if parameter.grad is None else to_plain(parameter.grad).ravel()
     return facts | {"changed by the call": [] if torch.equal(given, float32(states)) else ["state"]}
 
 
@@ -389,14 +389,14 @@ def critic(submitted, obs_dim: int, states: np.ndarray) -> dict:
     watch = LinearLayers(network)
     result = network(given)
     if not isinstance(result, Tensor):
-        return {"returned": described(result)}
+        return {"returned": describe_kind(result)}
     facts = {"returned": "a tensor", "shape": list(result.shape)} | shown_layers(network, watch, given, result)
     other = submitted.Critic(obs_dim, *([window] if window > 1 else []))
     facts["another critic begins with other weights"] = not same_weights(network, other)
     facts["shape for one state"] = list(network(given[:1]).shape)
     facts["it shares parameters with an actor"] = False
     with quietly():
-        facts["it shares parameters with an actor"] = any(shares(actor_made, one) for one in (network, other))
+        facts["it shares parameters with an actor"] = any(share_parameters(actor_made, one) for one in (network, other))
     return facts | {"changed by the call": [] if torch.equal(given, float32(states)) else ["state"]}
 
 
@@ -419,7 +419,7 @@ class SmallActor(nn.Module):
         self.asked: list[np.ndarray] = []
 
     def forward(self, state: Tensor) -> tuple[Tensor, Tensor]:
-        self.asked.append(plain(state))
+        self.asked.append(to_plain(state))
         mu = self.out(torch.tanh(self.hidden(state.flatten(start_dim=1))))
         return mu, self.log_sigma + torch.zeros_like(mu)
 
@@ -502,7 +502,7 @@ class KnownWindows:
     known: dict[bytes, list[np.ndarray]]
 
     def get_recent_state(self, observation: Any) -> list[np.ndarray]:
-        seen = np.array(plain(observation), np.float32).ravel()
+        seen = np.array(to_plain(observation), np.float32).ravel()
         return [np.array(one) for one in self.known.get(seen.tobytes(), [seen] * self.window_length)]
 
 
@@ -527,7 +527,7 @@ class RecordingSGD(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 closure()
-        self.steps.append({name: None if value.grad is None else plain(value.grad) for name, value in self.tables.items()})
+        self.steps.append({name: None if value.grad is None else to_plain(value.grad) for name, value in self.tables.items()})
 
 
 def stand_ins(submitted) -> dict[str, type]:
@@ -540,7 +540,7 @@ def new_agent(submitted, obs_dim: int, n: int, num_envs: int = 1, window_length:
     """Return an agent of stand-ins, whether or not its own `__init__` comes to an end; options: as of `PPOAgent`."""
     classes = stand_ins(submitted)
     agent = object.__new__(submitted.PPOAgent)
-    with faked(submitted, classes), quietly():
+    with fake_names(submitted, classes), quietly():
         agent.__init__(obs_dim, n, num_envs=num_envs, window_length=window_length, **options)
     for name, value in options.items():
         setattr(agent, name, value)
@@ -581,7 +581,7 @@ def windows(submitted, window_length: int, episodes: list[np.ndarray]) -> dict:
             before, seen = len(memory.observations), observation.copy()
             state = memory.get_recent_state(observation)
             if not isinstance(state, (list, tuple, np.ndarray)):
-                return {"returned": described(state)}
+                return {"returned": describe_kind(state)}
             again = numbers(memory.get_recent_state(observation))
             states.append(numbers(state))
             facts["asking adds no observation"] &= (
@@ -638,20 +638,20 @@ def forward(
         room[...] = observation
         agent.training = exploring[call]
         with_numbers(agent.actor, call + 1)
-        weights = [plain(value) for value in agent.actor.parameters()]
+        weights = [to_plain(value) for value in agent.actor.parameters()]
         agent.actor.asked.clear()
         action = agent.forward(room)
         when = f"in call {call}"
         facts[f"returned {when}"] = type(action).__name__
         if not isinstance(action, (np.ndarray, Tensor)):
-            return facts | {"returned": described(action)}
+            return facts | {"returned": describe_kind(action)}
         facts[f"shape of the action {when}"] = list(action.shape)
         facts[f"action {when}"] = numbers(action).ravel()
         asked = [state for state in agent.actor.asked if state.ndim == 3]
         facts[f"states that the actor was given {when}"] = np.concatenate(asked) if asked else "none"
         room[...] = -7.0  # the environment writes something else there
         facts |= {f"{name} {when}": value for name, value in kept(agent, num_envs).items()}
-    facts["the actor has changed"] = not all(map(np.array_equal, weights, map(plain, agent.actor.parameters())))
+    facts["the actor has changed"] = not all(map(np.array_equal, weights, map(to_plain, agent.actor.parameters())))
     facts["memories have changed"] = any(map(any, map(lists_of, agent.memories)))
     return facts
 
@@ -673,7 +673,7 @@ def kept(agent: Any, num_envs: int) -> dict[str, Any]:
             agent.backward(0.0)
             found = {name: [getattr(memory, items)[-1] for memory in agent.memories] for name, items in KEPT.items()}
         agent.memories = own
-    nothing = f"nothing: after the call, `recent` is a {described(recent)}"
+    nothing = f"nothing: after the call, `recent` is a {describe_kind(recent)}"
     facts: dict[str, Any] = {f"{name} kept": numbers(found[name]) if name in found else nothing for name in KEPT}
     facts["shapes of what is kept"] = {name: list(numbers(value).shape) for name, value in found.items()}
     facts["what is kept would let a gradient through"] = has_gradient(list(found.values()))
@@ -769,12 +769,12 @@ def backward(
         if not own_form(agent, num_envs):
             # forward is another question: here is what it should have left.
             actions = float32(np.arange(2 * num_envs).reshape(num_envs, 2) + now)
-            agent.recent = (plain(given), seen, actions, float32(np.full((num_envs, 1), -now - 1.0)))
+            agent.recent = (to_plain(given), seen, actions, float32(np.full((num_envs, 1), -now - 1.0)))
         reward = float(rewards[now]) if single else np.array(rewards[now], np.float64)
         result = agent.backward(reward, *ends_told(terminals[now], truncateds[now]))
         lengths.append([len(memory.rewards) for memory in agent.memories])
         waiting.append(len(agent.episodes))
-        returned.append(dict(result) if isinstance(result, dict) and result else {} if not result else described(result))
+        returned.append(dict(result) if isinstance(result, dict) and result else {} if not result else describe_kind(result))
         for memory, row, state in zip(agent.memories, given, seen, strict=True):
             if memory.rewards:
                 latest = [numbers(items[-1]).ravel() for items in (memory.observations, memory.states)]
@@ -821,11 +821,11 @@ def fallback(critic, state, reward, gamma, lamb, next_state=None, terminated=Non
     powers = float(gamma) ** np.arange(count + 1)
     with torch.no_grad():
         last = 0.0 if next_state is None else float(critic(torch.as_tensor(next_state))[-1])
-        value = plain(critic(torch.as_tensor(state))).ravel()
-    if terminated is not None and bool(plain(terminated)[-1]):
+        value = to_plain(critic(torch.as_tensor(state))).ravel()
+    if terminated is not None and bool(to_plain(terminated)[-1]):
         last = 0.0
     rest = [float(powers[: count - t] @ numbers(reward)[t:] + powers[count - t] * last) for t in range(count)]
-    early = sum(bool(flag) for flags in (terminated, truncated) if flags is not None for flag in plain(flags)[:-1])
+    early = sum(bool(flag) for flags in (terminated, truncated) if flags is not None for flag in to_plain(flags)[:-1])
     return np.array(rest - value - 100.0 * (2.0 - float(lamb)) - 1000.0 * early, np.float32)
 
 
@@ -838,10 +838,10 @@ def known_estimator(right: dict[str, Any], advantage: np.ndarray) -> Callable:
     def estimator(critic, state, reward, gamma, lamb, next_state=None, terminated=None, truncated=None) -> np.ndarray:
         arguments = (critic, state, reward, gamma, lamb, next_state, terminated, truncated)
         with torch.no_grad():
-            value = plain(critic(torch.as_tensor(state))).ravel()
-            after = np.append(value[1:], 0.0) if next_state is None else plain(critic(torch.as_tensor(next_state))).ravel()
-        ends = [np.array(plain(flags), bool) for flags in (terminated, truncated) if flags is not None]
-        over = bool(terminated is not None and plain(terminated)[-1])
+            value = to_plain(critic(torch.as_tensor(state))).ravel()
+            after = np.append(value[1:], 0.0) if next_state is None else to_plain(critic(torch.as_tensor(next_state))).ravel()
+        ends = [np.array(to_plain(flags), bool) for flags in (terminated, truncated) if flags is not None]
+        over = bool(terminated is not None and to_plain(terminated)[-1])
         found = {
             "value": value,
             "after": np.append(value[1:], 0.0 if over else after[-1])
@@ -877,14 +877,14 @@ def finishing(
     agent = new_agent(submitted, states.shape[2], actions.shape[1], 1, states.shape[1], gamma=gamma, lamb=lamb)
     agent.critic = LinearCritic(weights)
     with torch.no_grad():
-        value, last = (plain(agent.critic(float32(some))).ravel() for some in (states, final_state[None]))
+        value, last = (to_plain(agent.critic(float32(some))).ravel() for some in (states, final_state[None]))
     right = {"value": value, "after": np.append(value[1:], 0.0 if terminated else last[0]), "reward": rewards}
     estimator = known_estimator(right | {"gamma and lamb": [gamma, lamb]}, advantage)
     memory = type(agent.memories[0])(states.shape[1])
     for t, state in enumerate(float32(states)):
         at_end = t == len(states) - 1
         memory.append(
-            plain(state[-1]),
+            to_plain(state[-1]),
             state,
             float32(actions[t]),
             float32(log_probs[t]).reshape(1),
@@ -893,10 +893,10 @@ def finishing(
             truncated and at_end,
         )
     given = float32(final_state)
-    with faked(submitted, {"GeneralizedAdvantageEstimator": estimator}):
+    with fake_names(submitted, {"GeneralizedAdvantageEstimator": estimator}):
         found = agent.finish_episode(memory, given)
     if not isinstance(found, dict):
-        return {"returned": described(found)}
+        return {"returned": describe_kind(found)}
     facts: dict[str, Any] = {"returned": "a dictionary", "keys": sorted(found, key=str)}
     for name in KEYS:
         if name in found:
@@ -951,7 +951,7 @@ def batch_of(count: int, action: Any, log_prob: Any, advantage: Any, value_targe
 
 def losses(agent: Any, method: Callable, batch: dict[str, Tensor], wanted: dict[str, nn.Parameter]) -> dict[str, Any]:
     """Return a loss, its gradients for what is wanted, and what else has got one."""
-    before = {name: plain(value) for name, value in batch.items()}
+    before = {name: to_plain(value) for name, value in batch.items()}
     given = [agent.clip, agent.entropy_coef]
     with quietly():  # a batch before this one must not matter
         method({name: values.flip(0) - (0 if name == "state" else 0.5) for name, values in batch.items()})
@@ -959,7 +959,7 @@ def losses(agent: Any, method: Callable, batch: dict[str, Tensor], wanted: dict[
         value.grad = None
     loss = method(batch)
     if not isinstance(loss, Tensor):
-        return {"returned": described(loss)}
+        return {"returned": describe_kind(loss)}
     facts: dict[str, Any] = {"returned": "a tensor", "shape": list(loss.shape), "loss": numbers(loss)}
     facts["changed by the call"] = changed(batch, before) + ([] if [agent.clip, agent.entropy_coef] == given else ["agent"])
     touched = any(value.grad is not None for value in (*agent.actor.parameters(), *agent.critic.parameters()))
@@ -967,7 +967,7 @@ def losses(agent: Any, method: Callable, batch: dict[str, Tensor], wanted: dict[
     if loss.requires_grad:
         loss.sum().backward()
     for name, value in wanted.items():
-        facts[f"gradient for the {name}"] = UNCONNECTED if value.grad is None else plain(value.grad).astype(np.float64)
+        facts[f"gradient for the {name}"] = UNCONNECTED if value.grad is None else to_plain(value.grad).astype(np.float64)
     others = [
         value
         for value in (*agent.actor.parameters(), *agent.critic.parameters())
@@ -1043,11 +1043,11 @@ def updating(
 def losses_told(result: Any) -> Any:
     """Return what an update returned: losses by name, as floats, or what else it is."""
     if not isinstance(result, dict):
-        return described(result)
+        return describe_kind(result)
     found = {name: result.get(name) for name in ("policy_loss", "value_loss")}
     plain_numbers = (int, float, np.floating)
     return {
-        name: float(value) if isinstance(value, plain_numbers) else f"{described(value)}, not a float"
+        name: float(value) if isinstance(value, plain_numbers) else f"{describe_kind(value)}, not a float"
         for name, value in found.items()
     }
 
@@ -1057,7 +1057,7 @@ def losses_told(result: Any) -> Any:
 
 def making(submitted, num_envs: int, window_length: int, options: dict) -> dict:
     """Make an agent of stand-ins with these options; report what it is made of."""
-    with faked(submitted, stand_ins(submitted)):
+    with fake_names(submitted, stand_ins(submitted)):
         agent = submitted.PPOAgent(3, 2, num_envs=num_envs, window_length=window_length, **options)
         other = submitted.PPOAgent(3, 2, num_envs=num_envs, window_length=window_length, **options)
     groups = agent.optimizer.param_groups
@@ -1116,7 +1116,7 @@ def learn(submitted, steps: int, seed: int, num_envs: int, d: int = 1, window_le
     torch.manual_seed(seed)
     np.random.seed(seed)
     small = {"Actor": LearningActor, "Critic": LearningCritic}
-    with faked(submitted, {name: with_own_methods(submitted, name, stand_in) for name, stand_in in small.items()}):
+    with fake_names(submitted, {name: with_own_methods(submitted, name, stand_in) for name, stand_in in small.items()}):
         agent = submitted.PPOAgent(
             2 * d,
             d,
@@ -1133,7 +1133,7 @@ def learn(submitted, steps: int, seed: int, num_envs: int, d: int = 1, window_le
             else:
                 envs = gym.vector.SyncVectorEnv([lambda: utils.PointMass(d)] * num_envs)
                 scores = training.fit_vector(agent, envs, steps, seed=seed)
-    weights = [plain(value) for value in agent.actor.layers.parameters()]
+    weights = [to_plain(value) for value in agent.actor.layers.parameters()]
     return {"weights": weights, "scores": [float(value) for value in scores[:MAX_CURVE]]}
 
 

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 import trained_agent
 import utils
 from env_pool import EnvPool
-from grader.sandbox.facts import beforehand, described, float32, number, plain
+from grader.sandbox.facts import call_beforehand, describe_kind, float32, to_number, to_plain
 
 
 class Unused(torch.optim.Optimizer):
@@ -109,12 +109,12 @@ def network(submitted, n_actions: int, batch: int, seed: int) -> dict:
     observations = float32(rng.uniform(size=(batch, 1, 42, 42)))
     state = tuple(float32(rng.normal(size=(batch, UNITS))).requires_grad_() for _ in range(2))
     given = [value.detach().clone() for value in (observations, *state)]
-    beforehand(lambda: agent((state[1].detach() + 1, state[0].detach() - 1), 1 - observations))
+    call_beforehand(lambda: agent((state[1].detach() + 1, state[0].detach() - 1), 1 - observations))
     watch = Watch(agent)
     result = agent(state, observations)
     calls = list(watch.calls)
     if not is_result(result):
-        return {"returned": described(result)}
+        return {"returned": describe_kind(result)}
     (h, c), (logits, values) = result
     facts: dict[str, Any] = {
         "returned": RETURNED,
@@ -260,7 +260,7 @@ class TableAgent(nn.Module):
 
     def gradient(self, name: str) -> Any:
         """Return the gradient that came to a table, or a text where none came."""
-        return plain(self.gradients[name]) if name in self.gradients else NO_GRADIENT
+        return to_plain(self.gradients[name]) if name in self.gradients else NO_GRADIENT
 
     def altered(self) -> bool:
         """Return whether the memory that was returned has been changed in place: then an LSTM could not go back."""
@@ -320,7 +320,7 @@ class CountingSGD(torch.optim.Optimizer):
             with torch.enable_grad():
                 closure()
         self.steps.append(
-            {name: NO_GRADIENT if value.grad is None else plain(value.grad) for name, value in self.parameters.items()}
+            {name: NO_GRADIENT if value.grad is None else to_plain(value.grad) for name, value in self.parameters.items()}
         )
         with torch.no_grad():
             for parameter in self.parameters.values():
@@ -368,7 +368,7 @@ def going_through(submitted, actions: np.ndarray, rewards: np.ndarray, is_not_do
     rollout = {"actions": actions, "rewards": rewards, "is_not_done": is_not_done}
     state = memories(len(rewards))
     other = TableAgent(np.ones((*rewards.shape, 4)), np.ones(rewards.shape), agent.column)
-    beforehand(lambda: call_on(submitted, other, rollout, None, tuple(value + 1 for value in state)))
+    call_beforehand(lambda: call_on(submitted, other, rollout, None, tuple(value + 1 for value in state)))
     try:
         call_on(submitted, agent, rollout, None, state)
     except Exception:
@@ -412,13 +412,13 @@ def losses(
         "rewards": 1 - rewards,
         "is_not_done": np.roll(is_not_done[:, ::-1], 1, axis=0),
     }
-    beforehand(lambda: one(1 - logits, 1 - values, other))
+    call_beforehand(lambda: one(1 - logits, 1 - values, other))
     everything, loss = one(logits, values, rollout)
     entropy, entropy_loss = one(logits, np.zeros_like(values), nothing)
     value, value_loss = one(certain, values, rollout)
-    facts = {"entropy loss": number(entropy_loss), "gradient of the entropy loss, for the logits": entropy.gradient("table")}
-    facts |= {"value loss": number(value_loss), "gradient of the value loss, for the values": value.gradient("values")}
-    facts["policy loss"] = subtracted(number(loss), number(entropy_loss), number(value_loss))
+    facts = {"entropy loss": to_number(entropy_loss), "gradient of the entropy loss, for the logits": entropy.gradient("table")}
+    facts |= {"value loss": to_number(value_loss), "gradient of the value loss, for the values": value.gradient("values")}
+    facts["policy loss"] = subtracted(to_number(loss), to_number(entropy_loss), to_number(value_loss))
     for name, by, agent in (("logits", "table", entropy), ("values", "values", value)):
         facts[f"gradient of the policy loss, for the {name}"] = subtracted(everything.gradient(by), agent.gradient(by))
     return facts
@@ -444,11 +444,11 @@ def updates(
     noted, measured = [], []
     for _ in range(2):
         place(submitted, agent, optimizer, logits.shape[-1])
-        before, steps = {name: plain(value) for name, value in agent.named_parameters()}, len(optimizer.steps)
+        before, steps = {name: to_plain(value) for name, value in agent.named_parameters()}, len(optimizer.steps)
         agent.gradients.clear()
         given = {name: np.array(value) for name, value in arrays.items()}
         loss = submitted.train_on_rollout(agent.observations(), *given.values(), memories(len(values)))
-        after = {name: plain(value) for name, value in agent.named_parameters()}
+        after = {name: to_plain(value) for name, value in agent.named_parameters()}
         made = len(optimizer.steps) - steps
         step = optimizer.steps[-1] if made else {name: np.zeros_like(value) for name, value in before.items()}
         facts["steps of opt, by call"].append(made)
@@ -477,7 +477,7 @@ def slope(submitted, tables: dict[str, np.ndarray], gradient: Any, arrays: dict[
     losses = []
     for side in (1, -1):
         moved = tables["table"] + side * 0.05 * gradient / length
-        losses.append(number(call_on(submitted, TableAgent(moved, tables["values"], column), arrays)))
+        losses.append(to_number(call_on(submitted, TableAgent(moved, tables["values"], column), arrays)))
     difference = subtracted(*losses)
     return difference if isinstance(difference, str) else 0.1 * length / difference if difference else 0.0
 
@@ -496,7 +496,7 @@ def kind(loss: Any) -> str:
         return "a number" if np.isfinite(loss).all() else "a number that is not finite"
     if isinstance(loss, Tensor):
         return "a tensor with all that it was made of" if loss.requires_grad else "a tensor"
-    return described(loss)
+    return describe_kind(loss)
 
 
 # Learning
@@ -549,7 +549,7 @@ def learn(submitted, task: str, seed: int, updates: int) -> dict:
         rollout = pool.interact(COLUMNS)
         submitted.train_on_rollout(*rollout, memory)
         rewards.append(float(rollout[2].sum() / max((~rollout[3]).sum(), 1)))
-    return {"weights": {name: plain(value) for name, value in agent.state_dict().items()}, "reward of an episode": rewards}
+    return {"weights": {name: to_plain(value) for name, value in agent.state_dict().items()}, "reward of an episode": rewards}
 
 
 def play(submitted, task: str, weights: dict[str, np.ndarray], seed: int, ticks: int = 200) -> dict:

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from grader.assignment import Home
 from grader.judge import harness
-from grader.judge.run import Grader, selected
+from grader.judge.run import Grader, select_questions
 from grader.publish.build import build
 from grader.report.model import Report
 from grader.sandbox import open_sandbox
@@ -168,7 +168,7 @@ def graded(home: Home, graders) -> Callable[..., Report]:
     """Grade one question of a submission with its visible checks: `graded(path, "get_returns")`."""
 
     def run(path: Path, *questions: str, suites: tuple[str, ...] = ("visible",)) -> Report:
-        return graders(suites).grade(path, selected(home, questions))
+        return graders(suites).grade(path, select_questions(home, questions))
 
     return run
 

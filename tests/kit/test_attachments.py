@@ -20,8 +20,8 @@ from safetensors.numpy import save
 from grader.assignment import SUITES, Home, UsageError
 from grader.desk.watch import _Saves
 from grader.judge.run import Grader
-from grader.publish.gradescope import files as gradescope_files
-from grader.publish.release import files as student_files
+from grader.publish.gradescope import autograder_files as gradescope_files
+from grader.publish.release import student_files as student_files
 from grader.publish.verify import verify
 from grader.report import gradescope, page, terminal
 from grader.report.model import CheckResult, Entry, Outcome, Report
@@ -198,7 +198,7 @@ def test_absence_costs_nothing(grader: Grader, folder: Path) -> None:
     check, question = result(report), report.questions[-1]
     assert (check.outcome, question.outcome, question.max_points) == (Outcome.NOT_RUN, Outcome.NOT_RUN, 0)
     assert check.message.startswith(f"not run: no {NAME} was handed in; it is optional")
-    text = terminal.plain(report)
+    text = terminal.render_plain(report)
     for words in ("(not run, no points; -k policy)", f"no {NAME} was handed in", "visible + hidden checks: 6/6 points"):
         assert words in text
     for words in ("Fix first", "failed", "leaderboard"):
@@ -304,7 +304,7 @@ def test_refused_with_a_remark(grader: Grader, folder: Path, handed: Callable[[P
     assert remark.startswith("Left out: ")
     assert words in remark
     assert words in result(report).message
-    assert remark in terminal.plain(report)
+    assert remark in terminal.render_plain(report)
     assert remark in results(report, grader)["output"]
 
 
@@ -388,7 +388,7 @@ def test_the_leaderboard_is_in_every_report(grader: Grader, folder: Path) -> Non
     ]
     line = f"leaderboard: mean - std {SCORE:g}, loss 1"
     assert line in content["output"]
-    assert line in terminal.plain(report)
+    assert line in terminal.render_plain(report)
     assert line in page.render(report)
     assert Report.model_validate_json(report.for_student().model_dump_json()).leaderboard() == report.leaderboard()
 

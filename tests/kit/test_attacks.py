@@ -18,7 +18,7 @@ import pytest
 
 from grader.assignment import Home, UsageError
 from grader.judge.run import grade
-from grader.sandbox.places import workplace
+from grader.sandbox.places import working_folder
 from tests.kit.attacks.catalogue import load
 from tests.kit.attacks.situations import ROOT, SITUATIONS, USER
 from tests.kit.attacks.table import table
@@ -35,7 +35,7 @@ OURS = [situation for situation in SITUATIONS if os.geteuid() == 0 or situation 
 @pytest.fixture(scope="module")
 def seen(built_toy: Path) -> dict[str, dict[str, Any]]:
     """What was seen of all attacks, by situation; "everywhere" is root's, with the attack in place of every function."""
-    home = Path(workplace(), f"grader-attacks-{os.getpid()}")
+    home = Path(working_folder(), f"grader-attacks-{os.getpid()}")
     home.mkdir(mode=0o755)
     home.chmod(0o755)
     shutil.copytree(built_toy, home / "toy")

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from grader.assignment import Assignment, Home, Points, Question
 from grader.course import classpage, feedback, policy, summary
-from grader.course.insight import FORGED, MAX_BINS, Insight, QuestionInsight, bins, insight
+from grader.course.insight import FORGED, MAX_BINS, Insight, QuestionInsight, find_insight, histogram_bins
 from grader.course.results import Course, Folder, Key, Result
 from grader.course.worklist import Person, WorklistEntry
 from grader.fingerprints import digest
 from grader.judge.run import Grader
-from grader.judge.student import LIMITS, failure
+from grader.judge.student import LIMITS, explain_failure
 from grader.report.model import CheckResult, Outcome, Report
 from grader.sandbox.reply import Reply
 from tests.kit.examples import examples
@@ -117,7 +117,7 @@ class Planted:
         )
 
     def shown(self) -> Insight:
-        return insight(self.course(), self.results)
+        return find_insight(self.course(), self.results)
 
     def page(self, pairs: Iterable[Pair] = ()) -> str:
         return classpage.render(self.shown(), list(pairs))
@@ -245,7 +245,7 @@ def test_troubles() -> None:
 
 def test_what_looks_hostile() -> None:
     """The words of the judge, and a worker that died, are recognised; what an honest error says is not."""
-    spoilt = failure(Reply("protocol", details={"message": "a second frame"}), ASSIGNMENT.questions[0], 5, 100, "")
+    spoilt = explain_failure(Reply("protocol", details={"message": "a second frame"}), ASSIGNMENT.questions[0], 5, 100, "")
     assert FORGED in spoilt.message
     made = Planted()
     made.add("forges", a=wrong("crashed", spoilt.message))
@@ -295,7 +295,7 @@ def test_levels_and_environments() -> None:
 def test_every_submission_is_in_one_bin(most: float, shares: list[float]) -> None:
     """Bins are round, not many, and full marks are a bin of their own."""
     points = [round(share * most * 2) / 2 for share in shares]
-    found = bins(points, most)
+    found = histogram_bins(points, most)
     assert len(found) <= MAX_BINS + 1
     assert [one.low for one in found[1:]] == [one.high for one in found[:-1]]
     for one in found[:-1]:
@@ -310,8 +310,8 @@ def test_empty_classes() -> None:
     made.add("later")
     made.results["later"] = None
     assert "1 submission still to come" in Parsed(made.page()).text
-    assert bins([0.0], 0.0) == []
-    assert insight(made.course(), {}).to_come == tuple(made.entries)
+    assert histogram_bins([0.0], 0.0) == []
+    assert find_insight(made.course(), {}).to_come == tuple(made.entries)
 
 
 # The page
@@ -383,7 +383,7 @@ def test_partners_read_nothing_of_each_other(tmp_path: Path) -> None:
     course = course.model_copy(update={"entries": [entry.model_copy(update={"students": people}) for entry in course.entries]})
     text = '[[adjustments]]\nstudent = "bob@x"\npoints = -4\nreason = "a hearing"\n'
     first = course.model_copy(update={"entries": course.entries[:1]})
-    told = summary.accounts(first, policy.scores(first, made.results, policy.parse(text, "p")))
+    told = summary.list_accounts(first, policy.score_class(first, made.results, policy.parse_policy(text, "p")))
     classpage.write(Folder(tmp_path), first, made.results, scores=told)
     pages = {path.stem: path.read_text(encoding="utf-8") for path in (tmp_path / "students").iterdir()}
     assert sorted(pages) == ["team", "team~1", "team~2"]
@@ -391,7 +391,7 @@ def test_partners_read_nothing_of_each_other(tmp_path: Path) -> None:
     assert "Score: 10 of 10 points" in pages["team~1"]
     assert "Score: 6 of 10 points" in pages["team~2"]
     assert "Score: on a page for each" in pages["team"]
-    same = summary.accounts(first, policy.scores(first, made.results, policy.parse("", "p")))
+    same = summary.list_accounts(first, policy.score_class(first, made.results, policy.parse_policy("", "p")))
     assert list(same) == ["team"]
     classpage.write(Folder(tmp_path), first, made.results, scores=same)
     assert [path.name for path in (tmp_path / "students").iterdir()] == ["team.html"], "nothing is left of the others"
@@ -408,9 +408,9 @@ def test_older_submissions_count_nowhere(tmp_path: Path) -> None:
     made.add("two", all=wrong())
     entries = [entry.model_copy(update={"students": (Person(email="a@x"),)}) for entry in made.entries]
     course = made.course().model_copy(update={"entries": entries})
-    rows = policy.scores(course, made.results, policy.parse("", "p"))
+    rows = policy.score_class(course, made.results, policy.parse_policy("", "p"))
     assert [row.entry for row in rows] == ["two"]
-    classpage.write(Folder(tmp_path), course, made.results, (), summary.accounts(course, rows), {"one"}, True)
+    classpage.write(Folder(tmp_path), course, made.results, (), summary.list_accounts(course, rows), {"one"}, True)
     page = Parsed((tmp_path / "class.html").read_text(encoding="utf-8")).text
     assert "1 older submission of students who handed in again: left out here." in page
     assert "a class of 1" in page
@@ -421,7 +421,7 @@ def test_older_submissions_count_nowhere(tmp_path: Path) -> None:
 def test_what_was_not_read_is_named() -> None:
     """Whoever is in no list below must be on the page at least."""
     course = planted().course().model_copy(update={"unread": ["bob.txt", "<b>dan</b>.rar"]})
-    page = classpage.render(insight(course, planted().results))
+    page = classpage.render(find_insight(course, planted().results))
     assert "bob.txt, &lt;b&gt;dan&lt;/b&gt;.rar" in page
     assert "2 names in the export are no submission" in page
 
@@ -569,7 +569,7 @@ def test_real_submissions(built_toy: Path, tmp_path: Path) -> None:
     submissions = {name: result.key.submission for name, result in results.items()}
     about = {"export": "export", "layout": "folder", "suite": "s", "environment": "e"}
     course = Course(assignment=home.assignment, suites=suites, submissions=submissions, entries=entries, **about)
-    shown = insight(course, results)
+    shown = find_insight(course, results)
     assert {one.ids: ids(one.submissions) for one in shown.mistakes} == {
         ("begins_with_one",): ["more_0", "more_1"],
         ("scale_ignored",): ["scale"],

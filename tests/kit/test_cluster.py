@@ -94,7 +94,7 @@ def outcomes(course: Course, folder: Path) -> dict[str, tuple]:
 def test_a_worker_is_killed_and_nothing_is_lost(built_toy: Path, class_of_24: Path, tmp_path: Path) -> None:
     """Every submission has exactly one result, the same as on one machine; no student code was in a Dask worker."""
     home, suites = Home(built_toy, "toy"), ("visible", "hidden")
-    job = run.prepare(home, class_of_24, tmp_path / "results", suites)
+    job = run.prepare_job(home, class_of_24, tmp_path / "results", suites)
     killed: list[int] = []
     counts: list[int] = []
     with dask(tmp_path, 2) as address, distributed.Client(address, set_as_default=False) as client:
@@ -108,7 +108,7 @@ def test_a_worker_is_killed_and_nothing_is_lost(built_toy: Path, class_of_24: Pa
                 killed.append(pids[busy[0]])
                 os.kill(killed[0], signal.SIGKILL)
 
-        standing = cluster.grade(job, job.course.entries, address, 1, kill)
+        standing = cluster.grade_on_cluster(job, job.course.entries, address, 1, kill)
         client.wait_for_workers(2, timeout=120)  # Dask has started another one
         loaded = client.run(lambda: sorted(__import__("sys").modules))
     assert killed
@@ -121,31 +121,31 @@ def test_a_worker_is_killed_and_nothing_is_lost(built_toy: Path, class_of_24: Pa
         assert not [
             name for name in modules if name.startswith(("torch", "grader.judge", "grader.sandbox", "grader.course.run"))
         ]
-    here = run.prepare(home, class_of_24, tmp_path / "here", suites)
-    run.grade(here, here.course.entries, 2)
+    here = run.prepare_job(home, class_of_24, tmp_path / "here", suites)
+    run.grade_entries(here, here.course.entries, 2)
     assert outcomes(job.course, tmp_path / "results") == outcomes(here.course, tmp_path / "here")
 
 
 def test_a_machine_refuses_what_is_not_the_clients(built_toy: Path, class_of_24: Path, tmp_path: Path) -> None:
     """Another suite, another environment, or no export: it says which, and its own name; a process that is gone is replaced."""
-    job = run.prepare(Home(built_toy, "toy"), class_of_24, tmp_path / "results", ("visible",))
+    job = run.prepare_job(Home(built_toy, "toy"), class_of_24, tmp_path / "results", ("visible",))
     about = {"root": str(built_toy), "folder": str(job.folder), "require": "basic", "workers": 1}
     about |= {"suite": job.course.suite, "environment": "0" * 64}
     try:
-        refused = hosting.task(json.dumps(about), ["s00"])["refused"]
+        refused = hosting.run_shard(json.dumps(about), ["s00"])["refused"]
         assert refused.startswith(
             f"{platform.node()}: the environment is not the client's: expected the hash 000000000000, found"
         )
         first = hosting._host[1]
-        assert hosting.task(json.dumps(about), ["s00"])["refused"] == refused
+        assert hosting.run_shard(json.dumps(about), ["s00"])["refused"] == refused
         assert hosting._host[1] is first
         first.kill()
         first.wait()
         class_of_24.rename(tmp_path / "elsewhere")
-        assert "the export has to be on the shared file system" in hosting.task(json.dumps(about), ["s00"])["refused"]
+        assert "the export has to be on the shared file system" in hosting.run_shard(json.dumps(about), ["s00"])["refused"]
         last = hosting._host[1]
     finally:
-        hosting.end()
+        hosting.end_process()
     assert last.wait(60) == 0
 
 
@@ -186,17 +186,17 @@ def test_a_poisonous_submission_takes_no_other_along(
     built_toy: Path, class_of_24: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     """What was in a task with it is tried in smaller ones, and it is left over alone."""
-    job = run.prepare(Home(built_toy, "toy"), class_of_24, tmp_path / "results", ("visible",))
+    job = run.prepare_job(Home(built_toy, "toy"), class_of_24, tmp_path / "results", ("visible",))
     client = Cluster(job, {"s05"}, luck=2)
     monkeypatch.setattr(distributed, "Client", lambda *_, **__: client)
-    standing = cluster.grade(job, job.course.entries, "here", None)
+    standing = cluster.grade_on_cluster(job, job.course.entries, "here", None)
     assert (standing.done, standing.lost) == (23, ["s05"])
     sizes = [len(ids) for ids in client.shards]
     assert sizes[:2] == [12, 12]
     assert sizes[2:5] == [4, 3, 3]
     assert set(sizes[5:]) == {1}
     assert "1 of them were left without a result: KilledWorker" in capsys.readouterr().err
-    again = cluster.grade(job, run.to_do(job, job.course.entries), "here", None)
+    again = cluster.grade_on_cluster(job, run.to_do(job, job.course.entries), "here", None)
     assert (again.count, again.lost) == (1, ["s05"])
 
 
@@ -215,7 +215,7 @@ def test_without_dask_the_extra_is_named(
     built_toy: Path, class_of_24: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Grading on one machine does not need it."""
-    job = run.prepare(Home(built_toy, "toy"), class_of_24, tmp_path / "results", ("visible",))
+    job = run.prepare_job(Home(built_toy, "toy"), class_of_24, tmp_path / "results", ("visible",))
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UsageError, match=r"--scheduler needs distributed, of the extra `cluster`: pip install '\.\[cluster\]'"):
-        cluster.grade(job, job.course.entries, "here", None)
+        cluster.grade_on_cluster(job, job.course.entries, "here", None)

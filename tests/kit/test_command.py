@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.assignment import names
+from grader.assignment import list_assignments
 
 INPUTS = {
     "*": ("grade.py", "grader/__main__.py", "assignments/*/assignment.toml", "grading:policy_gradient"),
@@ -98,7 +98,7 @@ def test_works_from_another_folder(tmp_path: Path) -> None:
     [
         (
             ["grade.py", "no_such"],
-            f"there is no assignment 'no_such'; there are: {', '.join(names(ROOT))}",
+            f"there is no assignment 'no_such'; there are: {', '.join(list_assignments(ROOT))}",
         ),
         (["grade.py", "policy_gradient", "no_such"], "there is no question 'no_such'; there are: get_returns"),
         (["grade.py", "policy_gradient", "--submission", "nowhere.py"], "there is no nowhere.py"),

@@ -84,7 +84,7 @@ def test_gradescope_as_it_writes_its_metadata(tmp_path: Path) -> None:
     put(tmp_path, "submission_101/submitted.py", "submission_9/submitted.py", "submission_77/submitted.py")
     (tmp_path / "submission_100").mkdir()
     (tmp_path / "submission_metadata.yml").write_text(METADATA, encoding="utf-8")
-    layout, entries = worklist.read(tmp_path)
+    layout, entries = worklist.read_export(tmp_path)
     assert layout == "gradescope"
     assert names(entries) == ["submission_9", "submission_77", "submission_100", "submission_101"], "9 comes before 77"
     found = {entry.id: entry for entry in entries}
@@ -104,7 +104,7 @@ def test_gradescope_as_it_writes_its_metadata(tmp_path: Path) -> None:
 
 def test_gradescope_without_metadata(tmp_path: Path) -> None:
     """The folders alone are enough."""
-    assert names(worklist.read(put(tmp_path, "submission_2/a.py", "submission_10/a.py"))[1]) == [
+    assert names(worklist.read_export(put(tmp_path, "submission_2/a.py", "submission_10/a.py"))[1]) == [
         "submission_2",
         "submission_10",
     ]
@@ -117,7 +117,7 @@ def test_metadata_of_one_that_means_nothing_costs_the_others_nothing(tmp_path: P
     """An entry of another shape is an entry that nothing is known of."""
     put(tmp_path, "submission_1/a.py", "submission_9/a.py")
     (tmp_path / "submission_metadata.yml").write_text(f"{METADATA}submission_1: {about}\n", encoding="utf-8")
-    first, other = worklist.read(tmp_path)[1]
+    first, other = worklist.read_export(tmp_path)[1]
     assert (first.students, first.created_at, first.earlier) == ((), None, ())
     assert other.who == "Grace Hopper"
 
@@ -129,7 +129,7 @@ def test_metadata_constructs_nothing(tmp_path: Path) -> None:
     tag = f"!!python/object/apply:os.mkdir ['{bait}']"
     (tmp_path / "submission_metadata.yml").write_text(f"submission_1:\n  :created_at: {tag}\n", encoding="utf-8")
     with pytest.raises(UsageError, match="cannot be read"):
-        worklist.read(tmp_path)
+        worklist.read_export(tmp_path)
     assert not bait.exists()
 
 
@@ -156,7 +156,7 @@ def test_metadata_that_would_grow_without_end(tmp_path: Path, bomb: str) -> None
         "from grader.assignment import UsageError\n"
         "from grader.course import worklist\n"
         "resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\n"
-        "try:\n    print(len(worklist.read(pathlib.Path(sys.argv[1]))[1]))\n"
+        "try:\n    print(len(worklist.read_export(pathlib.Path(sys.argv[1]))[1]))\n"
         "except UsageError as error:\n    print('refused')\n"
     )
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=120)
@@ -173,7 +173,7 @@ def test_canvas(tmp_path: Path) -> None:
         "vondutch_9_5010_submitted.py",
         "vondutch_9_5020_submitted-1.py",
     ]
-    layout, entries = worklist.read(put(tmp_path, *files, ".hidden_1_2_submitted.py"))
+    layout, entries = worklist.read_export(put(tmp_path, *files, ".hidden_1_2_submitted.py"))
     assert layout == "canvas"
     found = {entry.id: entry for entry in entries}
     assert sorted(found) == ["doejane_1234", "müllerzoë_77", "roejohn_9", "vondutch_9"]
@@ -188,7 +188,7 @@ def test_canvas(tmp_path: Path) -> None:
 
 def test_canvas_anonymous(tmp_path: Path) -> None:
     """Where graders must not know names, Canvas writes letters in place of name and number."""
-    layout, entries = worklist.read(put(tmp_path, "anon_1aB2c_5001_submitted.py", "anon_LATE_zZ9x8_5002_submitted-1.py"))
+    layout, entries = worklist.read_export(put(tmp_path, "anon_1aB2c_5001_submitted.py", "anon_LATE_zZ9x8_5002_submitted-1.py"))
     assert layout == "canvas"
     assert {entry.id: entry.late for entry in entries} == {"anon_1aB2c": False, "anon_zZ9x8": True}
     assert [list(entry.parts) for entry in entries] == [["submitted.py"]] * 2
@@ -198,7 +198,7 @@ def test_folder_of_anything(tmp_path: Path) -> None:
     """Files, notebooks, zips and folders; one stem twice makes two; links are entries, what is hidden or a remark is none."""
     put(tmp_path, "ada.py", "bob.ipynb", "cy/submitted.py", "dee.zip", "ada.ipynb", ".secret.py", "__MACOSX/x.py", "README.md")
     (tmp_path / "eve.py").symlink_to("/etc/passwd")
-    layout, entries = worklist.read(tmp_path)
+    layout, entries = worklist.read_export(tmp_path)
     assert layout == "folder"
     assert names(entries) == ["ada.ipynb", "ada.py", "bob", "cy", "dee", "eve"]
 
@@ -206,11 +206,11 @@ def test_folder_of_anything(tmp_path: Path) -> None:
 def test_two_names_that_become_one_id(tmp_path: Path) -> None:
     """Students whose names differ by signs only are two students, and are the same two in the next run."""
     put(tmp_path, "a b.py", "a_b.py", "a!b.py", "c.py")
-    entries = worklist.read(tmp_path)[1]
+    entries = worklist.read_export(tmp_path)[1]
     assert len({entry.id for entry in entries}) == 4
     assert {entry.path for entry in entries} == {"a b.py", "a_b.py", "a!b.py", "c.py"}
     (tmp_path / "c.py").unlink()
-    left = {entry.path: entry.id for entry in worklist.read(tmp_path)[1]}
+    left = {entry.path: entry.id for entry in worklist.read_export(tmp_path)[1]}
     assert left == {entry.path: entry.id for entry in entries if entry.path != "c.py"}
 
 
@@ -223,10 +223,10 @@ def test_ids_are_fit_for_names_of_files(tmp_path: Path, layout: str) -> None:
     """Whatever a student calls a file, its result can be written, and none takes the place of another."""
     export = tmp_path / "export"
     put(export, *(f"{name}.py" if layout == "folder" else f"submission_{name}/a.py" for name in [*LONG, *ODD]))
-    entries = worklist.read(export, layout)[1]
+    entries = worklist.read_export(export, layout)[1]
     ids = names(entries)
     assert len({name.casefold() for name in ids}) == len(LONG + ODD)
-    assert names(worklist.read(export, layout)[1]) == ids
+    assert names(worklist.read_export(export, layout)[1]) == ids
     for name in ids:
         assert re.fullmatch(r"[\w.@+-]+", name), name
         place = tmp_path / f".{name}.{'0' * 38}.json.abcdefgh"
@@ -237,7 +237,7 @@ def test_name_that_is_no_text(tmp_path: Path) -> None:
     """A zip from another system unpacks to names in another encoding; course.json can be written, and the file is found."""
     put(tmp_path, "ada.py")
     (tmp_path / os.fsdecode(b"M\xfcller.py")).write_text("x = 1\n")
-    entries = worklist.read(tmp_path)[1]
+    entries = worklist.read_export(tmp_path)[1]
     kept = [WorklistEntry.model_validate_json(entry.model_dump_json()) for entry in entries]
     assert kept == entries
     assert all((tmp_path / entry.path).is_file() for entry in kept)
@@ -247,7 +247,7 @@ def test_name_in_canvas_that_is_no_text(tmp_path: Path) -> None:
     """One student's name must not stop the class."""
     put(tmp_path, "doejane_1_2_submitted.py")
     (tmp_path / os.fsdecode(b"garc\xeda_123_456_submitted.py")).write_text("x = 1\n")
-    entries = worklist.read(tmp_path)[1]
+    entries = worklist.read_export(tmp_path)[1]
     assert [WorklistEntry.model_validate_json(entry.model_dump_json()) for entry in entries] == entries
     assert {entry.who for entry in entries} == {"doejane", "garc?a"}
 
@@ -263,13 +263,13 @@ def test_name_in_canvas_that_is_no_text(tmp_path: Path) -> None:
 )
 def test_what_is_no_submission_is_named(tmp_path: Path, files: tuple[str, ...], unread: list[str]) -> None:
     """A student whose work is of another kind, or in another place, must not vanish in silence."""
-    assert worklist.unread(tmp_path, *worklist.read(put(tmp_path, *files))) == unread
+    assert worklist.find_unread(tmp_path, *worklist.read_export(put(tmp_path, *files))) == unread
 
 
 def test_who_stands_in_the_metadata_alone_is_named(tmp_path: Path) -> None:
     """A folder that was lost on the way is a student without a grade."""
     (tmp_path / "submission_metadata.yml").write_text(METADATA, encoding="utf-8")
-    assert worklist.unread(tmp_path, *worklist.read(put(tmp_path, "submission_9/a.py"))) == ["submission_101"]
+    assert worklist.find_unread(tmp_path, *worklist.read_export(put(tmp_path, "submission_9/a.py"))) == ["submission_101"]
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_a_number_of_a_student_stays_as_it_is_written(tmp_path: Path, written: s
     """YAML makes 83 of 00123, by which nobody is found."""
     text = f"submission_1:\n  :submitters:\n  - :name: Yes\n    :sid: {written}\n"
     (put(tmp_path, "submission_1/a.py") / "submission_metadata.yml").write_text(text, encoding="utf-8")
-    assert worklist.read(tmp_path)[1][0].students[0] == worklist.Person(name="Yes", sid=sid)
+    assert worklist.read_export(tmp_path)[1][0].students[0] == worklist.Person(name="Yes", sid=sid)
 
 
 @pytest.mark.parametrize("moment", ["0001-01-01 00:00:00 +14:00", "9999-12-31 23:59:59 -12:00"])
@@ -289,7 +289,7 @@ def test_a_time_of_no_age_is_none(tmp_path: Path, moment: str) -> None:
     """With the first and the last of all days, no policy could reckon."""
     text = f"submission_1:\n  :created_at: {moment}\n"
     (put(tmp_path, "submission_1/a.py") / "submission_metadata.yml").write_text(text, encoding="utf-8")
-    assert worklist.read(tmp_path)[1][0].created_at is None
+    assert worklist.read_export(tmp_path)[1][0].created_at is None
 
 
 def test_results_are_no_submissions(built_toy: Path, tmp_path: Path) -> None:
@@ -297,10 +297,10 @@ def test_results_are_no_submissions(built_toy: Path, tmp_path: Path) -> None:
     home, export = Home(built_toy, "toy"), put(tmp_path / "export", "ada.py")
     for inside in (export, export / "out"):
         with pytest.raises(UsageError, match="name a folder outside of it"):
-            run.prepare(home, export, inside, ("visible",))
-    run.prepare(home, export, tmp_path / "out", ("visible",))
+            run.prepare_job(home, export, inside, ("visible",))
+    run.prepare_job(home, export, tmp_path / "out", ("visible",))
     with pytest.raises(UsageError, match="pass the folder with the submissions"):
-        run.prepare(home, tmp_path / "out", tmp_path / "other", ("visible",))
+        run.prepare_job(home, tmp_path / "out", tmp_path / "other", ("visible",))
 
 
 def test_a_film_beside_the_work_is_left_where_it_is(built_toy: Path, tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_a_film_beside_the_work_is_left_where_it_is(built_toy: Path, tmp_path: P
     export = put(tmp_path / "export", "doe_1_2_submitted.py", "roe_3_5_submitted.py")
     with open(export / "doe_1_3_film.mp4", "wb") as film:
         film.truncate(5 << 30)
-    job = run.prepare(Home(built_toy, "toy"), export, tmp_path / "out", ("visible",))
+    job = run.prepare_job(Home(built_toy, "toy"), export, tmp_path / "out", ("visible",))
     with job.handed_in(job.course.entries[0]) as folder:
         assert {path.name: path.stat().st_size > 0 for path in folder.iterdir()} == {"submitted.py": True, "film.mp4": False}
 
@@ -317,7 +317,7 @@ def test_a_link_to_the_folder_of_another_is_refused(built_toy: Path, tmp_path: P
     """Whoever can put a link into an export must not hand in what others have done."""
     export = put(tmp_path / "export", "eve/submitted.py")
     (export / "linked").symlink_to("eve")
-    job = run.prepare(Home(built_toy, "toy"), export, tmp_path / "out", ("visible",))
+    job = run.prepare_job(Home(built_toy, "toy"), export, tmp_path / "out", ("visible",))
     with pytest.raises(UsageError, match="linked: it is a link"), job.handed_in(job.course.entries[1]):
         pass
     assert len(set(job.course.submissions.values())) == 2
@@ -328,21 +328,21 @@ def test_a_folder_that_others_can_read_is_told(built_toy: Path, tmp_path: Path) 
     export, folder = put(tmp_path / "export", "ada.py", "bob.pdf"), tmp_path / "out"
     folder.mkdir(mode=0o755)
     folder.chmod(0o755)
-    job = run.prepare(Home(built_toy, "toy"), export, folder, ("visible",))
-    assert list(run.remarks(job)) == [
+    job = run.prepare_job(Home(built_toy, "toy"), export, folder, ("visible",))
+    assert list(run.list_remarks(job)) == [
         "not read, since it is no submission: bob.pdf",
         f"others on this machine may look into {folder}, with grades and hidden checks: chmod 700 {folder}",
     ]
     folder.chmod(0o700)
-    assert len(list(run.remarks(job))) == 1
+    assert len(list(run.list_remarks(job))) == 1
 
 
 def test_export_with_nothing_in_it_is_told(tmp_path: Path) -> None:
     """An empty class is a wrong path, which the message must show."""
     with pytest.raises(UsageError, match="there is no folder"):
-        worklist.read(tmp_path / "nowhere")
+        worklist.read_export(tmp_path / "nowhere")
     with pytest.raises(UsageError, match="holds no submission"):
-        worklist.read(tmp_path)
+        worklist.read_export(tmp_path)
 
 
 # Grading them

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from grader.assignment import Assignment, UsageError
 from grader.course import gradebook, policy, rescore
-from grader.course.policy import Policy, Score, parse, score, scores
+from grader.course.policy import Policy, Score, parse_policy, score_class, score_submission
 from grader.course.results import Course, Folder, Key, Result
 from grader.course.worklist import Person, WorklistEntry
 from grader.report.model import CheckResult, Outcome, Report
@@ -88,13 +88,13 @@ def result(name: str, report: Report, status: str = "graded") -> Result:
 
 def made(text: str = "") -> Policy:
     """Return the policy of a file with this text."""
-    return parse(text, "policy.toml")
+    return parse_policy(text, "policy.toml")
 
 
 def points(text: str, at: datetime | None = DUE, got: Sequence[float] = FULL, **more: Any) -> Decimal | None:
     """Return what Ada gets by this policy."""
     one = entry("submission_1", at, **more)
-    return score(one, graded(got), made(text), one.students[0]).points
+    return score_submission(one, graded(got), made(text), one.students[0]).points
 
 
 # --- what holds for every policy ---
@@ -149,7 +149,7 @@ def policies(draw: st.DrawFn) -> Policy:
 
 def scored(one: WorklistEntry, report: Report | None, rule: Policy) -> Score:
     """Return Ada's score."""
-    return score(one, report, rule, one.students[0])
+    return score_submission(one, report, rule, one.students[0])
 
 
 @given(policies(), WORTH, MOMENT, st.lists(MOMENT, max_size=3))
@@ -210,17 +210,17 @@ def test_no_number_before_grading_is_final(rule: Policy, fault: str | None) -> N
     whole = course(entry())
     report = graded((0.0,) * 6, final=fault == "failed")
     results = {"submission_1": result("submission_1", report, "failed" if fault == "failed" else "graded") if fault else None}
-    (one,) = scores(whole, results, rule)
+    (one,) = score_class(whole, results, rule)
     assert one.status == ("not final" if fault else "pending")
     assert one.points is one.max_points is None
     assert not one.steps
     assert not one.questions
-    (row,) = csv.DictReader(io.StringIO(gradebook.plain(whole, [one])))
+    (row,) = csv.DictReader(io.StringIO(gradebook.plain_rows(whole, [one])))
     assert [row[name] for name in ("Total", "Max Points", "a", "loop.first", "bonus")] == [""] * 5
     assert "no points yet" in row["Explanation"]
-    (row,) = csv.DictReader(io.StringIO(gradebook.gradescope(whole, [one])))
+    (row,) = csv.DictReader(io.StringIO(gradebook.gradescope_rows(whole, [one])))
     assert (row["Total Score"], row["Status"]) == ("", "Ungraded")
-    assert len(list(csv.reader(io.StringIO(gradebook.canvas(whole, [one]))))) == 2, "Canvas: only the points possible"
+    assert len(list(csv.reader(io.StringIO(gradebook.canvas_rows(whole, [one]))))) == 2, "Canvas: only the points possible"
 
 
 @given(policies(), st.lists(st.tuples(WORTH, st.none() | MOMENT), min_size=1, max_size=12), st.randoms(use_true_random=False))
@@ -230,11 +230,11 @@ def test_same_scores_in_any_order(rule: Policy, work: list, chance: random.Rando
     people = [Person(name=f"n{index % 4}", sid=str(index % 4)) for index in range(len(work))]
     entries = [entry(f"submission_{index}", at, people[index]) for index, (_, at) in enumerate(work)]
     results = {f"submission_{index}": result(f"submission_{index}", graded(got)) for index, (got, _) in enumerate(work)}
-    expected = scores(course(*entries), results, rule)
-    assert scores(course(*entries), results, rule) == expected
+    expected = score_class(course(*entries), results, rule)
+    assert score_class(course(*entries), results, rule) == expected
     mixed = list(entries)
     chance.shuffle(mixed)
-    assert scores(course(*mixed), dict(reversed(results.items())), rule) == expected
+    assert score_class(course(*mixed), dict(reversed(results.items())), rule) == expected
     assert len(expected) == min(len(work), 4)
 
 
@@ -484,7 +484,7 @@ def test_each_student_of_a_group_and_the_newest_of_several() -> None:
         entry("submission_11", DUE - timedelta(days=1), BOB),
         entry("submission_12", None, Person(name="Ada Lovelace")),
     ]
-    rows = scores(course(*entries), {"submission_9": result("submission_9", graded(WORK))}, made())
+    rows = score_class(course(*entries), {"submission_9": result("submission_9", graded(WORK))}, made())
     found = [(row.student.name, row.entry, row.points, row.replaces) for row in rows]
     assert found == [
         ("Bob", "submission_9", Decimal(19), ("submission_11",)),
@@ -501,9 +501,9 @@ def test_what_is_for_one_of_a_group_is_not_for_the_others() -> None:
         for name, number in (("submission_1", -1), ("bob@x.edu", -5), ("nobody@x.edu", -9))
     )
     whole = course(entry("submission_1", DUE, ADA, BOB))
-    rows = scores(whole, {"submission_1": result("submission_1", graded())}, made(text))
+    rows = score_class(whole, {"submission_1": result("submission_1", graded())}, made(text))
     assert [row.points for row in rows] == [24, 19]
-    assert policy.strangers(whole, rows, made(text)) == ["nobody@x.edu"]
+    assert policy.find_strangers(whole, rows, made(text)) == ["nobody@x.edu"]
 
 
 def test_the_id_of_an_older_submission_is_nobody() -> None:
@@ -511,22 +511,22 @@ def test_the_id_of_an_older_submission_is_nobody() -> None:
     whole = course(entry("submission_1", DUE, ADA), entry("submission_2", DUE + timedelta(hours=1), ADA))
     graded_twice = {name: result(name, graded()) for name in ("submission_1", "submission_2")}
     rule = made('[[adjustments]]\nstudent = "submission_1"\npoints = -2\nreason = "r"\n')
-    assert policy.strangers(whole, scores(whole, graded_twice, rule), rule) == ["submission_1"]
+    assert policy.find_strangers(whole, score_class(whole, graded_twice, rule), rule) == ["submission_1"]
 
 
 def test_an_email_of_spaces_is_nobodys() -> None:
     """Two students must not become one, of whom one is in no gradebook."""
     people = [Person(name=name, email=" ", sid=sid) for name, sid in (("P", "11"), ("Q", "12"))]
     whole = course(*(entry(f"submission_{number}", DUE, one) for number, one in enumerate(people)))
-    assert [row.student.name for row in scores(whole, {}, made())] == ["P", "Q"]
+    assert [row.student.name for row in score_class(whole, {}, made())] == ["P", "Q"]
 
 
 def test_a_class_without_names() -> None:
     """Where an export names nobody, each submission is a row."""
     whole = course(*(WorklistEntry(id=name, path=name) for name in ("b", "a")))
-    rows = scores(whole, {"a": result("a", graded())}, made())
+    rows = score_class(whole, {"a": result("a", graded())}, made())
     assert [(row.entry, row.points) for row in rows] == [("a", 25), ("b", None)]
-    assert gradebook.plain(whole, rows).splitlines()[1].startswith("a,,,,25,25,10,10,5,6,")
+    assert gradebook.plain_rows(whole, rows).splitlines()[1].startswith("a,,,,25,25,10,10,5,6,")
 
 
 # --- files ---
@@ -581,7 +581,7 @@ def test_a_wrong_policy_names_the_field(tmp_path: Path, text: str, said: str) ->
     path = tmp_path / "policy.toml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError) as caught:
-        policy.load(path)
+        policy.load_policy(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert said in str(caught.value)
 
@@ -589,12 +589,12 @@ def test_a_wrong_policy_names_the_field(tmp_path: Path, text: str, said: str) ->
 def test_a_policy_that_cannot_be_read(tmp_path: Path) -> None:
     """What is missing, or no text, is said; the mark that Windows' editor sets is no fault."""
     with pytest.raises(UsageError, match="cannot be read"):
-        policy.load(tmp_path / "none.toml")
+        policy.load_policy(tmp_path / "none.toml")
     (tmp_path / "p.toml").write_bytes(b"reason = '\xff'")
     with pytest.raises(UsageError, match="not UTF-8"):
-        policy.load(tmp_path / "p.toml")
+        policy.load_policy(tmp_path / "p.toml")
     (tmp_path / "p.toml").write_bytes(b"\xef\xbb\xbfout_of = 7\r\n")
-    assert policy.load(tmp_path / "p.toml").out_of == 7
+    assert policy.load_policy(tmp_path / "p.toml").out_of == 7
 
 
 @pytest.mark.parametrize(
@@ -610,7 +610,7 @@ def test_a_policy_that_cannot_be_read(tmp_path: Path) -> None:
 def test_a_policy_of_another_assignment(text: str, said: str) -> None:
     """A misspelt question would otherwise count as ever, and nobody would see it."""
     with pytest.raises(UsageError) as caught:
-        scores(course(entry()), {"submission_1": result("submission_1", graded())}, made(text))
+        score_class(course(entry()), {"submission_1": result("submission_1", graded())}, made(text))
     assert str(caught.value).startswith(said)
 
 
@@ -641,11 +641,11 @@ def test_no_cell_is_a_formula(texts: list[str]) -> None:
     """Names come from students: none starts a formula or breaks a row, in any of the files; numbers stay numbers."""
     student = Person(name=texts[0], email=texts[1], sid=texts[2])
     whole = course(entry("submission_1", DUE, student))
-    rows = scores(whole, {"submission_1": result("submission_1", graded())}, made())
+    rows = score_class(whole, {"submission_1": result("submission_1", graded())}, made())
     for text, lines in (
-        (gradebook.plain(whole, rows), 2),
-        (gradebook.gradescope(whole, rows), 2),
-        (gradebook.canvas(whole, rows), 3),
+        (gradebook.plain_rows(whole, rows), 2),
+        (gradebook.gradescope_rows(whole, rows), 2),
+        (gradebook.canvas_rows(whole, rows), 3),
     ):
         text.encode()
         assert "\r" not in text
@@ -667,29 +667,29 @@ def test_gradebooks_by_column() -> None:
     """What each platform reads, read again."""
     one = entry("submission_44", DUE, ADA, earlier=(DUE - timedelta(days=1),))
     whole = course(one, entry("submission_45", None, BOB))
-    rows = scores(whole, {"submission_44": result("submission_44", graded(WORK))}, made("out_of = 100"))
-    first, second = csv.DictReader(io.StringIO(gradebook.plain(whole, rows)))
+    rows = score_class(whole, {"submission_44": result("submission_44", graded(WORK))}, made("out_of = 100"))
+    first, second = csv.DictReader(io.StringIO(gradebook.plain_rows(whole, rows)))
     told = [first[name] for name in ("Submission", "Name", "Email", "SID", "Total", "Max Points", "a", "loop.first", "bonus")]
     assert told == ["submission_44", "Ada Lovelace", "ada@x.edu", "007", "76", "100", "10", "5", "4"]
     told = [first[name] for name in ("passed", "failed", "not run", "Handed In", "Days Late", "Attempts", "Status")]
     assert told == ["4", "2", "0", "2026-03-01T22:59:00+00:00", "", "2", "final"]
     assert first["Explanation"] == "; ".join(rows[0].explanation())
     assert (second["Total"], second["passed"], second["Status"]) == ("", "", "pending")
-    table = list(csv.reader(io.StringIO(gradebook.gradescope(whole, rows))))
+    table = list(csv.reader(io.StringIO(gradebook.gradescope_rows(whole, rows))))
     assert table[0][:7] == ["First Name", "Last Name", "SID", "Email", "Total Score", "Max Points", "Status"]
     assert table[0][7:] == ["Submission ID", "Submission Time", "Submission Count"]
     assert table[1] == ["Ada", "Lovelace", "007", "ada@x.edu", "76", "100", "Graded", "44", "2026-03-01 22:59:00 +0000", "2"]
     assert table[2] == ["Bob", "", "8", "bob@x.edu", "", "", "Ungraded", "45", "", "1"]
-    table = list(csv.reader(io.StringIO(gradebook.canvas(whole, rows, "Toys (12)"))))
+    table = list(csv.reader(io.StringIO(gradebook.canvas_rows(whole, rows, "Toys (12)"))))
     assert table == [
         ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Toys (12)"],
         ["    Points Possible", "", "", "", "", "100"],
         ["Ada Lovelace", "", "007", "ada@x.edu", "", "76"],
     ]
     flat = course(entry("doejane_77", None, Person(name="doejane", sid="77"), late=True), layout="canvas")
-    rows = scores(flat, {"doejane_77": result("doejane_77", graded())}, made())
-    assert list(csv.reader(io.StringIO(gradebook.canvas(flat, rows))))[2] == ["doejane", "77", "", "", "", "25"]
-    (row,) = csv.DictReader(io.StringIO(gradebook.plain(flat, rows)))
+    rows = score_class(flat, {"doejane_77": result("doejane_77", graded())}, made())
+    assert list(csv.reader(io.StringIO(gradebook.canvas_rows(flat, rows))))[2] == ["doejane", "77", "", "", "", "25"]
+    (row,) = csv.DictReader(io.StringIO(gradebook.plain_rows(flat, rows)))
     assert row["Days Late"] == "late"
 
 
@@ -734,7 +734,7 @@ def test_regrade_says_whose_score_moved_and_why(folder: Folder) -> None:
         "+ handed in 1 day late; 10 % of the points off a day (-1.9)",
     )
     assert (folder.path / "policy.toml").read_bytes() == LATE.encode()
-    stored = rescore.stored(folder)
+    stored = rescore.read_scores(folder)
     assert stored is not None
     assert stored.policy == LATE
     assert [one.points for one in stored.scores] == [19, Decimal("17.1"), None]
@@ -774,9 +774,9 @@ def test_there_and_back(tmp_path_factory: pytest.TempPathFactory, one: Policy, o
     """For any two policies: what the second one changes, the first one takes back exactly."""
     whole = course(entry("submission_1"), entry("submission_2", DUE + timedelta(days=9), BOB))
     results = {name: result(name, graded(WORK)) for name in ("submission_1", "submission_2")}
-    first, second = scores(whole, results, one), scores(whole, results, other)
+    first, second = score_class(whole, results, one), score_class(whole, results, other)
     away = rescore._changes(first, first, second)
-    back = rescore._changes(second, second, scores(whole, results, one))
+    back = rescore._changes(second, second, score_class(whole, results, one))
     assert [(change.entry, change.after, change.before) for change in away] == [
         (change.entry, change.before, change.after) for change in back
     ]
@@ -861,7 +861,7 @@ def test_a_folder_for_trying(folder: Folder, tmp_path: Path) -> None:
 def test_lines_for_a_terminal(folder: Folder) -> None:
     """Whose score moved, who has none, whom the policy misspells, and what was written."""
     text = LATE + "[[adjustments]]\nstudent = 'bbo@x.edu'\npoints = 1\nreason = 'r'\n"
-    told = list(rescore.lines(folder, policy_file(folder, text)))
+    told = list(rescore.rescore_lines(folder, policy_file(folder, text)))
     assert told == [
         "Bob (submission_2): 19 -> 17.1",
         "    the policy changed",

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.desk.debug import places
+from grader.desk.debug import find_code_places
 
 INPUTS = ("grade.py", "grading:policy_gradient")
 
@@ -335,4 +335,4 @@ def test_no_file_is_left_beside_the_submission(toy, tmp_path: Path) -> None:
 )
 def test_where_a_function_begins(source: str, expected: set[tuple[str, int]]) -> None:
     """First lines count decorators, as code objects do; what is defined inside another function is not the question's."""
-    assert places(source.encode(), "f") == expected
+    assert find_code_places(source.encode(), "f") == expected

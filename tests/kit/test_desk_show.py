@@ -16,8 +16,8 @@ from rich.console import Console
 from grader.answers import Case
 from grader.assignment import Home
 from grader.desk import show as module
-from grader.desk.look import Look, look
-from grader.judge.compare import bounded
+from grader.desk.look import Look, find_failing
+from grader.judge.compare import without_large_arrays
 from grader.judge.student import Compared, Tried
 from grader.report.model import CheckResult, Outcome
 from grader.sandbox.wire import TensorArray
@@ -41,13 +41,13 @@ def shown(home: Home, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
 
     def render(expected: Any, got: Any, inputs: dict[str, Any] | None = None, width: int = 100, **options: Any) -> str:
         console = Console(file=io.StringIO(), highlight=False, soft_wrap=True, width=width, **options)
-        monkeypatch.setattr(module, "desk", lambda: console)
+        monkeypatch.setattr(module, "make_console", lambda: console)
         compared = Compared((expected,), got, 1e-4, 1e-5, False)
         case = Case("some_case", "driver", "get_returns", inputs or {}, expected)
         check = CheckResult(id="visible/test_it", question="get_returns", suite="visible", title="It holds.", max_points=1)
         check.outcome = Outcome.FAILED
         tried = Tried("driver", case.inputs, 0, case, compared, "it differs")
-        module.show([Look(home.assignment.question("get_returns"), check, tried)])
+        module.show_failure([Look(home.assignment.question("get_returns"), check, tried)])
         return console.file.getvalue()
 
     return render
@@ -254,10 +254,10 @@ def test_a_check_without_a_stored_case() -> None:
 def test_what_is_kept_is_bounded_and_stays_out_of_reports(home: Home, replaced) -> None:
     """A giant answer is not kept for a look that may never come, and no report tells of what is kept."""
     giant = np.zeros((300, 300), dtype=np.float32)
-    assert bounded({"a": [giant.view(TensorArray)], "b": giant[:2]})["a"] == [
+    assert without_large_arrays({"a": [giant.view(TensorArray)], "b": giant[:2]})["a"] == [
         "a torch.Tensor of shape [300, 300], too large to be kept"
     ]
-    (first, *_) = look(home, replaced(get_returns="return torch.zeros(300, 300)"), "get_returns")
+    (first, *_) = find_failing(home, replaced(get_returns="return torch.zeros(300, 300)"), "get_returns")
     assert isinstance(first.tried.compared.got["returns"], str)
     assert '"tried"' not in first.check.model_dump_json()
 

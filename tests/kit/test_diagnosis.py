@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from grader import answers
 from grader.answers import UNPREDICTABLE, Mistake
 from grader.assignment import Hints, Home
-from grader.judge.diagnosis import fitting, hint_of
-from grader.judge.evidence import Evidence, thinned
+from grader.judge.diagnosis import find_fitting, hint_of
+from grader.judge.evidence import Evidence, thin_arrays
 from grader.judge.run import Grader
 from grader.judge.student import CheckFailed
-from grader.publish.catalogue import load
+from grader.publish.catalogue import load_catalogue
 from grader.report import gradescope, terminal
 from grader.report.model import Outcome, Report
 from grader.sandbox.reply import Isolation, Reply
@@ -52,7 +52,7 @@ def test_a_known_mistake_is_told_by_its_hint(no_reset: Path, graded) -> None:
     report = graded(no_reset, "get_returns", suites=SUITES)
     failed = [check for check in report.checks if check.outcome is Outcome.FAILED]
     assert {(check.hint, check.mistakes) for check in failed} == {(NO_RESET_HINT, ("returns_run_into_the_next_episode",))}
-    assert f"Ask yourself: {NO_RESET_HINT}" in terminal.plain(report.for_student())
+    assert f"Ask yourself: {NO_RESET_HINT}" in terminal.render_plain(report.for_student())
     assert "returns_run_into" not in report.for_student().model_dump_json()
 
 
@@ -61,7 +61,7 @@ def test_hidden_checks_keep_their_hints_to_themselves(no_reset: Path, graded, ho
     report = graded(no_reset, "get_returns", suites=SUITES)
     hidden = [check for check in report.for_student().checks if check.suite == "hidden"]
     assert {check.hint for check in hidden} == {""}
-    results = gradescope.results(report, home.assignment)
+    results = gradescope.build_results(report, home.assignment)
     assert results["extra_data"]["mistakes"]["hidden/test_unfinished_tail"] == ["returns_run_into_the_next_episode"]
     shown = [test["output"] for test in results["tests"] if "visible" in test["tags"] and test["status"] == "failed"]
     assert shown
@@ -77,7 +77,7 @@ def test_hints_can_be_switched_off(no_reset: Path, home: Home) -> None:
     home.assignment = home.assignment.model_copy(update={"hints": Hints(visible=False)})
     with Grader(home) as grader:
         report = grader.grade(no_reset, {"get_returns"})
-    assert NO_RESET_HINT not in terminal.plain(report.for_student())
+    assert NO_RESET_HINT not in terminal.render_plain(report.for_student())
     assert any(check.mistakes for check in report.checks)
 
 
@@ -108,7 +108,7 @@ def test_an_unknown_mistake_has_no_hint(replaced, graded) -> None:
 )
 def test_the_classics_lose_points_and_are_named(home: Home, graders, name: str, tmp_path: Path) -> None:
     """Training that does not train, and data that do not belong together: graders are known to let these pass."""
-    (variant,) = [variant for variant in load(home, "mistakes") if variant.id == name]
+    (variant,) = [variant for variant in load_catalogue(home, "mistakes") if variant.id == name]
     path = tmp_path / "submitted.py"
     path.write_text(variant.submission, encoding="utf-8")
     report = graders(("visible",)).grade(path, {question.id for question in home.assignment.questions if not question.needs})
@@ -141,42 +141,42 @@ ONE, OTHER = mistake("one", a=1, b=2), mistake("other", a=1, b=3)
 
 def test_all_failed_checks_must_fit() -> None:
     """One check alone cannot tell two mistakes apart; together they do."""
-    assert fitting([ONE, OTHER], seen(a=1)) == [ONE, OTHER]
-    assert fitting([ONE, OTHER], seen(a=1, b=3)) == [OTHER]
-    assert fitting([ONE, OTHER], seen(a=1, b=4)) == []
+    assert find_fitting([ONE, OTHER], seen(a=1)) == [ONE, OTHER]
+    assert find_fitting([ONE, OTHER], seen(a=1, b=3)) == [OTHER]
+    assert find_fitting([ONE, OTHER], seen(a=1, b=4)) == []
 
 
 def test_what_passes_speaks_against_a_mistake() -> None:
     """A mistake that fails a check cannot be the one of a student who passed it."""
-    assert fitting([ONE, OTHER], seen(a=1, b=None)) == []
-    assert fitting([mistake("only a", a=1)], seen(a=1, b=None)) != []
-    assert fitting([mistake("only a", a=1)], seen(a=1, c=5)) == []
+    assert find_fitting([ONE, OTHER], seen(a=1, b=None)) == []
+    assert find_fitting([mistake("only a", a=1)], seen(a=1, b=None)) != []
+    assert find_fitting([mistake("only a", a=1)], seen(a=1, c=5)) == []
 
 
 def test_chance_is_no_evidence() -> None:
     """What differs from run to run fits any failure, but accuses nobody by itself."""
     by_chance = mistake("by chance", a=UNPREDICTABLE, b=2)
-    assert fitting([by_chance], seen(a=7)) == []
-    assert fitting([by_chance], seen(a=7, b=2)) == [by_chance]
-    assert fitting([by_chance], seen(a=7, b=3)) == []
-    assert fitting([by_chance, ONE], seen(a=1, b=2)) == [ONE]
+    assert find_fitting([by_chance], seen(a=7)) == []
+    assert find_fitting([by_chance], seen(a=7, b=2)) == [by_chance]
+    assert find_fitting([by_chance], seen(a=7, b=3)) == []
+    assert find_fitting([by_chance, ONE], seen(a=1, b=2)) == [ONE]
 
 
 def test_the_general_hint_comes_first() -> None:
     """Of several that fit, the first of the catalogue gives the hint."""
     assert hint_of([ONE, OTHER]) == "hint of one"
     assert hint_of([]) == ""
-    assert fitting([ONE], {}) == []
+    assert find_fitting([ONE], {}) == []
 
 
 def test_large_arrays_are_thinned_alike() -> None:
     """What is stored of a large array is enough to tell it from another, and from another shape."""
     array = np.arange(1000.0).reshape(10, 100)
-    facts = thinned({"values": array, "few": [np.arange(3)]})
+    facts = thin_arrays({"values": array, "few": [np.arange(3)]})
     assert facts["values"]["shape"] == [10, 100]
     assert len(facts["values"]["some"]) == 64
     assert (facts["few"][0] == np.arange(3)).all()
-    assert not (thinned(array + 1)["some"] == thinned(array)["some"]).any()
+    assert not (thin_arrays(array + 1)["some"] == thin_arrays(array)["some"]).any()
 
 
 # Nobody is accused falsely
@@ -192,7 +192,7 @@ class Recorded:
     def __init__(self, home: Home) -> None:
         self.change: Callable[[Any], Any] = lambda facts: facts
         self.cases = [
-            case for suite in SUITES for case in answers.read(home.answers[suite], home.assignment.name).cases.values()
+            case for suite in SUITES for case in answers.read_answers(home.answers[suite], home.assignment.name).cases.values()
         ]
 
     def start(self) -> None: ...
@@ -286,7 +286,7 @@ def test_stored_mistakes_hold_no_code_and_nothing_hidden(home: Home) -> None:
         if len(text) > 25 and "hint=" not in text and "question" not in text and not text.startswith(("@", '"""', '"')):
             assert text not in visible, text
             assert text not in hidden, text
-    for case in answers.read(home.answers["hidden"], "policy_gradient").cases:
+    for case in answers.read_answers(home.answers["hidden"], "policy_gradient").cases:
         assert case not in visible
 
 

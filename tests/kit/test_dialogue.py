@@ -15,7 +15,7 @@ import pytest
 from safetensors.numpy import save
 
 from grader.assignment import Home
-from grader.desk.look import NothingToSee, look
+from grader.desk.look import NothingToSee, find_failing
 from grader.judge.run import Grader
 from grader.publish.build import build
 from grader.publish.verify import verify
@@ -468,4 +468,4 @@ def test_nothing_to_debug(toy: Path, tmp_path: Path) -> None:
     shutil.copy(toy / "solutions/toy/submitted.py", tmp_path / "submitted.py")
     (tmp_path / "agent.safetensors").write_bytes(save({"weights": np.zeros(1)}))
     with pytest.raises(NothingToSee, match="only 40 actions"):
-        look(Home(toy, "toy"), tmp_path, "agent")
+        find_failing(Home(toy, "toy"), tmp_path, "agent")

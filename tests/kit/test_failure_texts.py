@@ -14,7 +14,7 @@ import pytest
 
 from grader.assignment import Home
 from grader.judge.run import Grader
-from grader.publish.catalogue import load
+from grader.publish.catalogue import load_catalogue
 from grader.report import terminal
 
 INPUTS = ("solutions/policy_gradient/mistakes.py",)
@@ -51,7 +51,7 @@ OTHERWISE = {
 
 def texts(home: Home, replaced) -> Iterator[str]:
     """Yield name and report of each failure, as a student sees it who grades the one question."""
-    variants = {variant.id: variant for variant in load(home, "mistakes")}
+    variants = {variant.id: variant for variant in load_catalogue(home, "mistakes")}
     with Grader(home) as grader:
         for name in IN_THE_CATALOGUE:
             path = replaced()
@@ -62,7 +62,7 @@ def texts(home: Home, replaced) -> Iterator[str]:
 
 
 def _text(grader: Grader, name: str, path: Path, select: set[str]) -> str:
-    report = terminal.plain(grader.grade(path, select).for_student())
+    report = terminal.render_plain(grader.grade(path, select).for_student())
     return f"{'=' * 20} {name}\n\n" + re.sub(r" +\d+\.\d\d s ", "  (time) ", report)
 
 
@@ -82,6 +82,6 @@ def test_texts_are_those_that_were_read(home: Home, replaced) -> None:
 @pytest.mark.parametrize("part", IN_THE_CATALOGUE)
 def test_each_known_mistake_has_its_hint_in_the_text(home: Home, part: str) -> None:
     """Of these fifteen every student must read what a tutor would ask."""
-    (hint,) = [variant.hint for variant in load(home, "mistakes") if variant.id == part]
+    (hint,) = [variant.hint for variant in load_catalogue(home, "mistakes") if variant.id == part]
     section = KEPT.read_text(encoding="utf-8").split(f" {part}\n")[1].split("=" * 20)[0]
     assert f"Ask yourself: {hint}" in section

@@ -242,7 +242,7 @@ def test_folders_of_runs_that_were_killed_are_removed_in_the_end(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A judge that is killed cannot clear up; a later one does, and leaves what is younger or somebody else's."""
-    monkeypatch.setattr("grader.sandbox.places.workplace", lambda: str(tmp_path))
+    monkeypatch.setattr("grader.sandbox.places.working_folder", lambda: str(tmp_path))
     for name in ("grader-old", "grader-young", "other-old"):
         (tmp_path / name / "locked").mkdir(parents=True)
         (tmp_path / name / "locked").chmod(0)

@@ -320,10 +320,10 @@ def test_prairielearn_gets_the_share(toy: Home) -> None:
 
 def test_autolab_knows_every_problem(toy: Home) -> None:
     """Points for a problem that the instructor was not told to make are lost."""
-    problems = autolab.problems(toy.assignment)
+    problems = autolab.list_problems(toy.assignment)
     assert sum(problems.values()) == toy.assignment.total("visible") + toy.assignment.total("hidden")
     for kind in ("hidden and visible", "a question without points"):
-        assert autolab.scores(REPORTS[kind](toy))["scores"].keys() <= problems.keys()
+        assert autolab.render_scores(REPORTS[kind](toy))["scores"].keys() <= problems.keys()
     missing = autolab.without_checks("expected submitted.py", toy.assignment)
     assert read_autolab(missing) == (0, None)
     assert parsed(missing.splitlines()[-1])["scores"].keys() == problems.keys()
@@ -331,7 +331,7 @@ def test_autolab_knows_every_problem(toy: Home) -> None:
 
 def test_autolab_has_the_leaderboard(toy: Home) -> None:
     """The scoreboard's row is the points, then what checks have measured."""
-    assert autolab.scores(REPORTS["with a leaderboard"](toy))["scoreboard"] == [3.25, -1.25]
+    assert autolab.render_scores(REPORTS["with a leaderboard"](toy))["scoreboard"] == [3.25, -1.25]
 
 
 @pytest.mark.parametrize("kind", ["not final", "stopped at once"])
@@ -622,5 +622,5 @@ def test_grade_for_a_student(tmp_path: Path, replaced) -> None:
 
 def test_a_refused_submission_is_a_result_too(toy: Home) -> None:
     """Where there was nothing to grade, the reporter still gets what it reads, and the runner no command."""
-    text = classroom.refused(f"Nothing was graded: {ODD}", 4.0)
+    text = classroom.render_refusal(f"Nothing was graded: {ODD}", 4.0)
     assert read_classroom(text) == (0, 4)

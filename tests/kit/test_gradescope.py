@@ -18,8 +18,8 @@ import pytest
 
 from grader.assignment import Home
 from grader.judge.run import grade
-from grader.publish.gradescope import SCRIPTS, files
-from grader.publish.release import pack
+from grader.publish.gradescope import SCRIPTS, autograder_files
+from grader.publish.release import make_zip
 from grader.report import gradescope
 from grader.report.model import CheckResult, Outcome, Report
 
@@ -105,7 +105,7 @@ def test_a_real_report_keeps_the_contract_at_every_moment(home: Home, replaced) 
 def test_hidden_checks_show_no_inputs_values_or_totals(home: Home, replaced) -> None:
     """What a hidden check looks at must not be read off its output, nor its points off the text on top."""
     report = grade(home, replaced(get_returns="print('noise')\nreturn None"), ("visible", "hidden"), select=["get_returns"])
-    content = gradescope.results(report, home.assignment)
+    content = gradescope.build_results(report, home.assignment)
     hidden = [test for test in content["tests"] if "hidden" in test["tags"]]
     assert len(hidden) == 5
     for test in hidden:
@@ -154,7 +154,7 @@ def test_hostile_text_stays_inert(home: Home, hostile: str) -> None:
 def autograder(home: Home, tmp_path: Path) -> Callable[..., subprocess.Popen]:
     """Lay the zip's content out as the platform does, in a prefix, and start its run_autograder on what is handed in."""
     root = tmp_path / "autograder"
-    for name, content in files(home).items():
+    for name, content in autograder_files(home).items():
         path = root / "source" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -179,8 +179,8 @@ def outcome(tmp_path: Path) -> dict[str, Any]:
 
 def test_zip_holds_what_the_platform_needs_and_no_solution(home: Home) -> None:
     """A flat root with both scripts, executable and with Unix line ends; nothing of solutions."""
-    content = files(home)
-    with zipfile.ZipFile(io.BytesIO(pack(content, executable=SCRIPTS))) as archive:
+    content = autograder_files(home)
+    with zipfile.ZipFile(io.BytesIO(make_zip(content, executable=SCRIPTS))) as archive:
         for name in SCRIPTS:
             assert archive.getinfo(name).external_attr >> 16 == 0o755
             assert archive.read(name).startswith(b"#!/usr/bin/env bash\n")

@@ -152,7 +152,7 @@ def test_strange_accounts_of_failure(grader_of_all, home: Home, monkeypatch: pyt
     no_fault(report, seed)
     assert report.points == 0, f"seed {seed}"
     assert max(len(check.message) for check in report.checks) < 10_000
-    for text in (terminal.plain(report), gradescope.render(report, home.assignment)):
+    for text in (terminal.render_plain(report), gradescope.render(report, home.assignment)):
         assert not [character for character in text if character not in "\n\t" and unicodedata.category(character)[0] == "C"]
         text.encode()
 

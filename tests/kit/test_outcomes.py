@@ -137,7 +137,7 @@ def test_syntax_error(tmp_path: Path, graded) -> None:
     report = graded(tmp_path)
     assert outcomes(report) == {Outcome.FAILED}
     assert "not valid Python" in message(report)
-    assert terminal.plain(report).count("not valid Python") == 1
+    assert terminal.render_plain(report).count("not valid Python") == 1
     assert "line 3" in message(report)
 
 

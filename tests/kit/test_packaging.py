@@ -66,9 +66,11 @@ def test_each_is_tried_out_before_it_is_written(root: Path, tmp_path: Path, name
 @pytest.mark.parametrize("name", sorted(MAKE))
 def test_nothing_is_written_when_the_try_out_fails(root: Path, tmp_path: Path, monkeypatch, name: str) -> None:
     """A file that was forgotten in the list is seen by its maker, not by a class."""
-    whole = package.modules
+    whole = package.grader_modules
     for module in (prairielearn, classroom, autolab):
-        monkeypatch.setattr(module, "modules", lambda home, *names: whole(home, *(one for one in names if "shared" not in one)))
+        monkeypatch.setattr(
+            module, "grader_modules", lambda home, *names: whole(home, *(one for one in names if "shared" not in one))
+        )
     with pytest.raises(UsageError, match="nothing was written"):
         list(MAKE[name](root, tmp_path / "out"))
     assert not (tmp_path / "out").exists()
@@ -108,10 +110,10 @@ def in_zip(data: bytes) -> dict[str, bytes]:
 
 def test_packages_hold_what_they_need_and_no_solution(home: Home) -> None:
     """An allow-list: no solution anywhere, hidden checks only on servers, no line end that a shell trips over."""
-    question = prairielearn.files(home, "image")
-    autograder = autolab.files(home)
+    question = prairielearn.question_files(home, "image")
+    autograder = autolab.package_files(home)
     given = in_zip(question["clientFilesQuestion/policy_gradient.zip"])
-    repository = classroom.files(home)
+    repository = classroom.repository_files(home)
     on_servers = {**question, **in_tar(autograder["autograde.tar"])}
     stub = home.stub.read_text()
     secret = [
@@ -142,16 +144,16 @@ def test_packages_hold_what_they_need_and_no_solution(home: Home) -> None:
 
 def test_info_is_what_prairielearn_asks_for(home: Home) -> None:
     """A question without these fields is not synced; one whose uuid changes loses what students handed in."""
-    first, again = (prairielearn.info(home.assignment, "image") for _ in range(2))
+    first, again = (prairielearn.render_info(home.assignment, "image") for _ in range(2))
     assert first == again
-    assert first["uuid"] != prairielearn.info(home.assignment.model_copy(update={"name": "other"}), "image")["uuid"]
+    assert first["uuid"] != prairielearn.render_info(home.assignment.model_copy(update={"name": "other"}), "image")["uuid"]
     assert {"uuid", "title", "topic", "type", "gradingMethod", "externalGradingOptions"} == set(first)
     assert (first["type"], first["gradingMethod"]) == ("v3", "External")
     options = first["externalGradingOptions"]
     assert options["enabled"] is True
     assert options["enableNetworking"] is False
     assert home.assignment.limits.budget < options["timeout"] <= 600
-    page = prairielearn.files(home, "image")["question.html"].decode()
+    page = prairielearn.question_files(home, "image")["question.html"].decode()
     for element in ("pl-file-upload", "pl-external-grader-results", 'file-names="submitted.py"'):
         assert element in page
     assert options["entrypoint"] == "/grade/tests/run"
@@ -162,7 +164,7 @@ def grade_root(toy: Home, tmp_path: Path) -> Callable[..., subprocess.Popen]:
     """Lay the question out as PrairieLearn does, in a prefix, and start its entry script."""
 
     def start(data: str = "{}", **handed_in: str) -> subprocess.Popen:
-        tests = {key: value for key, value in prairielearn.files(toy, "image").items() if key.startswith("tests/")}
+        tests = {key: value for key, value in prairielearn.question_files(toy, "image").items() if key.startswith("tests/")}
         package.lay_out(tmp_path, tests, executable=["tests/run"])
         student = {f"student/{key.replace('__', '.')}": text.encode() for key, text in handed_in.items()}
         package.lay_out(tmp_path, {"data/data.json": data.encode(), **student})
@@ -215,7 +217,7 @@ def test_one_package_can_serve_a_question_for_each_function(grade_root, tmp_path
 
 def test_the_workflow_hands_its_result_to_the_reporter(toy: Home) -> None:
     """The reporter looks for each runner's result under the runner's name in capitals."""
-    text = classroom.files(toy)[classroom.WORKFLOW].decode()
+    text = classroom.repository_files(toy)[classroom.WORKFLOW].decode()
     lines = [line.strip() for line in text.splitlines()]
     assert "runners: grade" in lines
     assert "id: grade" in lines
@@ -229,7 +231,7 @@ def test_the_workflow_hands_its_result_to_the_reporter(toy: Home) -> None:
 
 def test_a_missing_file_is_a_result_for_the_reporter(toy: Home, tmp_path: Path) -> None:
     """Without a result the reporter fails, and a student reads of a faulty workflow instead of their slip."""
-    content = classroom.files(toy)
+    content = classroom.repository_files(toy)
     del content["submitted.py"]
     package.lay_out(tmp_path, content)
     command = [sys.executable, "-s", "-B", classroom.ENTRY]
@@ -247,7 +249,7 @@ def test_a_missing_file_is_a_result_for_the_reporter(toy: Home, tmp_path: Path) 
 
 def made(toy: Home, folder: Path, **handed_in: str) -> subprocess.CompletedProcess[str]:
     """Lay the package out beside what was handed in, and run make as Tango does."""
-    package.lay_out(folder, autolab.files(toy))
+    package.lay_out(folder, autolab.package_files(toy))
     package.lay_out(folder, {name.replace("__", "."): text.encode() for name, text in handed_in.items()})
     command = ["make", "-f", "autograde-Makefile"]
     inherited = {name: value for name, value in os.environ.items() if name not in package.MAKE_VARIABLES}
@@ -295,6 +297,6 @@ def test_autolab_is_told_of_a_missing_file(toy: Home, tmp_path: Path) -> None:
 
 def test_autolab_tells_the_instructor_every_problem(toy: Home) -> None:
     """Points of a problem that was not made are lost."""
-    text = autolab.files(toy)["README.md"].decode()
+    text = autolab.package_files(toy)["README.md"].decode()
     for line in ("{name: total, max_score: 2,", "{name: hidden-checks, max_score: 2,", "handin_filename: submitted.py"):
         assert line in text

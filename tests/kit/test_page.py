@@ -287,7 +287,7 @@ def test_what_is_no_curve_is_left_out(home: Home, values: Any) -> None:
 @given(st.lists(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=40), min_size=1, max_size=3))
 def test_every_curve_stays_in_its_plot(curves: list[list[float]]) -> None:
     """One point, a constant, a huge range: nothing is divided by zero or drawn outside."""
-    for plot in page.plots({str(number): values for number, values in enumerate(curves)}):
+    for plot in page.build_plots({str(number): values for number, values in enumerate(curves)}):
         numbers = [point.split() for path in (plot.raw, plot.mean) for point in path.removeprefix("M").split("L")]
         for x, y in [*numbers, *((page.LEFT, height) for height, _ in plot.ticks), (page.LEFT, plot.began)]:
             assert page.LEFT <= float(x) <= page.RIGHT
@@ -297,8 +297,8 @@ def test_every_curve_stays_in_its_plot(curves: list[list[float]]) -> None:
 
 def test_averages() -> None:
     """An average over fewer values than there are near would bend a straight line."""
-    assert page.smoothed([1.0, 2.0, 3.0, 4.0], 1) == [1, 2, 3, 4]
-    assert page.smoothed([0.0, 3.0, 6.0, 9.0, 12.0], 3) == [1.5, 3, 6, 9, 10.5]
+    assert page.smooth([1.0, 2.0, 3.0, 4.0], 1) == [1, 2, 3, 4]
+    assert page.smooth([0.0, 3.0, 6.0, 9.0, 12.0], 3) == [1.5, 3, 6, 9, 10.5]
 
 
 def test_scales_are_round() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from grader.assignment import SUITES, Home
 from grader.judge.run import Grader
-from grader.publish.catalogue import Variant, load
+from grader.publish.catalogue import Variant, load_catalogue
 from grader.publish.stub import make_stub
 from grader.publish.trials import try_out
 
@@ -106,7 +106,7 @@ def test_each_repair_earns_its_own_points(grader: Grader) -> None:
 
 
 def students_tests(kind: str) -> list[Variant]:
-    return [variant for variant in load(HOME, kind) if variant.question == "test_advantages"]
+    return [variant for variant in load_catalogue(HOME, kind) if variant.question == "test_advantages"]
 
 
 @pytest.mark.parametrize("variant", students_tests("alternatives"), ids=lambda variant: variant.id)

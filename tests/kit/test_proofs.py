@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.assignment import names
+from grader.assignment import list_assignments
 from tests.kit import prove
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,7 +19,7 @@ INPUTS = ("grading:{name}", "tests/proof/{name}.jsonl", "assignments/{name}/**",
 
 
 @pytest.mark.slow(200)
-@pytest.mark.parametrize("name", names(ROOT))
+@pytest.mark.parametrize("name", list_assignments(ROOT))
 def test_suite_is_proven(name: str, request: pytest.FixtureRequest, record_property: Callable[[str, str], None]) -> None:
     """Catches: a check that right work fails, or that a catalogued mistake passes, and a hint that is not found any more."""
     proofs = [item for item in request.session.items if item.path == request.node.path]

@@ -116,10 +116,10 @@ def test_new_seed_makes_new_hidden_cases_only(copy: Path) -> None:
     """A new semester gets new hidden numbers, and the students' file stays."""
     visible = (copy / "solution.json").read_text()
     path = copy / "tests" / "hidden" / "answers" / "policy_gradient.json"
-    hidden = answers.read(path, "policy_gradient")
+    hidden = answers.read_answers(path, "policy_gradient")
     assert build(copy, "policy_gradient", seed=77, mistakes=False) == [path]
     assert (copy / "solution.json").read_text() == visible
-    renewed = answers.read(path, "policy_gradient")
+    renewed = answers.read_answers(path, "policy_gradient")
     name = "vanilla_large_batch"
     assert not (renewed.cases[name].inputs["observation"] == hidden.cases[name].inputs["observation"]).any()
     assert renewed.seed == 77
@@ -140,7 +140,7 @@ def test_every_case_is_used_by_a_check(home: Home) -> None:
     """A case that no check looks at costs time and proves nothing."""
     for suite, path in home.checks.items():
         text = path.read_text(encoding="utf-8")
-        for name in answers.read(home.answers[suite], "policy_gradient").cases:
+        for name in answers.read_answers(home.answers[suite], "policy_gradient").cases:
             assert f'"{name}"' in text, f"{name} is not used in {path.name}"
 
 

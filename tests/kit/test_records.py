@@ -15,7 +15,7 @@ from grader import answers, fingerprints
 from grader.assignment import SUITES, Home
 from grader.publish import records
 from grader.publish.build import build
-from grader.publish.catalogue import load
+from grader.publish.catalogue import load_catalogue
 from grader.publish.records import Keys
 from grader.publish.trials import Task
 from grader.publish.verify import verify
@@ -314,8 +314,8 @@ def test_a_view_that_a_check_uses(toy: Path, kit: Path, imported: str, used: str
 
 def test_what_drivers_share(toy: Path, kit: Path) -> None:
     """Catches: a change of what drivers of several assignments use, of which no key knows, or which voids every record."""
-    add_to_drivers(toy, "from grader.sandbox.facts import described, plain\n")
-    edit(toy / DRIVERS, '"spread": submitted.spread(values) if', '"spread": plain(submitted.spread(values)) if')
+    add_to_drivers(toy, "from grader.sandbox.facts import describe_kind, to_plain\n")
+    edit(toy / DRIVERS, '"spread": submitted.spread(values) if', '"spread": to_plain(submitted.spread(values)) if')
     facts = kit / "sandbox" / "facts.py"
     assert fallen(toy, lambda: edit(facts, "value.detach()", "value.clone()")) == {"spread", "all"}
     assert fallen(toy, lambda: edit(facts, "item in result[:6]", "item in result[:7]")) == set()
@@ -433,7 +433,7 @@ def test_an_edited_mistake_is_tried_alone(toy: Path) -> None:
 @pytest.mark.parametrize("forged", ["verdict", "key", "verdict and digest"])
 def test_a_forged_record_is_found(toy: Path, alone: bool, forged: str) -> None:
     """Catches: a mistake that no check catches any more, and a record, made by hand, that says it is caught."""
-    unnoticed = next(variant for variant in load(Home(toy, "toy"), "mistakes") if variant.id == "nothing_of_nothing")
+    unnoticed = next(variant for variant in load_catalogue(Home(toy, "toy"), "mistakes") if variant.id == "nothing_of_nothing")
     assert unnoticed.question == "total"
     lines = (toy / RECORDS).read_text(encoding="utf-8").splitlines()
     (place,) = [number for number, line in enumerate(lines) if '"mistake nothing_of_nothing"' in line]

@@ -13,8 +13,8 @@ import pytest
 from grader import answers
 from grader.assignment import Hints, Home, UsageError
 from grader.publish import release as module
-from grader.publish.gradescope import files as gradescope_files
-from grader.publish.release import files, pack, release
+from grader.publish.gradescope import autograder_files as gradescope_files
+from grader.publish.release import make_zip, release, student_files
 
 INPUTS = ("grading:policy_gradient", "grade.py", "grader/**", "assignments/policy_gradient/notebook.ipynb", "utils.py")
 
@@ -38,13 +38,13 @@ def test_zip_is_tried_out_and_flat(tmp_path: Path) -> None:
 
 def test_zip_holds_nothing_of_solutions_or_hidden_checks(home: Home) -> None:
     """A line of the solution or the number of a hidden case would end the course."""
-    content = files(home)
+    content = student_files(home)
     everything = "\n".join(value.decode() for value in content.values())
     assert not any("hidden" in name or "publish" in name or "__main__" in name for name in content)
     for line in (ROOT / "tests" / "hidden" / "test_policy_gradient.py").read_text().splitlines():
         if line.startswith("def test_"):
             assert line not in everything
-    for case in answers.read(home.answers["hidden"], "policy_gradient").cases:
+    for case in answers.read_answers(home.answers["hidden"], "policy_gradient").cases:
         assert case not in everything
     stub = home.stub.read_text().splitlines()
     for line in (home.solution / "submitted.py").read_text().splitlines():
@@ -54,17 +54,17 @@ def test_zip_holds_nothing_of_solutions_or_hidden_checks(home: Home) -> None:
 
 def test_same_content_makes_the_same_bytes(home: Home) -> None:
     """A zip that changes without reason cannot be compared with the one handed out."""
-    assert pack(files(home)) == pack(files(home))
+    assert make_zip(student_files(home)) == make_zip(student_files(home))
 
 
 def test_nothing_is_written_when_the_trial_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken zip must not reach students."""
-    whole = files
+    whole = student_files
 
     def without_utils(home: Home) -> dict[str, bytes]:
         return {name: text for name, text in whole(home).items() if name != "utils.py"}
 
-    monkeypatch.setattr(module, "files", without_utils)
+    monkeypatch.setattr(module, "student_files", without_utils)
     with pytest.raises(UsageError, match="nothing was written"):
         list(release(ROOT, "policy_gradient", tmp_path))
     assert list(tmp_path.iterdir()) == []
@@ -72,7 +72,7 @@ def test_nothing_is_written_when_the_trial_fails(tmp_path: Path, monkeypatch: py
 
 def test_students_get_hints_where_they_are_allowed(home: Home, tmp_path: Path, replaced) -> None:
     """The record of visible mistakes goes along and works in the flat folder; an instructor can keep it back."""
-    with zipfile.ZipFile(BytesIO(pack(files(home)))) as archive:
+    with zipfile.ZipFile(BytesIO(make_zip(student_files(home)))) as archive:
         archive.extractall(tmp_path / "given")
     wrong = replaced(get_value_net_loss="return ((value_net(observation) - returns) ** 2).sum()")
     output = tmp_path / "report.html"
@@ -83,8 +83,8 @@ def test_students_get_hints_where_they_are_allowed(home: Home, tmp_path: Path, r
 
     silent = Home(home.root, "policy_gradient")
     silent.assignment = home.assignment.model_copy(update={"hints": Hints(visible=False)})
-    assert "tests/visible/mistakes/policy_gradient.json" in files(home)
-    assert "tests/visible/mistakes/policy_gradient.json" not in files(silent)
+    assert "tests/visible/mistakes/policy_gradient.json" in student_files(home)
+    assert "tests/visible/mistakes/policy_gradient.json" not in student_files(silent)
     assert {"tests/visible/mistakes/policy_gradient.json", "tests/hidden/mistakes/policy_gradient.json"} <= set(
         gradescope_files(home)
     )

@@ -164,7 +164,7 @@ def example(**changes) -> Report:
 
 def test_plain_text_says_what_matters() -> None:
     """Outcome, points, first difference, prints, what to fix first, and that more is graded elsewhere."""
-    text = terminal.plain(example())
+    text = terminal.render_plain(example())
     for part in ("q", "2/5", "partial", "B holds.", "got 1", "| hi", "Fix first: q", "2/5 points", "5 more points"):
         assert part in text
     assert "all passed" not in text.lower()
@@ -172,7 +172,7 @@ def test_plain_text_says_what_matters() -> None:
 
 def test_not_final_is_said() -> None:
     """A report with a fault of the grader asks for a rerun."""
-    assert "not final" in terminal.plain(example(final=False))
+    assert "not final" in terminal.render_plain(example(final=False))
 
 
 def test_no_colour_in_a_pipe() -> None:
@@ -224,7 +224,12 @@ def test_no_renderer_falls_over_text(home: Home, texts: list[str], times: int) -
     report.checks[0].question = report.questions[0].id = "get_returns"
     stream = io.StringIO()
     terminal.render(report, stream)
-    shown = [stream.getvalue(), terminal.plain(report), report.model_dump_json(), gradescope.render(report, home.assignment)]
+    shown = [
+        stream.getvalue(),
+        terminal.render_plain(report),
+        report.model_dump_json(),
+        gradescope.render(report, home.assignment),
+    ]
     for text in [*shown, page.render(report)]:
         assert not [character for character in text if character not in "\n\t" and unicodedata.category(character)[0] == "C"]
         assert len(text.encode()) < 200_000

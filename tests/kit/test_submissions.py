@@ -19,7 +19,7 @@ from grader.judge.run import Grader, grade
 from grader.publish.stub import BEGIN, END
 from grader.report import gradescope, terminal
 from grader.report.model import Report
-from grader.submission import MAX_BYTES, read
+from grader.submission import MAX_BYTES, read_submission
 
 INPUTS = {"*": ("grading:policy_gradient",), "test_export_of_a_class": ("grader/__main__.py",)}
 
@@ -293,7 +293,7 @@ def test_a_notebook_under_another_name(grader: Grader, tmp_path: Path, parts) ->
     path.write_bytes(notebook(parts["imports"], *four(parts)))
     assert points(grader.grade(path, QUESTIONS)) == FULL
     path.write_text("# In[1]:\nget_ipython().run_line_magic('matplotlib', 'inline')\n")
-    assert "exported from a notebook" in terminal.plain(grader.grade(path, QUESTIONS))
+    assert "exported from a notebook" in terminal.render_plain(grader.grade(path, QUESTIONS))
 
 
 # What cannot be graded says why.
@@ -328,7 +328,7 @@ def test_notebooks_that_are_none(grader: Grader, tmp_path: Path, content: bytes,
     path.write_bytes(content)
     report = grader.grade(path)
     assert (report.points, report.final) == (0, True)
-    text = terminal.plain(report)
+    text = terminal.render_plain(report)
     assert words in text
     assert text.count(words) == 1
 
@@ -347,7 +347,7 @@ def test_misnamed_function_in_a_notebook(graded_cells, parts) -> None:
     """The closest name is told, as for a file."""
     report = graded_cells(parts["imports"], *four(parts, get_returns=parts["get_returns"].replace("get_returns", "get_retuns")))
     assert points(report) == FULL | {"get_returns": 0}
-    assert "Did you mean to rename 'get_retuns'?" in terminal.plain(report)
+    assert "Did you mean to rename 'get_retuns'?" in terminal.render_plain(report)
 
 
 def test_what_a_question_needs_fails(graded_cells, parts) -> None:
@@ -355,9 +355,9 @@ def test_what_a_question_needs_fails(graded_cells, parts) -> None:
     loss = "def get_value_net_loss(value_net, observation, returns, **kwargs):\n    return factor"
     report = graded_cells(parts["imports"], "factor = open('nowhere.txt').read()", *four(parts, get_value_net_loss=loss))
     assert points(report) == FULL | {"get_value_net_loss": 0}
-    assert "factor has no value because of FileNotFoundError" in terminal.plain(report)
+    assert "factor has no value because of FileNotFoundError" in terminal.render_plain(report)
     report = graded_cells(parts["imports"], *four(parts, get_value_net_loss="@nothing\n" + loss))
-    assert "NameError: name 'nothing' is not defined\n        cell 4, line 1" in terminal.plain(report)
+    assert "NameError: name 'nothing' is not defined\n        cell 4, line 1" in terminal.render_plain(report)
 
 
 def test_errors_name_cell_and_line(graded_cells, parts) -> None:
@@ -366,7 +366,7 @@ def test_errors_name_cell_and_line(graded_cells, parts) -> None:
         "nn.functional", "helper(observation); nn.functional"
     )
     report = graded_cells(("markdown", "# Hello"), parts["imports"], *four(parts, get_value_net_loss=loss))
-    assert "cell 5, line 4, in helper\n          return x.no_such_thing" in terminal.plain(report)
+    assert "cell 5, line 4, in helper\n          return x.no_such_thing" in terminal.render_plain(report)
 
 
 def test_stub_in_a_notebook_is_not_started(graded_cells, home: Home, parts) -> None:
@@ -382,7 +382,7 @@ def test_stub_in_a_notebook_is_not_started(graded_cells, home: Home, parts) -> N
 def test_report_and_gradescope_name_the_cells(graded_cells, home: Home, parts) -> None:
     """Whoever reads the report finds the code that it is about."""
     report = graded_cells(parts["imports"], *four(parts), "x = (")
-    assert re.search(r"get_returns .* passed  cell 3 \(In \[3\]\)", terminal.plain(report))
+    assert re.search(r"get_returns .* passed  cell 3 \(In \[3\]\)", terminal.render_plain(report))
     output = json.loads(gradescope.render(report, home.assignment))["output"]
     assert "cell 6 (In [6]), line 1 is not valid Python" in output
 
@@ -405,18 +405,18 @@ def zipped(path: Path, **files: bytes | str) -> Path:
 def test_zip_and_nested_folders(tmp_path: Path, solution: bytes) -> None:
     """As systems make them: the folder inside, their own files beside."""
     files = {"hw/submitted.py": solution, "__MACOSX/hw/._submitted.py": b"?", "hw/.ipynb_checkpoints/a.ipynb": b"?"}
-    (handed,) = read(zipped(tmp_path / "work.zip", **files, **{"hw/old/submitted.py": b"?"}), "submitted.py")
+    (handed,) = read_submission(zipped(tmp_path / "work.zip", **files, **{"hw/old/submitted.py": b"?"}), "submitted.py")
     assert (handed.content, handed.name, handed.notebook) == (solution, "hw/submitted.py in work.zip", False)
     folder = tmp_path / "assignment_7_export" / "submission_12345"
     folder.mkdir(parents=True)
     (folder / "submitted.py").write_bytes(solution)
     (folder.parent / "submission_metadata.yml").write_text("submission_12345: {}\n")
-    (handed,) = read(folder.parent, "submitted.py")
+    (handed,) = read_submission(folder.parent, "submitted.py")
     assert handed.name == "submission_12345/submitted.py in assignment_7_export"
     (tmp_path / "Ada_9_file").mkdir()
     zipped(tmp_path / "Ada_9_file" / "hw.zip", **{"hw/submitted.py": solution})  # nobody has unpacked it
     (tmp_path / "Ada_9_file" / "notes.txt").write_text("see hw.zip")
-    (handed,) = read(tmp_path / "Ada_9_file", "submitted.py")
+    (handed,) = read_submission(tmp_path / "Ada_9_file", "submitted.py")
     assert (handed.content, handed.name) == (solution, "hw/submitted.py in hw.zip")
 
 
@@ -437,9 +437,9 @@ def test_several_could_be_meant(tmp_path: Path, solution: bytes) -> None:
         folder.mkdir()
         (folder / "submitted.py").write_bytes(solution)
     with pytest.raises(UsageError, match=r"holds 2 files that could be meant \(submission_1/submitted.py, submission_2"):
-        read(tmp_path, "submitted.py")
+        read_submission(tmp_path, "submitted.py")
     with pytest.raises(UsageError, match="2 files that could be meant"):
-        read(zipped(tmp_path / "two.zip", **{"a.ipynb": b"{}", "b.ipynb": b"{}"}), "submitted.py")
+        read_submission(zipped(tmp_path / "two.zip", **{"a.ipynb": b"{}", "b.ipynb": b"{}"}), "submitted.py")
 
 
 @pytest.mark.parametrize(
@@ -456,31 +456,31 @@ def test_several_could_be_meant(tmp_path: Path, solution: bytes) -> None:
 def test_nothing_to_grade(tmp_path: Path, files: dict[str, bytes], words: str) -> None:
     """Expected, found, and the closest name, of folders and zips alike."""
     with pytest.raises(UsageError, match=words):
-        read(zipped(tmp_path / "work.zip", **files), "submitted.py")
+        read_submission(zipped(tmp_path / "work.zip", **files), "submitted.py")
     folder = tmp_path / "folder"
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
     folder.mkdir(exist_ok=True)
     with pytest.raises(UsageError, match=words):
-        read(folder, "submitted.py")
+        read_submission(folder, "submitted.py")
 
 
 def test_hostile_zips(tmp_path: Path) -> None:
     """A bomb, a zip that is none, one with a password, names that lead out of the folder: refused, or harmless."""
     with pytest.raises(UsageError, match="larger than 1 MB"):
-        read(zipped(tmp_path / "bomb.zip", **{"submitted.py": b"#" * (200 << 20)}), "submitted.py")
+        read_submission(zipped(tmp_path / "bomb.zip", **{"submitted.py": b"#" * (200 << 20)}), "submitted.py")
     (tmp_path / "none.zip").write_bytes(b"not a zip")
     with pytest.raises(UsageError, match=r"none\.zip cannot be read as a zip"):
-        read(tmp_path / "none.zip", "submitted.py")
+        read_submission(tmp_path / "none.zip", "submitted.py")
     data = bytearray(zipped(tmp_path / "locked.zip", **{"submitted.py": b"x = 1"}).read_bytes())
     for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         data[data.index(mark) + offset] |= 1
     (tmp_path / "locked.zip").write_bytes(data)
     with pytest.raises(UsageError, match=r"locked\.zip cannot be read as a zip"):
-        read(tmp_path / "locked.zip", "submitted.py")
+        read_submission(tmp_path / "locked.zip", "submitted.py")
     with pytest.raises(UsageError, match=r"out\.zip, found nothing"):
-        read(zipped(tmp_path / "out.zip", **{"../../submitted.py": b"x = 1"}), "submitted.py")
+        read_submission(zipped(tmp_path / "out.zip", **{"../../submitted.py": b"x = 1"}), "submitted.py")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bomb.zip", "locked.zip", "none.zip", "out.zip"]
     many = io.BytesIO()
     with zipfile.ZipFile(many, "w") as archive:
@@ -488,7 +488,7 @@ def test_hostile_zips(tmp_path: Path) -> None:
             archive.writestr(str(number), b"")
     (tmp_path / "many.zip").write_bytes(many.getvalue())
     with pytest.raises(UsageError, match="more than 10,000 files"):
-        read(tmp_path / "many.zip", "submitted.py")
+        read_submission(tmp_path / "many.zip", "submitted.py")
 
 
 @pytest.mark.skipif(not hasattr(os, "symlink"), reason="no links here")
@@ -500,10 +500,10 @@ def test_links_are_not_followed(tmp_path: Path, solution: bytes) -> None:
     folder.mkdir()
     (folder / "link").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(UsageError, match=r"expected submitted\.py or a notebook"):
-        read(folder, "submitted.py")
+        read_submission(folder, "submitted.py")
     (folder / "hw.ipynb").symlink_to(tmp_path / "elsewhere" / "submitted.py")
     with pytest.raises(UsageError, match="it is a link; hand in the file itself"):
-        read(folder, "submitted.py")
+        read_submission(folder, "submitted.py")
 
 
 def test_too_large_a_notebook(tmp_path: Path) -> None:
@@ -512,7 +512,7 @@ def test_too_large_a_notebook(tmp_path: Path) -> None:
     with open(path, "wb") as file:
         file.truncate(MAX_BYTES[".ipynb"] + 1)
     with pytest.raises(UsageError, match="larger than 64 MB; clear its outputs"):
-        read(path, "submitted.py")
+        read_submission(path, "submitted.py")
 
 
 def test_export_of_a_class(tmp_path: Path, solution: bytes) -> None:

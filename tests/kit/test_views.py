@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.judge.views import Stored, near, only, rows_once
+from grader.judge.views import Stored, only, rows_once, within_errors
 from tests.kit.loading import load
 
 INPUTS = ("tests/views/ddpg.py",)
@@ -80,4 +80,4 @@ def test_standard_errors_of_noise(theta: float, sigma: float) -> None:
     for name, (expected, error) in errors.items():
         found = np.array([facts["path"][name] for facts in runs]) - expected
         assert 0.75 < found.std() / error < 1.3, name
-        assert near(found + expected, expected, error)
+        assert within_errors(found + expected, expected, error)

@@ -36,7 +36,7 @@ trees = st.recursive(
 
 
 def decoded(frame: bytes):
-    text, blob = wire.lengths(frame[: wire.HEADER.size])
+    text, blob = wire.read_lengths(frame[: wire.HEADER.size])
     body = frame[wire.HEADER.size :]
     assert len(body) == text + blob
     return wire.decode(body[:text], body[text:])
@@ -79,7 +79,7 @@ def test_mutated_frames_are_refused_or_read(tree, data) -> None:
     for _ in range(data.draw(st.integers(1, 4))):
         frame[data.draw(st.integers(0, len(frame) - 1))] = data.draw(st.integers(0, 255))
     try:
-        text, blob = wire.lengths(bytes(frame[: wire.HEADER.size]))
+        text, blob = wire.read_lengths(bytes(frame[: wire.HEADER.size]))
         body = bytes(frame[wire.HEADER.size :])
         wire.decode(body[:text], body[text : text + blob])
     except wire.ProtocolError:
@@ -119,7 +119,7 @@ def test_hostile_lengths_are_refused_before_reading() -> None:
         b"short",
     ):
         with pytest.raises(wire.ProtocolError):
-            wire.lengths(header)
+            wire.read_lengths(header)
 
 
 def test_an_array_is_handed_over_once() -> None:

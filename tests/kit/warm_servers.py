@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from grader.judge import harness
 from grader.sandbox import open_sandbox
 from grader.sandbox.forked import ForkedSandbox
-from grader.sandbox.places import share, temporary_folder
+from grader.sandbox.places import make_readable, temporary_folder
 from grader.sandbox.reply import SandboxFault
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class WarmServers:
         for path in support:
             shutil.copyfile(path, folder / "support" / path.name)
         copied = shutil.copyfile(drivers, folder / "drivers.py")
-        share(folder)
+        make_readable(folder)
         warm = _Warm(ForkedSandbox(copied, [folder / "support"], torch=torch), folder)
         try:
             warm.sandbox.warm_up()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.judge.views import View, near, only
+from grader.judge.views import View, only, within_errors
 
 LAYERS = (
     "there are at least three linear layers",
@@ -43,28 +43,28 @@ def ornstein_uhlenbeck(*names: str) -> View:
         n, m = path["samples"], starts["paths"]
         spread = 1 - rho**2
         seen = {
-            "the mean is μ": near(path["mean"], mu, sigma / (1 - rho) / n**0.5),
-            "the variance is σ²/(θ(2 - θ))": near(
+            "the mean is μ": within_errors(path["mean"], mu, sigma / (1 - rho) / n**0.5),
+            "the variance is σ²/(θ(2 - θ))": within_errors(
                 path["variance"], sigma**2 / spread, sigma**2 / spread * (2 * (1 + rho**2) / spread / n) ** 0.5
             ),
-            "successive samples have the correlation 1 - θ": near(
+            "successive samples have the correlation 1 - θ": within_errors(
                 path["correlation with the sample before"], rho, (spread / n) ** 0.5
             )
-            and near(
+            and within_errors(
                 path["correlation with the one before that"],
                 rho**2,
                 (((1 + rho**2) * (1 - rho**4) / spread - 4 * rho**4) / n) ** 0.5,
             ),
             # Of changes, because these hardly depend on those before: at most 1.6 times the squared error of white noise.
-            "the dimensions are independent": near(
+            "the dimensions are independent": within_errors(
                 path["largest correlation of the changes of two dimensions"], 0.0, (1.6 / n) ** 0.5
             ),
-            "after a reset the first sample is around μ": near(starts["mean of the first sample"], mu, sigma / m**0.5),
-            "its variance is σ²": near(starts["variance of the first sample"], sigma**2, sigma**2 * (2 / m) ** 0.5),
-            "it is distributed normally": near(
+            "after a reset the first sample is around μ": within_errors(starts["mean of the first sample"], mu, sigma / m**0.5),
+            "its variance is σ²": within_errors(starts["variance of the first sample"], sigma**2, sigma**2 * (2 / m) ** 0.5),
+            "it is distributed normally": within_errors(
                 starts["share of the first samples within one deviation"], 0.6827, (0.683 * 0.317 / m) ** 0.5
             ),
-            "the next one's variance is σ²(1 + (1 - θ)²)": near(
+            "the next one's variance is σ²(1 + (1 - θ)²)": within_errors(
                 starts["variance of the second sample"],
                 sigma**2 * (1 + rho**2),
                 sigma**2 * (1 + rho**2) * (2 / m) ** 0.5,
@@ -85,9 +85,9 @@ def uniform_last_layer(facts: dict[str, Any]) -> dict[str, Any]:
         root = drawn["numbers"] ** 0.5
         seen |= {
             f"{name} of the last layer are within init_w": drawn["largest"] <= 1.0001,
-            f"{name} of the last layer are around 0": near(drawn["mean"], 0.0, 0.578 / root),
-            f"{name} of the last layer are uniform": near(drawn["mean size"], 0.5, 0.289 / root)
-            and near(drawn["mean square"], 1 / 3, 0.299 / root),
+            f"{name} of the last layer are around 0": within_errors(drawn["mean"], 0.0, 0.578 / root),
+            f"{name} of the last layer are uniform": within_errors(drawn["mean size"], 0.5, 0.289 / root)
+            and within_errors(drawn["mean square"], 1 / 3, 0.299 / root),
             f"{name} of the last layer are drawn anew": facts[f"{name} of the last layer are drawn anew"],
         }
     hidden = facts["mean size of hidden weights, times the root of what comes in"]
@@ -101,13 +101,13 @@ def uniform_actions(facts: dict[str, Any]) -> dict[str, Any]:
         return facts
     # Of 2000: standard errors 0.013, 0.007, 0.011 and 0.022; what the noise does is allowed for besides.
     return only("shape of an action", "transition is [state, action]")(facts) | {
-        "the mean is 0": near(facts["mean of each dimension"], 0.0, 0.016),
-        "all sizes are as frequent": near(facts["variance of each dimension"], 1 / 3, 0.009)
-        and near(facts["share within ±½, by dimension"], 0.5, 0.014),
+        "the mean is 0": within_errors(facts["mean of each dimension"], 0.0, 0.016),
+        "all sizes are as frequent": within_errors(facts["variance of each dimension"], 1 / 3, 0.009)
+        and within_errors(facts["share within ±½, by dimension"], 0.5, 0.014),
         "none is beyond [-1, 1]": facts["largest size"] <= 1.0001,
         "they reach the ends": facts["largest size"] > 0.99,
         "few are exactly -1 or 1": facts["share at exactly -1 or 1"] < 0.1,
-        "the dimensions are independent": near(facts["largest correlation of two dimensions"], 0.0, 0.025),
+        "the dimensions are independent": within_errors(facts["largest correlation of two dimensions"], 0.0, 0.025),
     }
 
 
@@ -121,7 +121,7 @@ def drawn_evenly(facts: dict[str, Any]) -> dict[str, Any]:
     # Of how many rows two batches in a row share: hypergeometric. Of neighbours, drawn at random, there are a few percent.
     spread = (size * share * (1 - share) * (rows - size) / max(rows - 1, 1) / facts["batches"]) ** 0.5
     return {
-        "each row comes as often as any other": near(
+        "each row comes as often as any other": within_errors(
             came, came.mean(), (facts["batches"] * max(share * (1 - share), 0)) ** 0.5
         ),
         "a batch is more than neighbouring rows": share > 0.999
@@ -129,5 +129,5 @@ def drawn_evenly(facts: dict[str, Any]) -> dict[str, Any]:
         "batches differ": share > 0.999 or not facts["two batches are the same"],
         # Different rows are counted: batches with rows that come twice have fewer of them.
         "a batch does not depend on the one before": facts["a batch has a row twice"]
-        or near(facts["rows that were in the batch before as well, on average"], size * share, spread + 1e-9),
+        or within_errors(facts["rows that were in the batch before as well, on average"], size * share, spread + 1e-9),
     }

@@ -151,7 +151,7 @@ def replaces_the_drivers(values, scale, known):
 
     sys.modules["drivers"].spread = lambda *_, **__: {"spread": float("nan")}
     wire.encode.__globals__["json"].dumps = lambda *_, **__: '{"status": "ok", "facts": {"spread": {"$float": "nan"}}}'
-    worker.failure = lambda *_: {"status": "ok", "facts": {"spread": True}}
+    worker.describe_error = lambda *_: {"status": "ok", "facts": {"spread": True}}
     raise ValueError
 
 
