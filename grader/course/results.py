@@ -17,7 +17,7 @@ SHORT = 12  # characters of a hash in the name of a file
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class Key(BaseModel, frozen=True):
+class ResultFingerprints(BaseModel, frozen=True):
     """What a result depends on, as hashes.
 
     submission: of what was handed in. suite: of the checks, and all that they use. environment: of the kit, the libraries and
@@ -45,7 +45,7 @@ class Result(BaseModel):
 
     schema_version: int = 1
     entry: str
-    key: Key
+    key: ResultFingerprints
     status: Literal["graded", "refused", "failed"]
     report: Report
     checks: dict[str, str] = {}
@@ -93,7 +93,7 @@ class Folder:
             raise UsageError(f"{self.path} holds no course.json; name the folder that `course ... -o` wrote")
         return _read(path, Course)
 
-    def place(self, entry: str, key: Key) -> Path:
+    def place(self, entry: str, key: ResultFingerprints) -> Path:
         """Return where the result of this submission lies, or will lie."""
         return self.results / f"{entry}.{key.name}.json"
 
@@ -101,7 +101,7 @@ class Folder:
         """Replace the result's file."""
         write(self.place(result.entry, result.key), result.model_dump_json() + "\n")
 
-    def read(self, entry: str, key: Key) -> Result | None:
+    def read(self, entry: str, key: ResultFingerprints) -> Result | None:
         """Return the result of exactly this submission, or None where there is none that can be read."""
         try:
             return _read(self.place(entry, key), Result)
@@ -116,7 +116,9 @@ class Folder:
         names = sorted(path.name for path in self.results.glob("*.json")) if self.results.is_dir() else []
         found: dict[str, Result | None] = {}
         for entry in course.entries:
-            key = Key(submission=course.submissions[entry.id], suite=course.suite, environment=course.environment)
+            key = ResultFingerprints(
+                submission=course.submissions[entry.id], suite=course.suite, environment=course.environment
+            )
             stem = f"{entry.id}.{key.name}"
             near = names[bisect.bisect_left(names, stem[:-SHORT]) :]
             fitting = list(itertools.takewhile(lambda name, stem=stem: name.startswith(stem[:-SHORT]), near))

@@ -22,7 +22,7 @@ from pathlib import Path
 from grader import fingerprints
 from grader.assignment import Home, UsageError
 from grader.course import contents, stopping
-from grader.course.results import Course, Folder, Key, Result
+from grader.course.results import Course, Folder, Result, ResultFingerprints
 from grader.course.worklist import WorklistEntry, find_unread, read_export
 from grader.judge.run import Grader
 from grader.report.model import Report
@@ -57,10 +57,10 @@ class Job:
         home.confidential = [self.folder / "course.json", *itertools.islice(filter(Path.is_file, handed_in), 1)]
         return home
 
-    def key(self, entry: WorklistEntry) -> Key:
+    def key(self, entry: WorklistEntry) -> ResultFingerprints:
         """Return the key of an entry's result."""
         course = self.course
-        return Key(submission=course.submissions[entry.id], suite=course.suite, environment=course.environment)
+        return ResultFingerprints(submission=course.submissions[entry.id], suite=course.suite, environment=course.environment)
 
     def grade(
         self, grader: Grader, entry: WorklistEntry, before: Result | None = None, again: frozenset[str] = frozenset()

@@ -35,12 +35,12 @@ def summarise(home: Home, folder: Folder, policy: Path | None = None, anew: bool
         pairs = _found_before(folder.path / SIMILAR)
     stored = rescore.read_scores(folder)
     older = {entry.id for entry in course.entries} - {score.entry for score in stored.scores}
-    classpage.write(folder, course, results, pairs, list_accounts(course, stored.scores), older, bool(stored.policy))
+    classpage.write(folder, course, results, pairs, explain_scores(course, stored.scores), older, bool(stored.policy))
     pages = len(list((folder.path / classpage.STUDENTS).glob("*.html")))
     yield f"wrote {classpage.NAME}, {pages} pages in {classpage.STUDENTS}/ and {SIMILAR} ({len(pairs)} pairs) to {folder.path}"
 
 
-def list_accounts(course: Course, scores: Sequence[Score]) -> dict[str, list[str]]:
+def explain_scores(course: Course, scores: Sequence[Score]) -> dict[str, list[str]]:
     """Return the lines that explain each score, by page.
 
     The page ENTRY is for all students who submitted together, if the lines are the same for all. Otherwise each student has a

@@ -128,7 +128,7 @@ def _from_metadata(name: str, about: dict[str, Any], source: Path) -> WorklistEn
     people = about.get("submitters") or about.get("users") or []
     people = people if isinstance(people, list) else []
     students = tuple(
-        Person(**{key: _text(person.get(key)) for key in ("name", "email", "sid")})
+        Person(**{key: _field(person.get(key)) for key in ("name", "email", "sid")})
         for person in people
         if isinstance(person, dict)
     )
@@ -142,7 +142,7 @@ def _from_metadata(name: str, about: dict[str, Any], source: Path) -> WorklistEn
         raise UsageError(f"{source}: {name}: {error}") from error
 
 
-def _text(value: Any) -> str:
+def _field(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 

@@ -16,7 +16,7 @@ from grader.publish.package import (
     lay_out,
     output_of,
     server_files,
-    try_out,
+    try_out_package,
     with_unix_lines,
     write_folder,
 )
@@ -93,7 +93,7 @@ def autolab(root: Path, name: str, folder: Path, require_level: str = "basic") -
     home = Home(root, name)
     content = package_files(home, require_level)
     suites = ("visible", "hidden")
-    yield from try_out(home, suites, lambda place, source: _points(place, content, home.assignment, source))
+    yield from try_out_package(home, suites, lambda place, source: _points(place, content, home.assignment, source))
     yield write_folder(folder / f"{name}-autolab", content)
 
 

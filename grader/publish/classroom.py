@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.assignment import Assignment, Home, UsageError
-from grader.publish.package import grader_modules, lay_out, output_of, try_out, with_unix_lines, write_folder
+from grader.publish.package import grader_modules, lay_out, output_of, try_out_package, with_unix_lines, write_folder
 from grader.publish.release import student_files as student_files
 
 WORKFLOW = ".github/workflows/classroom.yml"
@@ -80,7 +80,7 @@ def classroom(root: Path, name: str, folder: Path) -> Iterator[str]:
     """
     home = Home(root, name)
     content = repository_files(home)
-    yield from try_out(home, ("visible",), lambda place, source: _points(place, content, home.assignment, source))
+    yield from try_out_package(home, ("visible",), lambda place, source: _points(place, content, home.assignment, source))
     yield write_folder(folder / f"{name}-classroom", content)
     yield f"graded there: {home.assignment.total('visible'):g} points, by visible checks; students can change what grades them"
 

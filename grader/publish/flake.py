@@ -12,7 +12,7 @@ from grader.assignment import Home
 from grader.judge.run import Grader
 from grader.publish.catalogue import Variant
 from grader.publish.pool import TrialPool
-from grader.publish.trials import try_out, whole_agent
+from grader.publish.trials import try_variant, whole_agent
 from grader.report.model import Outcome, write
 
 ALLOWED = 1 / 200  # of the solution's runs, at most so many may fail a check
@@ -81,6 +81,6 @@ def _wrong(home: Home, seeds: int, wrong: Sequence[Variant]) -> Iterator[Repetit
 
 def _grade(grader: Grader, task: Repetition) -> tuple[list[str], list[str]]:
     """Return the checks that were run, and those that failed."""
-    trial = try_out(grader, task.submission, set(task.select) if task.select is not None else None, task.seed)
+    trial = try_variant(grader, task.submission, set(task.select) if task.select is not None else None, task.seed)
     run = [check.id for check in trial.report.checks if check.outcome is not Outcome.NOT_RUN]
     return run, [check.id for check in trial.lost()]

@@ -96,7 +96,7 @@ def grader_modules(home: Home, *names: str) -> dict[str, bytes]:
     return {f"grader/{name}.py": (home.root / "grader" / f"{name}.py").read_bytes() for name in names}
 
 
-def try_out(home: Home, suites: Sequence[str], run: Callable[[Path, str], float]) -> Iterator[str]:
+def try_out_package(home: Home, suites: Sequence[str], run: Callable[[Path, str], float]) -> Iterator[str]:
     """Have the package grade the solution, the stub and a hostile file; yield what each gets.
 
     run(folder, source): lays the package out in the empty folder, runs its own entry script on the source, and returns the

@@ -16,7 +16,7 @@ from grader.publish.package import (
     lay_out,
     output_of,
     server_files,
-    try_out,
+    try_out_package,
     with_unix_lines,
     write_folder,
 )
@@ -85,7 +85,7 @@ def prairielearn(root: Path, name: str, folder: Path, image: str, require_level:
             raise UsageError(f"nothing was written: a submission cannot be graded: {graded['format_errors']}")
         return graded["score"] * total
 
-    yield from try_out(home, ("visible", "hidden"), run)
+    yield from try_out_package(home, ("visible", "hidden"), run)
     yield write_folder(folder / name, content, executable=[ENTRY])
     context = {"Dockerfile": DOCKERFILE.format(name=name, image=image).encode(), "setup.sh": SETUP.encode()}
     context |= {key: content[f"tests/{key}"] for key in ("requirements.txt", "constraints.txt")}

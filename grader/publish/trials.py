@@ -155,11 +155,11 @@ class Tried:
 def run_task(grader: Grader, task: Task) -> Tried:
     """Return what becomes of a task; a function for `TrialPool.submit`."""
     with observed_facts(grader) if task.observed else nullcontext({}) as facts:
-        trial = try_out(grader, task.submission, set(task.questions), thorough=task.thorough)
+        trial = try_variant(grader, task.submission, set(task.questions), thorough=task.thorough)
     stale = tuple(_unlike_the_record(grader, task)) if task.entries else ()
     trials, verdict = [trial], trial.verdict(task.mistake)
     if task.whole and not verdict.lost:
-        trials.append(try_out(grader, task.submission, set(task.whole), thorough=task.thorough))
+        trials.append(try_variant(grader, task.submission, set(task.whole), thorough=task.thorough))
         verdict = verdict.model_copy(update={"lost": trials[-1].verdict().lost})
     return Tried(
         verdict if task.thorough else Verdict(survives=not verdict.lost),
@@ -171,7 +171,7 @@ def run_task(grader: Grader, task: Task) -> Tried:
     )
 
 
-def try_out(grader: Grader, submission: str, select: set[str] | None, seed: int = 0, thorough: bool = True) -> Trial:
+def try_variant(grader: Grader, submission: str, select: set[str] | None, seed: int = 0, thorough: bool = True) -> Trial:
     """Return what the checks of these questions (None: of all) make of the text of a submission."""
     with tempfile.TemporaryDirectory(prefix="grader-") as folder:
         path = Path(folder) / grader.home.assignment.submission
@@ -266,9 +266,9 @@ def _require_solution_passes(grader: Grader) -> None:
 def _record(grader: Grader, mistake: Variant) -> dict[str, Any]:
     """Return what a mistake shows, by check as reports name it."""
     select = unit_questions(grader.home.assignment, mistake.function)
-    try_out(grader, mistake.submission, select, seed=0)
+    try_variant(grader, mistake.submission, select, seed=0)
     first = {check: failure.evidence for check, failure in grader.seen.items() if failure is not None}
-    try_out(grader, mistake.submission, select, seed=1)
+    try_variant(grader, mistake.submission, select, seed=1)
     second = {check: failure.evidence.record() for check, failure in grader.seen.items() if failure is not None}
     return {
         check: second[check] if check in second and saw.fits(second[check]) else UNPREDICTABLE for check, saw in first.items()

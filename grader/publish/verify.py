@@ -21,7 +21,7 @@ from grader.publish.mutants import Mutant, Survivor, known_survivors, mutants
 from grader.publish.pool import TrialPool
 from grader.publish.records import Trials, shorten_name
 from grader.publish.stub import make_stub
-from grader.publish.trials import Facts, Task, Trial, Tried, Verdict, observed_facts, try_out, unit_questions, whole_agent
+from grader.publish.trials import Facts, Task, Trial, Tried, Verdict, observed_facts, try_variant, unit_questions, whole_agent
 from grader.report.model import CheckResult, Outcome, Report, write
 
 RECOGNISED = 0.9  # minimum share of mistakes whose own hint the checks find
@@ -337,12 +337,12 @@ def _generated(home: Home, stale: list[Path]) -> Iterator[Finding]:
 def _try_solution(grader: Grader, submission: str) -> tuple[Trial, Facts]:
     """Return the trial of the solution, and what its calls returned."""
     with observed_facts(grader) as facts:
-        return try_out(grader, submission, None), facts
+        return try_variant(grader, submission, None), facts
 
 
 def _try_stub(grader: Grader, submission: str) -> Report:
     # Made anew: at the stub's own place there may be somebody's work.
-    return try_out(grader, submission, None).report
+    return try_variant(grader, submission, None).report
 
 
 def _try_whole_agent(
@@ -356,7 +356,7 @@ def _try_whole_agent(
     for variant in candidates:
         if not unproven:
             break
-        for check in try_out(grader, variant.submission, unproven).lost():
+        for check in try_variant(grader, variant.submission, unproven).lost():
             catches.append((check.id, variant.id))
             unproven = unproven - {check.question}
     return catches, sorted(unproven)

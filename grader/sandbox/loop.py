@@ -37,8 +37,8 @@ def main() -> None:
         write(answers, frame)
 
     def heard() -> dict:
-        text, blob = wire.read_lengths(read(requests, wire.HEADER.size))
-        return wire.decode(read(requests, text), read(requests, blob))
+        text, blob = wire.read_lengths(read_exactly(requests, wire.HEADER.size))
+        return wire.decode(read_exactly(requests, text), read_exactly(requests, blob))
 
     def turn(frame: bytes) -> dict:
         write(answers, frame)
@@ -103,7 +103,7 @@ def renew(settings: dict, worker) -> None:
     worker.load("drivers", Path(settings["drivers"]))
 
 
-def read(descriptor: int, size: int) -> bytes:
+def read_exactly(descriptor: int, size: int) -> bytes:
     data = bytearray()
     while len(data) < size:
         part = os.read(descriptor, size - len(data))

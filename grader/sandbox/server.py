@@ -148,8 +148,8 @@ class Server:
             connection.sendall(self.wire.READY)
 
             def heard() -> dict:
-                text, blob = self.wire.read_lengths(read(connection, self.wire.HEADER.size))
-                return self.wire.decode(read(connection, text), read(connection, blob))
+                text, blob = self.wire.read_lengths(read_exactly(connection, self.wire.HEADER.size))
+                return self.wire.decode(read_exactly(connection, text), read_exactly(connection, blob))
 
             def turn(frame: bytes) -> dict:
                 connection.sendall(frame)
@@ -236,7 +236,7 @@ def close_others(kept: list[int]) -> None:
     os.closerange(first, 1 << 20)
 
 
-def read(connection: socket.socket, size: int) -> bytes:
+def read_exactly(connection: socket.socket, size: int) -> bytes:
     data = bytearray()
     while len(data) < size:
         part = connection.recv(size - len(data))

@@ -123,7 +123,7 @@ def _frame(request: dict[str, Any], reply: dict[str, Any]) -> bytes:
     raise _CannotCross(message)
 
 
-def inspect(request: dict[str, Any]) -> dict[str, Any]:
+def inspect_source(request: dict[str, Any]) -> dict[str, Any]:
     """Return hashes of functions, or the syntax error, without running anything.
 
     `{"status": "ok", "fingerprints": {function: hash of its text}, "reach": {name: hash of all that it uses in the file},
@@ -158,7 +158,7 @@ def compile_source(source: bytes, path: str) -> Any:
 
 def open_submission(request: dict[str, Any], say: Callable[[Any], Any]) -> dict[str, Any]:
     """Say what `inspect` finds, before anything of the file runs; then load it, if that is the answer."""
-    looked = inspect(request)
+    looked = inspect_source(request)
     if looked["status"] != "ok":
         return looked
     return call(request | {"do": "load"}) if say(looked) else {"status": "ok"}
@@ -394,7 +394,7 @@ READING = ("inspect", "extract")  # without torch
 TALKING = ("open", "converse")  # with the judge, or the other side of a dialogue
 ACTIONS = {
     "probe": probe,
-    "inspect": inspect,
+    "inspect": inspect_source,
     "extract": extract,
     "open": open_submission,
     "load": call,

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from grader.assignment import Assignment, Home, Points, Question
 from grader.course import classpage, feedback, policy, summary
 from grader.course.insight import FORGED, MAX_BINS, Insight, QuestionInsight, find_insight, histogram_bins
-from grader.course.results import Course, Folder, Key, Result
+from grader.course.results import Course, Folder, Result, ResultFingerprints
 from grader.course.worklist import Person, WorklistEntry
 from grader.fingerprints import digest
 from grader.judge.run import Grader
@@ -100,7 +100,7 @@ class Planted:
         own = {"isolation": "full", "isolation_layers": (), "final": status != "failed", "checks": checks} | report
         made = Report(assignment="planted", title="Planted", suite_version="1.0", suites=("visible", "hidden"), **own)
         made.summarise(ASSIGNMENT)
-        key = Key(submission=self.contents[name], suite="s", environment=fields.pop("environment", "e"))
+        key = ResultFingerprints(submission=self.contents[name], suite="s", environment=fields.pop("environment", "e"))
         self.results[name] = Result(entry=name, key=key, status=status, report=made, **fields)
         return name
 
@@ -383,7 +383,7 @@ def test_partners_read_nothing_of_each_other(tmp_path: Path) -> None:
     course = course.model_copy(update={"entries": [entry.model_copy(update={"students": people}) for entry in course.entries]})
     text = '[[adjustments]]\nstudent = "bob@x"\npoints = -4\nreason = "a hearing"\n'
     first = course.model_copy(update={"entries": course.entries[:1]})
-    told = summary.list_accounts(first, policy.score_class(first, made.results, policy.parse_policy(text, "p")))
+    told = summary.explain_scores(first, policy.score_class(first, made.results, policy.parse_policy(text, "p")))
     classpage.write(Folder(tmp_path), first, made.results, scores=told)
     pages = {path.stem: path.read_text(encoding="utf-8") for path in (tmp_path / "students").iterdir()}
     assert sorted(pages) == ["team", "team~1", "team~2"]
@@ -391,7 +391,7 @@ def test_partners_read_nothing_of_each_other(tmp_path: Path) -> None:
     assert "Score: 10 of 10 points" in pages["team~1"]
     assert "Score: 6 of 10 points" in pages["team~2"]
     assert "Score: on a page for each" in pages["team"]
-    same = summary.list_accounts(first, policy.score_class(first, made.results, policy.parse_policy("", "p")))
+    same = summary.explain_scores(first, policy.score_class(first, made.results, policy.parse_policy("", "p")))
     assert list(same) == ["team"]
     classpage.write(Folder(tmp_path), first, made.results, scores=same)
     assert [path.name for path in (tmp_path / "students").iterdir()] == ["team.html"], "nothing is left of the others"
@@ -410,7 +410,7 @@ def test_older_submissions_count_nowhere(tmp_path: Path) -> None:
     course = made.course().model_copy(update={"entries": entries})
     rows = policy.score_class(course, made.results, policy.parse_policy("", "p"))
     assert [row.entry for row in rows] == ["two"]
-    classpage.write(Folder(tmp_path), course, made.results, (), summary.list_accounts(course, rows), {"one"}, True)
+    classpage.write(Folder(tmp_path), course, made.results, (), summary.explain_scores(course, rows), {"one"}, True)
     page = Parsed((tmp_path / "class.html").read_text(encoding="utf-8")).text
     assert "1 older submission of students who handed in again: left out here." in page
     assert "a class of 1" in page
@@ -563,7 +563,7 @@ def test_real_submissions(built_toy: Path, tmp_path: Path) -> None:
             path = tmp_path / name / "submitted.py"
             path.parent.mkdir()
             path.write_text(content, encoding="utf-8")
-            key = Key(submission=digest([content]), suite="s", environment="e")
+            key = ResultFingerprints(submission=digest([content]), suite="s", environment="e")
             results[name] = Result(entry=name, key=key, status="graded", report=grader.grade(path))
     entries = [WorklistEntry(id=name, path=name) for name in contents]
     submissions = {name: result.key.submission for name, result in results.items()}

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from grader.assignment import Assignment, UsageError
 from grader.course import gradebook, policy, rescore
 from grader.course.policy import Policy, Score, parse_policy, score_class, score_submission
-from grader.course.results import Course, Folder, Key, Result
+from grader.course.results import Course, Folder, Result, ResultFingerprints
 from grader.course.worklist import Person, WorklistEntry
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import FORMULA
@@ -83,7 +83,12 @@ def course(*entries: WorklistEntry, layout: str = "gradescope") -> Course:
 
 def result(name: str, report: Report, status: str = "graded") -> Result:
     """Return the result of a submission in the class."""
-    return Result(entry=name, key=Key(submission="s" * 64, suite="t" * 64, environment="e" * 64), status=status, report=report)
+    return Result(
+        entry=name,
+        key=ResultFingerprints(submission="s" * 64, suite="t" * 64, environment="e" * 64),
+        status=status,
+        report=report,
+    )
 
 
 def made(text: str = "") -> Policy:

@@ -9,7 +9,7 @@ import pytest
 
 from grader.assignment import SUITES, Home
 from grader.judge.run import Grader
-from grader.publish.trials import try_out
+from grader.publish.trials import try_variant
 
 INPUTS = ("grading:ddpg",)
 
@@ -40,7 +40,7 @@ def lost(grader: Grader, edits: dict[str, str]) -> dict[str, float]:
     for old, new in edits.items():
         assert text.count(old) == 1, old
         text = text.replace(old, new)
-    report = try_out(grader, text, set(PARTS)).report
+    report = try_variant(grader, text, set(PARTS)).report
     found = {question.id: FULL[question.id] - question.points for question in report.questions if question.id in PARTS}
     return {name: points for name, points in found.items() if points}
 

@@ -80,7 +80,7 @@ def test_a_forged_result_is_not_taken_for_one(toy: Home) -> None:
     """The try-out itself must be able to fail: a platform that believed a hostile file would give it points."""
     gained = iter([6.0, 0.0, 1.0])
     with pytest.raises(UsageError, match="a hostile file gets 1 points, expected 0"):
-        list(package.try_out(toy, ("visible", "hidden"), lambda *_: next(gained)))
+        list(package.try_out_package(toy, ("visible", "hidden"), lambda *_: next(gained)))
 
 
 def test_other_files_in_the_folder_are_kept(tmp_path: Path) -> None:

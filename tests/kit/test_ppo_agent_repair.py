@@ -12,7 +12,7 @@ from grader.assignment import SUITES, Home
 from grader.judge.run import Grader
 from grader.publish.catalogue import Variant, load_catalogue
 from grader.publish.stub import make_stub
-from grader.publish.trials import try_out
+from grader.publish.trials import try_variant
 
 INPUTS = ("grading:ppo_agent", "solutions/ppo_agent/mistakes.py", "solutions/ppo_agent/alternatives.py")
 
@@ -55,7 +55,7 @@ def grader() -> Iterator[Grader]:
 
 def points(grader: Grader, submission: str, *questions: str) -> dict[str, float]:
     """Return what a submission gets for some questions."""
-    report = try_out(grader, submission, set(questions)).report
+    report = try_variant(grader, submission, set(questions)).report
     return {question.id: question.points for question in report.questions if question.id in questions}
 
 
