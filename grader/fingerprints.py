@@ -131,10 +131,8 @@ def about_checks(home: Home, suites: tuple[str, ...]) -> dict[str, About]:
     found: dict[str, About] = {}
     for suite in suites:
         stored = answers.read_answers(home.answers[suite], home.assignment.name)
-        cases, given = (
-            stored.cases,
-            digest([*support, str(sorted((name, sorted(every)) for name, every in stored.unwritten().items()))]),
-        )
+        stub = sorted((name, sorted(every)) for name, every in stored.unwritten().items())
+        cases, given = stored.cases, digest([*support, str(stub)])
         prints = {name: _of_case(case) for name, case in cases.items()}
         checks = _module(home.checks[suite])
         for name in checks.statements:
