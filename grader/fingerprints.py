@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from grader import answers
 from grader.answers import Case
@@ -39,6 +39,8 @@ READS_ALL = re.compile(
 READS_TEXT = re.compile(r"\b(getsource|getsourcelines|getcomments|getdoc|__doc__|__file__)\b")
 # What pytest uses without being asked to.
 PYTEST_USES = re.compile(r"pytest_\w+|pytestmark|(setup|teardown)_?\w*")
+
+Tree = TypeVar("Tree", bound=ast.AST)
 
 
 def digest(parts: Iterable[bytes | str]) -> str:
@@ -72,14 +74,21 @@ def of_kit(*more: str) -> str:
 
 
 def _code_of(file: Path) -> str:
-    """Return what Python makes of a file: its comments, docstrings and layout decide about nothing."""
+    """Return a file as Python understands it.
+
+    Its comments, docstrings and layout decide about nothing.
+    """
     if file.suffix != ".py":
         return file.read_text(encoding="utf-8")
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    return ast.dump(_drop_docstrings(ast.parse(file.read_text(encoding="utf-8"))))
+
+
+def _drop_docstrings(tree: Tree) -> Tree:
+    """Return a tree that was changed to have no docstrings."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and ast.get_docstring(node):
-            del node.body[0]
-    return ast.dump(tree)
+            node.body[:1] = [] if len(node.body) > 1 else [ast.Pass()]
+    return tree
 
 
 def of_environment(home: Home) -> str:
@@ -117,11 +126,15 @@ def of_checks(home: Home, suites: tuple[str, ...]) -> dict[str, str]:
 
 
 def about_checks(home: Home, suites: tuple[str, ...]) -> dict[str, About]:
-    """Return of each check, by its id without parameters, what decides about it but the submission.
+    """Return, by check id without parameters, all that decides about a check but the submission.
 
-    That is the function with all that it uses of its file, of views, of drivers and of what these share; what is run when those
-    files are imported; the cases that it names, with their answers; support files; and of assignment.toml the limits, and what
-    its question needs and is about. A check whose text does not name its cases depends on all cases of the suite.
+    - the function with all that it uses of its file, of views, of drivers and of the code that
+      these share
+    - the code that is run when those files are imported
+    - the cases that it names, with their answers; all cases of the suite if its text does not name
+      them
+    - support files
+    - of assignment.toml, the limits, and what its question needs and is about
     """
     drivers, shared = _module(home.drivers), _module(VIEWS)
     facts = _module(FACTS) if "grader.sandbox.facts" in drivers.imports else _parsed("")
@@ -136,7 +149,7 @@ def about_checks(home: Home, suites: tuple[str, ...]) -> dict[str, About]:
         prints = {name: _of_case(case) for name, case in cases.items()}
         checks = _module(home.checks[suite])
         for name in checks.statements:
-            if name.startswith(("test", "Test")):  # what pytest collects
+            if _is_check(name):
                 own = checks.reach({name})
                 words = {word for statement in own for word in statement.words}
                 named = {word for word in words if word in cases}
@@ -153,10 +166,16 @@ def about_checks(home: Home, suites: tuple[str, ...]) -> dict[str, About]:
                 names = frozenset().union(*(statement.words | statement.attributes for statement in (*reached, *helpers)))
                 names |= {word for case in used for text in _texts_in(cases[case].inputs) for word in re.findall(r"\w+", text)}
                 beside = [statement.text for statement in (*run, *helpers)]
-                hashed = digest([given, *settings, *code, *(prints[case] for case in used)])
                 reads = [any(map(pattern.search, beside)) for pattern in (READS_ALL, READS_TEXT)]
+                read = [home.drivers.read_text(encoding="utf-8")] if reads[1] else []
+                hashed = digest([given, *settings, *code, *(prints[case] for case in used), *read])
                 found[f"{suite}/{name}"] = About(hashed, names, *reads, frozenset(used))
     return found
+
+
+def reads_text(drivers: Path, name: str) -> bool:
+    """Return whether a driver, or what it uses of its module, may read the text of a submission."""
+    return any(READS_TEXT.search(statement.text) for statement in _module(drivers).reach({name}))
 
 
 def of_submission(text: str, about: Sequence[About]) -> str:
@@ -180,6 +199,11 @@ def _texts_in(value: object) -> Iterator[str]:
         yield from (text for item in value.values() for text in _texts_in(item))
     elif isinstance(value, (list, tuple)):
         yield from (text for item in value for text in _texts_in(item))
+
+
+def _is_check(name: str) -> bool:
+    """Return whether pytest collects a function or class of this name."""
+    return name.startswith(("test", "Test"))
 
 
 def question_of(home: Home, check: str) -> str:
@@ -209,7 +233,7 @@ class Statement(NamedTuple):
 
     Attributes:
         line: Where it begins: what runs when the file is imported runs in this order.
-        text: Its code, without comments and layout.
+        text: Its code, without comments, layout and docstrings; only a check keeps its own.
         words: The names that it uses or imports, and its texts.
         attributes: The names that it looks up in something.
         computes_case: Whether it asks for a case by a name that does not stand there.
@@ -259,9 +283,12 @@ class Module:
         return [*(statement for group in self.statements.values() for statement in group), *self.effects]
 
     def reach(self, names: Iterable[str], imports: bool = False) -> list[Statement]:
-        """Return the statements that define these names, those with effects, and all that they use, as they stand in the file.
+        """Return the statements that define these names, those with effects, and all that they use.
 
-        Names that the file does not define are left out. imports: name each imported module as well, since it is run too.
+        They are as they stand in the file. Names that the file does not define are left out.
+
+        Args:
+            imports: Whether to name each imported module as well, since it is run too.
         """
         reached: set[str] = set()
         waiting = set(names).union(*(statement.words for statement in self.effects)) & self.statements.keys()
@@ -282,7 +309,7 @@ class StatementCode(NamedTuple):
     """What is to know of a statement at the top level of a file, wherever it stands.
 
     Attributes:
-        code: It, without comments and layout.
+        code: It, without comments, layout and docstrings; only a check keeps its own.
         defined: Each name that it defines, and the code that does it.
         imports: The modules that it imports.
         ours: The names that it imports from the kit.
@@ -300,14 +327,19 @@ class StatementCode(NamedTuple):
 
 @cache
 def _part(text: str, ours: frozenset[str]) -> StatementCode | None:
-    """Return what is to know of a statement; None for a text that is not just one. A file's variants share all but one or two.
+    """Return the facts about a statement; None for a text that is not just one.
 
-    ours: the names that were imported from the kit before.
+    They are cached: a file's variants share all statements but one or two.
+
+    Args:
+        ours: The names that were imported from the kit before.
     """
     try:
         (node,) = ast.parse(text).body
     except (SyntaxError, ValueError):
         return None
+    if not _is_check(getattr(node, "name", "")):  # whose docstring is its title
+        node = _drop_docstrings(node)
     parts = list(_run_at_import(node))
     imports: list[str] = []
     own: set[str] = set()
@@ -381,7 +413,11 @@ def _run_at_import(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _has_effect(node: ast.stmt, parts: list[ast.AST], ours: set[str]) -> bool:
-    """Return whether a statement may do more than to define the names that `_defined` finds. parts: what of it is run."""
+    """Return whether a statement may do more than to define the names that `_defined` finds.
+
+    Args:
+        parts: The parts of it that are run.
+    """
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         return False
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
