@@ -164,14 +164,18 @@ class Outline:
         if hashed not in (self._hash(differs, unsure), self._hash(differs, unsure, tensor="array")):
             return False
         numbers = np.array(self.numbers)[differs]
+        sums = _sums(numbers)
         # As far apart as the numbers of a block may be in all.
         allowed = _sums(self.rtol * np.abs(numbers) + self.atol, signed=False)
-        return all(abs(one - other) <= most for one, other, most in zip(others, _sums(numbers), allowed, strict=True))
+        if len(others) != len(sums):  # another answer with the same hash
+            return False
+        return all(abs(one - other) <= most for one, other, most in zip(others, sums, allowed, strict=True))
 
     def _gaps(self) -> tuple[np.ndarray, np.ndarray]:
         """Return how far each number is from the right one, infinitely without one, and how far it may be."""
         expected = np.array(self.expected)
-        gaps = np.abs(np.array(self.numbers) - expected)
+        with np.errstate(over="ignore"):
+            gaps = np.abs(np.array(self.numbers) - expected)
         return np.where(np.isnan(gaps), np.inf, gaps), self.atol + self.rtol * np.nan_to_num(np.abs(expected), posinf=0.0)
 
     def _differs(self, unsure: list[int]) -> np.ndarray:
@@ -181,7 +185,12 @@ class Outline:
         return differs
 
     def _hash(self, differs: np.ndarray, unsure: list[int], tensor: str = "tensor") -> str:
-        """Return a hash. tensor: what tensors count as, since one may stand where a mistake has an array."""
+        """Return a hash.
+
+        Args:
+            tensor: The type that tensors count as, since one may stand where a mistake has an
+                array.
+        """
         whole = hashlib.sha256(repr(unsure).encode() + np.packbits(differs).tobytes())
         for part in self.made_of:
             kind, _, rest = part.partition(" ")
@@ -196,8 +205,9 @@ def _sums(numbers: np.ndarray, signed: bool = True) -> list[float]:
     # Weights from 1 to 2, all different, with alternating sign: neither a shift nor an exchange leaves a sum as it is.
     places = np.arange(numbers.size)
     weights = (1 + places * ((math.sqrt(5) - 1) / 2) % 1) * (np.where(places % 2, -1.0, 1.0) if signed else 1.0)
-    blocks = np.array_split(weights * numbers, min(SUMS, -(-numbers.size // BLOCK)))
-    return [float(block.sum()) for block in blocks]
+    with np.errstate(over="ignore", invalid="ignore"):  # sums of numbers near the largest of float64 are infinite
+        blocks = np.array_split(weights * numbers, min(SUMS, -(-numbers.size // BLOCK)))
+        return [float(np.nan_to_num(block.sum())) for block in blocks]
 
 
 def thin_arrays(tree: Any) -> Any:

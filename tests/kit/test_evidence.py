@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,22 @@ def test_large_answers_take_little() -> None:
     large = {"rows": RNG.normal(size=(100, 50)), "losses": RNG.normal(size=1000).tolist()}
     recorded = answer(large, {"rows": np.zeros((100, 50)), "losses": [0.0] * 1000}).record()
     assert len(str(recorded)) < 120
+
+
+def test_numbers_whose_sum_overflows(tmp_path) -> None:
+    """Catches: a warning for each of them, which a suite may turn into an error, and a mistake that does not fit itself."""
+    huge = {"rows": np.full(9, -1.7e308)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        recorded = stored(answer(huge, {"rows": np.full(9, 1.7e308)}).record(), tmp_path)
+        assert answer(huge, {"rows": np.full(9, 1.7e308)}).fits(recorded)
+
+
+def test_another_answer_with_the_same_hash() -> None:
+    """Catches: a fault of the grader where eight characters of a hash agree by chance."""
+    ((hashed, *sums),) = answer(WRONG).record()
+    for other in ([hashed], [hashed, *sums, 1.0], [hashed, *(value + 1 for value in sums)]):
+        assert not answer(WRONG).fits([other])
 
 
 def test_what_is_no_answer() -> None:
