@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib.util
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +31,6 @@ from grader.sandbox.wire import Refused
 from grader.sandbox.worker import fingerprints
 
 DEFAULT_SEED = 1
-ROUNDING = {"rtol": 1e-6, "atol": 1e-8}  # how far last digits differ between machines
 MAX_CASE = 250_000  # characters of a case with its answer: people read them, and every clone holds them
 SECONDS = 60  # wall clock of one case on the solution
 
@@ -105,8 +106,9 @@ def _from_trials(
         chosen = seed if seed is not None and suite == "hidden" else old.seed if old else DEFAULT_SEED
         cooked = {recipe.name: _cook(recipe, chosen) for recipe in recipes if recipe.suite == suite}
         solved = solve(harness, cooked)
-        before = old.cases if old else {}
-        moved = {key: (before[key], case) for key, case in solved.items() if key in before and not _same(before[key], case)}
+        before, allowed = old.cases if old else {}, _tolerances(home, suite)
+        both = {key: (before[key], case) for key, case in solved.items() if key in before}
+        moved = {key: pair for key, pair in both.items() if not _same(*pair, **allowed.get(key, {}))}
         same_cases = list(before) == list(solved) and not moved
         if old is None or (old.seed, old.stub) != (chosen, stub) or not same_cases:
             stale.append(path)
@@ -114,10 +116,7 @@ def _from_trials(
                 report(line)
             if not check:
                 released = old.replaced_by(stub) if old else {}
-                # Closer than checks compare: some compare more closely than by default.
-                kept = {
-                    key: before[key] for key, case in solved.items() if key in before and _same(before[key], case, **ROUNDING)
-                }
+                kept = {key: before[key] for key in both.keys() - moved.keys()}
                 write(
                     path, answers.render_answers(name, Answers(chosen, solved | kept, stub, released), packed=suite == "hidden")
                 )
@@ -233,7 +232,10 @@ def _notebook(home: Home) -> str | None:
 
 
 def _keep_work(home: Home, stub: str) -> None:
-    """Raise UsageError if the file at the stub's place holds more than a stub: somebody's work, which must not be lost."""
+    """Raise UsageError if the stub's file holds more than a stub.
+
+    It is somebody's work then, which must not be lost.
+    """
     old = _old(home.answers["visible"], home.assignment.name)
     if old is None or not home.stub.is_file():
         return
@@ -253,8 +255,24 @@ def _old(path: Path, name: str) -> Answers | None:
         return None
 
 
+def _tolerances(home: Home, suite: str) -> dict[str, dict[str, float]]:
+    """Return by case the smallest tolerances that are written in a check which names it; without one, the default is meant."""
+    found: dict[str, dict[str, float]] = {}
+    with contextlib.suppress(SyntaxError, OSError):  # of checks, which trying them out will say
+        tree = ast.parse(home.checks[suite].read_text(encoding="utf-8"))
+        for check in (node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))):
+            nodes = list(ast.walk(check))
+            written = [node for node in nodes if isinstance(node, ast.keyword) and isinstance(node.value, ast.Constant)]
+            for case in {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}:
+                closest = found.setdefault(case, {})
+                for node in written:
+                    if node.arg in ("rtol", "atol"):
+                        closest[node.arg] = min(node.value.value, closest.get(node.arg, math.inf))
+    return found
+
+
 def _same(was: Case, now: Case, **tolerance: float) -> bool:
-    """Return whether a stored case can stay: by default, as closely as checks compare by default."""
+    """Return whether a stored case can stay. tolerance: of its checks, if it is not the default."""
     return (
         (was.driver, was.question) == (now.driver, now.question)
         and difference(now.inputs, was.inputs, rtol=1e-12, atol=0.0, exact_dtype=True) is None

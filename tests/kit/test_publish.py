@@ -15,6 +15,8 @@ from grader.judge.run import grade
 from grader.publish.build import build, load_recipes
 from grader.publish.stub import make_stub
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = (
     "assignments/**",
     "solutions/**",
@@ -220,6 +222,24 @@ def test_last_digits_of_another_machine_stay(toy: Path) -> None:
     assert '"spread": 18.0000001' in spread.read_text()
     assert "case three_values: the answer moved in 1 of 1 numbers, by at most 0.5; used by visible/test_three" in moved
     assert not any("spread" in line for line in moved)
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "stays"), [("", True), (", rtol=1e-3", True), (", rtol=1e-9", False), (", atol=1.0", True)]
+)
+def test_what_a_check_allows_stays(toy: Path, tolerance: str, stays: bool) -> None:
+    """Catches: an answer rewritten within what its check allows, and one kept that its check would refuse."""
+    spread = toy / "tests" / "visible" / "answers" / "toy.json"
+    spread.write_text(spread.read_text().replace('"spread": 18.0', '"spread": 18.0005'))
+    checks = toy / "tests" / "visible" / "test_toy.py"
+    checks.write_text(
+        checks.read_text().replace('student.expect("spread_of_three")', f'student.expect("spread_of_three"{tolerance})')
+    )
+    moved: list[str] = []
+    assert (spread in build(toy, "toy", mistakes=False, check=True)) == (not stays)
+    build(toy, "toy", mistakes=False, report=moved.append)
+    assert ('"spread": 18.0005' in spread.read_text()) == stays
+    assert any("case spread_of_three: the answer moved" in line for line in moved) == (not stays)
 
 
 def test_what_a_mistake_shows_is_written_where_it_differs(toy: Path) -> None:
