@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing.sharedctypes import Synchronized
+from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 from grader.assignment import SUITES, Home
@@ -38,6 +41,9 @@ class TrialPool:
         harness: Where the assignment's calls run. Until the pool is closed, nothing else may use it.
         workers: How many tasks run at a time.
         label: What the progress bar counts.
+
+    Attributes:
+        folder: For what tasks write for one another; removed when the pool is closed.
     """
 
     def __init__(self, harness: Harness, workers: int, label: str) -> None:
@@ -45,6 +51,7 @@ class TrialPool:
         from rich.progress import Progress
 
         harness.warm_up()
+        self.folder = Path(tempfile.mkdtemp(prefix="grader-"))
         self._grader = _patient(Grader(harness.home, SUITES, harness=harness))
         self._executor = _executor(self._grader, workers) if workers > 1 else None
         console = Console(stderr=True)
@@ -59,6 +66,7 @@ class TrialPool:
         if self._executor is not None:
             self._executor.shutdown(cancel_futures=True)
         self._progress.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def submit(
         self, task: Callable[Concatenate[Grader, Arguments], Result], *arguments: Arguments.args, **options: Arguments.kwargs

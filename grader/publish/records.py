@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from grader import answers, fingerprints
 from grader.answers import Mistake
@@ -31,9 +31,9 @@ from grader.publish.trials import Facts, Task, Tried, Verdict, run_task, same_fa
 from grader.report.model import write
 
 # Beside what decides about checks: how reports are made, and what a proof reads in them.
-DECIDES = ("report/model.py", "report/text.py", "publish/trials.py")
+DECIDES = ("report/model.py", "report/text.py", "publish/trials.py", "publish/coverage.py")
 SHARE = 0.05  # of the records that are believed, so many are tried all the same, others at each run
-KEY = 12  # characters of a hash: enough for some thousand records
+KEY = 10  # characters of a hash: enough for some thousand records
 NAME = 46  # characters of a trial's id, or it is shortened
 VERSIONS = 20  # of a file of records, how far back one is compared with those that git has
 
@@ -72,9 +72,18 @@ class Record(Verdict):
         return Verdict(**self.model_dump(exclude={"trial", "key"}))
 
     def line(self) -> str:
-        """Return it as it stands in the file: what it is about first, and nothing that is empty."""
-        fields = {"trial": self.trial, "key": self.key, **self.model_dump(exclude_defaults=True)}
-        return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+        """Return it as it stands in the file: trial and key, and the verdict unless it is empty."""
+        verdict = self.verdict.model_dump(exclude_defaults=True)
+        return json.dumps([self.trial, self.key, *([verdict] if verdict else [])], ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def read(cls, line: str) -> Record:
+        """Return what a line says. Raises ValueError if it is none of a record."""
+        try:
+            trial, key, *verdict = json.loads(line)
+            return cls(trial=trial, key=key, **dict(*verdict))
+        except TypeError as error:
+            raise ValueError(f"not a record: {line[:80]}") from error
 
 
 class Records:
@@ -97,9 +106,9 @@ class Records:
             return
         first, *lines = text.splitlines()
         try:
-            self.known = {record.trial: record for record in map(Record.model_validate_json, lines)}
+            self.known = {record.trial: record for record in map(Record.read, lines)}
             self.head = Head.model_validate_json(first)
-        except ValidationError:
+        except ValueError:
             self.known = {}
             return
         versions = list(_versions(self.path))
@@ -109,7 +118,7 @@ class Records:
             for line in older:
                 said[_trial_and_key(line)].add(line)
         wrong = {line for line in lines if line not in proven or len(said[_trial_and_key(line)]) > 1}
-        self.changed = {Record.model_validate_json(line).trial for line in wrong}
+        self.changed = {Record.read(line).trial for line in wrong}
 
     def write(self, records: Sequence[Record]) -> None:
         """Replace the file by what `verify --all` has just shown."""
@@ -172,6 +181,7 @@ class Trials:
 
     Attributes:
         solution: What the calls of the solution returned, to be set before the result of an alternative is asked for.
+        coverage: Where the coverage of the solution belongs (see `write_coverage`); without it every call is made.
     """
 
     def __init__(
@@ -184,6 +194,7 @@ class Trials:
         anew: bool,
     ) -> None:
         self.solution: Facts = {}
+        self.coverage = pool.folder / "coverage.pickle"
         self._pool = pool
         self._records = Records(home)
         self._seed = sample
@@ -212,7 +223,7 @@ class Trials:
     def start(self, task: Task) -> None:
         """Submit a task, unless it was, or its record is believed."""
         if not self.believes(task) and task.id not in self._running:
-            self._running[task.id] = self._pool.submit(run_task, task)
+            self._running[task.id] = self._pool.submit(run_task, task, self.coverage)
 
     def result(self, task: Task) -> Tried:
         """Return what becomes of a task, or became of it before."""
@@ -229,6 +240,8 @@ class Trials:
 
     def findings(self) -> Iterator[Finding]:
         """Yield how many trials were believed, why others were not, and each record that its own trial contradicts."""
+        if recalled := sum(tried.recalled for tried in self._done.values()):
+            yield f"{recalled} driver calls were not made: they enter no function that the variant changes", None
         records = self._records
         if records.head is None or not self._keys:
             return
@@ -292,7 +305,7 @@ def _versions(path: Path) -> Iterator[tuple[str, list[str]]]:
 
 def _trial_and_key(line: str) -> str:
     """Return the part of a record that says what it is about."""
-    return re.match(r'(\{"trial":.*?,"key":"\w+")?', line)[0]
+    return re.match(r'(\[".*?","\w+")?', line)[0]
 
 
 def _git(root: Path, *arguments: str) -> str:

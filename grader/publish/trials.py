@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import pickle
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -18,6 +19,7 @@ from grader.assignment import SUITES, Assignment, UsageError
 from grader.judge.compare import difference
 from grader.judge.run import Grader
 from grader.publish.catalogue import Variant
+from grader.publish.coverage import Coverage, instrument, read_coverage
 from grader.publish.pool import TrialPool
 from grader.report.model import CheckResult, Outcome, Report
 from grader.sandbox import wire
@@ -52,7 +54,11 @@ class Trial:
         return [check for check in self.report.checks if check.outcome not in (Outcome.PASSED, Outcome.NOT_RUN)]
 
     def settled(self, thorough: bool = True) -> bool:
-        """Return whether neither a time limit nor a fault of the grader had a part in it. thorough: see `Task`."""
+        """Return whether neither a time limit nor a fault of the grader had a part in it.
+
+        Args:
+            thorough: See `Task`.
+        """
         late = any("status" in shown and shown["status"] == "timeout" for shown in self.failed.values())
         stopped = not thorough and bool(self.lost())
         left = any(check.outcome is Outcome.NOT_RUN and check.max_points for check in self.report.checks) and not stopped
@@ -64,7 +70,11 @@ class Trial:
         return [f"{check.id} ({check.outcome.value}): {why[check.id]}" for check in self.lost()]
 
     def verdict(self, mistake: tuple[str, str, str] = ("", "", "")) -> Verdict:
-        """Return it in short. mistake: see `Task`."""
+        """Return the trial's result in short.
+
+        Args:
+            mistake: See `Task`.
+        """
         name, _, hint = mistake
         checks = self.report.checks
         lost: dict[str, list[str]] = {}
@@ -142,6 +152,7 @@ class Tried:
         note: What the report says of the whole, if the grader failed.
         stale: Where what is recorded is not what the mistake shows.
         facts: What its calls returned, if that was asked for.
+        recalled: How many calls were not repeated (see `grader.publish.coverage`).
     """
 
     verdict: Verdict
@@ -150,11 +161,20 @@ class Tried:
     note: str = ""
     stale: tuple[str, ...] = ()
     facts: Facts = field(default_factory=dict)
+    recalled: int = 0
 
 
-def run_task(grader: Grader, task: Task) -> Tried:
-    """Return what becomes of a task; a function for `TrialPool.submit`."""
-    with observed_facts(grader) if task.observed else nullcontext({}) as facts:
+def run_task(grader: Grader, task: Task, coverage: Path) -> Tried:
+    """Return what becomes of a task; a function for `TrialPool.submit`.
+
+    Args:
+        grader, task: What is tried, and where.
+        coverage: Where the coverage of the solution is written, if that has been done.
+    """
+    with (
+        observed_facts(grader) if task.observed else nullcontext({}) as facts,
+        recalled_calls(grader, task.submission, coverage) as recalled,
+    ):
         trial = try_variant(grader, task.submission, set(task.questions), thorough=task.thorough)
     stale = tuple(_unlike_the_record(grader, task)) if task.entries else ()
     trials, verdict = [trial], trial.verdict(task.mistake)
@@ -168,11 +188,16 @@ def run_task(grader: Grader, task: Task) -> Tried:
         note=" ".join(filter(None, (trial.report.note for trial in trials))),
         stale=stale,
         facts=facts,
+        recalled=len(recalled),
     )
 
 
 def try_variant(grader: Grader, submission: str, select: set[str] | None, seed: int = 0, thorough: bool = True) -> Trial:
-    """Return what the checks of these questions (None: of all) make of the text of a submission."""
+    """Return the trial of a submission's text by the checks of these questions.
+
+    Args:
+        select: Ids of the questions; None for all.
+    """
     with tempfile.TemporaryDirectory(prefix="grader-") as folder:
         path = Path(folder) / grader.home.assignment.submission
         path.write_text(submission, encoding="utf-8")
@@ -187,14 +212,58 @@ def observed_facts(grader: Grader) -> Iterator[Facts]:
     sandbox = grader.harness.sandbox
 
     def note(request: dict[str, Any], reply: Reply) -> None:
-        called = request | {"submission": request["submission"] is not None}
-        found[hashlib.sha256(wire.encode(called)).hexdigest()] = [reply.status, reply.facts]
+        found[digest_call(request)] = [reply.status, reply.facts]
 
     sandbox.observer = note
     try:
         yield found
     finally:
         sandbox.observer = None
+
+
+@contextlib.contextmanager
+def recalled_calls(grader: Grader, submission: str, coverage: Path) -> Iterator[list[str]]:
+    """Yield a list that fills with the calls of a variant which are not made, because the solution gives the same reply."""
+    recalled: list[str] = []
+    sandbox = grader.harness.sandbox
+    try:
+        known = read_coverage(coverage).replies_to(submission)
+    except FileNotFoundError:
+        known = {}
+
+    def recall(request: dict[str, Any]) -> Reply | None:
+        reply = known.get(call := digest_call(request))
+        if reply is None:
+            return None
+        recalled.append(call)
+        return pickle.loads(reply)
+
+    sandbox.recall = recall if known else None
+    try:
+        yield recalled
+    finally:
+        sandbox.recall = None
+
+
+def write_coverage(grader: Grader, submission: str, questions: frozenset[str], path: Path) -> None:
+    """Write the coverage of the solution by these questions; a function for `TrialPool.submit`."""
+    coverage = Coverage(submission, grader.home.drivers)
+    with observed_facts(grader) as returned:
+        try_variant(grader, submission, set(questions))
+    grader.harness.sandbox.observer = lambda request, reply: coverage.add(
+        call := digest_call(request), request["driver"], reply, returned.get(call)
+    )
+    try:
+        try_variant(grader, instrument(submission), set(questions))
+    finally:
+        grader.harness.sandbox.observer = None
+    coverage.write(path)
+
+
+def digest_call(request: dict[str, Any]) -> str:
+    """Return the digest of a driver call: its driver, its inputs and the seed, and whether there is a submission."""
+    called = request | {"submission": request["submission"] is not None}
+    return hashlib.sha256(wire.encode(called)).hexdigest()
 
 
 def same_facts(known: Facts, facts: Facts) -> bool:
@@ -236,8 +305,11 @@ def _unlike_the_record(grader: Grader, task: Task) -> Iterator[str]:
 def record_mistakes(pool: TrialPool, mistakes: Sequence[Variant]) -> dict[str, dict[str, Mistake]]:
     """Return, by suite and id, what each mistake shows to the checks of its function.
 
-    A mistake that shows nothing is left out. Each is tried with two seeds: what differs between them is decided by chance, and
-    is recorded as UNPREDICTABLE. Raises UsageError if the solution does not pass, since then nothing can be concluded.
+    A mistake that shows nothing is left out. Each is tried with two seeds: evidence that differs
+    between them is decided by chance, and is recorded as UNPREDICTABLE.
+
+    Raises:
+        UsageError: If the solution does not pass, since then nothing can be concluded.
     """
     passes = pool.submit(_require_solution_passes)
     pending = [pool.submit(_record, mistake) for mistake in mistakes]

@@ -18,14 +18,26 @@ from grader.publish.build import build
 from grader.publish.catalogue import CatalogueError, Variant, load_catalogue
 from grader.publish.matrix import Matrix
 from grader.publish.mutants import Mutant, Survivor, known_survivors, mutants
-from grader.publish.pool import TrialPool
+from grader.publish.pool import Pending, TrialPool
 from grader.publish.records import Trials, shorten_name
 from grader.publish.stub import make_stub
-from grader.publish.trials import Facts, Task, Trial, Tried, Verdict, observed_facts, try_variant, unit_questions, whole_agent
+from grader.publish.trials import (
+    Facts,
+    Task,
+    Trial,
+    Tried,
+    Verdict,
+    observed_facts,
+    try_variant,
+    unit_questions,
+    whole_agent,
+    write_coverage,
+)
 from grader.report.model import CheckResult, Outcome, Report, write
 
 RECOGNISED = 0.9  # minimum share of mistakes whose own hint the checks find
 MUTANTS_CAUGHT = 0.95
+MANY = 30  # trials for which it saves time to find out first what each call of the solution enters
 
 Finding = tuple[str, bool | None]  # what was found, and whether it is a fault; None for a remark
 
@@ -109,6 +121,7 @@ class Proof:
         changed = [] if self.quick else self._mutant_tasks()
         all_tasks = [*units, *filter(None, training), *wrong, *(task for _, _, task in changed)]
         self.trials = Trials(pool, self.home, all_tasks, known, sample, anew)
+        covered = self._cover(pool, [*units, *wrong, *(task for _, _, task in changed)])
         for task in [*units, *([] if self.quick else filter(None, training))]:
             self.trials.start(task)
         whole = pool.submit(_try_whole_agent, self._hopeless(), sorted(self._proven_by_mistakes()))
@@ -118,6 +131,8 @@ class Proof:
 
         yield from _generated(self.home, stale.result())
         yield from faults
+        if covered is not None:
+            covered.result()
         trial, self.trials.solution = solution.result()
         yield from self.solution(trial)
         if not self.usable:
@@ -132,6 +147,13 @@ class Proof:
         if not self.quick:
             yield from self.mutants(changed)
         yield from self.trials.findings()
+
+    def _cover(self, pool: TrialPool, tasks: list[Task]) -> Pending[None] | None:
+        """Let the coverage of the solution be written, if there are enough trials for it."""
+        if sum(not self.trials.believes(task) for task in tasks) < MANY:
+            return None
+        units = frozenset(question.id for question in self.home.assignment.questions) - whole_agent(self.home.assignment)
+        return pool.submit(write_coverage, self._text(), units, self.trials.coverage)
 
     def _must_train(self, unit: Task, training: Task) -> bool:
         """Return whether the quick proof tries an alternative on what trains: where it returns what the solution does not."""
@@ -178,7 +200,12 @@ class Proof:
                 yield f"the stub's {check.id} says {check.message!r}, not what to write: {task}", True
 
     def alternatives(self, units: list[Task], training: list[Task | None], spared: int) -> Iterator[Finding]:
-        """Yield what became of the alternatives. training: those of their tasks that train. spared: how many others do not."""
+        """Yield the findings about the alternatives.
+
+        Args:
+            training: Those of their tasks that train.
+            spared: How many other training tasks were left out.
+        """
         passed = 0
         for variant, *tasks in zip(self.right, units, training, strict=True):
             found = [self.trials.result(task) for task in tasks if task]

@@ -45,11 +45,15 @@ LAYERS = ("own user", "seccomp", "landlock", "network namespace", "mount namespa
 
 @dataclass(frozen=True)
 class Isolation:
-    """What protects a call.
+    """The protection of a call.
 
-    level: "full": every call has a user to itself, and nothing that was tried succeeded · "process": processes of their own,
-    with all layers that the system offers · "basic": one process, reused. layers: what is used. missing: what is not, and why.
-    open: what a worker could do, of all that was tried.
+    Attributes:
+        level: "full": every call has a user to itself, and nothing that was tried succeeded.
+            "process": processes of their own, with all layers that the system offers. "basic": one
+            process, reused.
+        layers: The layers in use.
+        missing: The layers not in use, and why.
+        open: The attempts, of all that were tried, that succeeded for a worker.
     """
 
     level: str
@@ -72,11 +76,15 @@ class Isolation:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came of one call.
+    """The outcome of one call.
 
-    status: "ok" · "raised" "syntax" "import" "missing" "refused" "memory" "unreadable": the worker's own account, in `details`
-        · "timeout" "disk" "crashed" "protocol": what the judge saw.
-    facts: what the driver returned, when "ok". output: what was printed, shortened. seconds: wall-clock time.
+    Attributes:
+        status: "ok"; or "raised", "syntax", "import", "missing", "refused", "memory" or
+            "unreadable", the worker's own account, in `details`; or "timeout", "disk", "crashed" or
+            "protocol", observed by the judge.
+        facts: The driver's return value, when "ok".
+        output: The printed text, shortened.
+        seconds: Wall-clock time.
     """
 
     status: str
@@ -117,6 +125,7 @@ class SandboxCalls:
     interrupted: threading.Event  # while it is set, a call that runs student code ends as if its time were over
     patience = 1.0  # a call may take so many times its limit, but no more CPU seconds than otherwise, where they can be limited
     observer: Callable[[dict[str, Any], Reply], None] | None = None  # is passed every driver call and its reply
+    recall: Callable[[dict[str, Any]], Reply | None] | None = None  # is asked first for the reply of a driver call
     _other: SandboxCalls | None = None  # for the side of a dialogue that asks; started when there is the first one
 
     def inspect(self, path: Path, names: Sequence[str] = (), seconds: float = 10.0) -> Reply:
@@ -192,13 +201,20 @@ class SandboxCalls:
     def call(
         self, driver: str, inputs: dict[str, Any], submission: Path | None = None, seconds: float = 10.0, seed: int = 0
     ) -> Reply:
-        """Return the reply of `driver(submitted, **inputs)`, of which no process is left when this returns, where one can fork.
+        """Return the reply of `driver(submitted, **inputs)`.
 
-        submission: the staged file that is loaded first; None runs the driver without student code. seconds: wall-clock limit,
-        from the start of the call. seed: of every global generator.
+        Where the system can fork, no process of the call is left when this returns.
+
+        Args:
+            submission: The staged file that is loaded first; None runs the driver without student
+                code.
+            seconds: Wall-clock limit, from the start of the call.
+            seed: The seed of every global generator.
         """
         request = _request("call", driver, inputs, submission, seed)
-        reply = self._ready(lambda: self._run(request, seconds))
+        reply = self.recall(request) if self.recall is not None else None
+        if reply is None:
+            reply = self._ready(lambda: self._run(request, seconds))
         if self.observer is not None:
             self.observer(request, reply)
         return reply
@@ -206,12 +222,18 @@ class SandboxCalls:
     def dialogue(
         self, asks: Part, answers: Part, submission: Path | None = None, seconds: float = 10.0, seed: int = 0
     ) -> Reply:
-        """Return the reply of a driver that talks with another one, which runs beside the submission.
+        """Return the reply of a driver that talks with another, which runs beside the submission.
 
-        asks, answers: each a driver, which is a generator function, and its inputs. What the first one yields, without student
-        code, the second one is sent; what that yields goes back, until the first one returns the facts. What the second one
-        yields first, before it has heard anything, is let go. Whoever fails ends it: then the reply is of that one. The output
-        is what the second one prints. seconds: wall-clock limit of it all.
+        Each value that the first driver yields, without student code, is sent to the second one.
+        Each value that the second one yields goes back, until the first one returns the facts. The
+        value that the second one yields first, before it has received anything, is dropped. If one
+        of them fails, the dialogue ends and the reply is of that one. The output is that of the
+        second one.
+
+        Args:
+            asks, answers: The first and the second driver, which are generator functions, each with
+                its inputs.
+            seconds: Wall-clock limit of it all.
         """
         asked, answered = _request("converse", *asks, None, seed), _request("converse", *answers, submission, seed)
 
@@ -281,7 +303,11 @@ def describe_crash(code: int, **common: Any) -> Reply:
 
 
 def reply_from(text: bytes, blob: bytes, number: int | None = None, **common: Any) -> Reply:
-    """Return the Reply that a frame holds. number: of the call that it must answer, where one process answers several."""
+    """Return the Reply that a frame holds.
+
+    Args:
+        number: The number of the call that it must answer, where one process answers several.
+    """
     from grader.sandbox import wire
 
     try:
@@ -294,9 +320,13 @@ def reply_from(text: bytes, blob: bytes, number: int | None = None, **common: An
 
 
 def passed_on(text: bytes, blob: bytes, number: int | None = None) -> bytes | None:
-    """Return what a side of a dialogue says, as a frame for the other; None if it says nothing, or nothing that may cross.
+    """Return the message of one side of a dialogue as a frame for the other.
 
-    The frame is made anew: of bytes that one worker has sent, none reach another. number: see `reply_from`.
+    It is None if the side sends none, or none that may cross. The frame is made anew, so that no
+    bytes that one worker has sent reach another.
+
+    Args:
+        number: See `reply_from`.
     """
     from grader.sandbox import wire
 

@@ -20,6 +20,8 @@ from grader.publish.records import Keys
 from grader.publish.trials import Task
 from grader.publish.verify import verify
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = ("grader/course/policy.py", "grader/judge/**", "grader/sandbox/**")
 
 KIT = Path(fingerprints.__file__).parent
@@ -132,7 +134,7 @@ def tried(root: Path, **options) -> tuple[int, int, int]:
     return tuple(map(int, re.findall(r"\d+(?= \w|,|$)", found)[:3]))
 
 
-def entries(root: Path) -> list[dict]:
+def entries(root: Path) -> list[list]:
     return [json.loads(line) for line in (root / RECORDS).read_text(encoding="utf-8").splitlines()[1:]]
 
 
@@ -385,6 +387,14 @@ def test_a_driver_that_may_use_any_name_depends_on_all(toy: Path, looks: str) ->
     assert before["total"] != after["total"]
 
 
+def test_a_docstring_decides_about_no_trial_unless_it_is_read(toy: Path) -> None:
+    """Catches: drivers that nobody documents any better since that would cost a proof, and a driver that reads its own text."""
+    edit(toy / DRIVERS, "def total(submitted, values):\n", 'def total(submitted, values):\n    """Call it."""\n')
+    assert fallen(toy, lambda: edit(toy / DRIVERS, '"""Call it."""', '"""Call it once."""')) == set()
+    edit(toy / DRIVERS, '{"total": submitted.total(values)}', '{"total": submitted.total(values), "said": total.__doc__}')
+    assert fallen(toy, lambda: edit(toy / DRIVERS, '"""Call it once."""', '"""Call it."""')) == {"total", "both", "all"}
+
+
 def test_a_driver_that_reads_the_text_depends_on_comments(toy: Path) -> None:
     """Catches: a check for a loop in the source, whose verdict a comment can change."""
     edit(toy / DRIVERS, '{"total": submitted.total(values)}', '{"total": len(inspect.getsource(submitted.total))}')
@@ -447,7 +457,7 @@ def test_a_forged_record_is_found(toy: Path, alone: bool, forged: str) -> None:
         entry = {suite: mistakes[suite].get(unnoticed.id) for suite in SUITES}
         about = (unnoticed.id, unnoticed.question, unnoticed.hint)
         task = Task("mistake nothing_of_nothing", unnoticed.submission, TOTAL, BOTH, mistake=about, entries=entry)
-        lines[place] = re.sub(r'"key":"\w+"', f'"key":"{Keys(home, mistakes).of(task)}"', lines[place])
+        lines[place] = re.sub(r'","\w+"', f'","{Keys(home, mistakes).of(task)}"', lines[place], count=1)
     if forged == "verdict and digest":
         lines[0] = re.sub(r'"digest": "\w+"', f'"digest": "{fingerprints.digest(lines[1:])}"', lines[0])
     if not alone:
@@ -466,10 +476,14 @@ def test_without_git_a_forged_file_is_proven_whole(toy: Path) -> None:
     assert [line for line in faults(toy) if "is wrong" in line]
 
 
-@pytest.mark.parametrize("content", ["", "{}", "no JSON", "\udcff", '{"proven": "x"}\n{"trial": 1}\n'])
+@pytest.mark.parametrize(
+    "content",
+    ["", "{}", "no JSON", "\udcff", '{"proven": "x"}\n["a", 1]\n', "HEAD\n[1]\n", "HEAD\n3\n", 'HEAD\n["a","b",{"c":1}]\n'],
+)
 def test_damaged_records_are_believed_by_nobody(toy: Path, content: str) -> None:
     """Catches: a traceback, or half of a file that is taken for all of it."""
-    (toy / RECORDS).write_text(content, encoding="utf-8", errors="surrogateescape")
+    head = (toy / RECORDS).read_text(encoding="utf-8").partition("\n")[0]
+    (toy / RECORDS).write_text(content.replace("HEAD", head), encoding="utf-8", errors="surrogateescape")
     assert faults(toy) == []
 
 
