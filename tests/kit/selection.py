@@ -20,6 +20,7 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -36,7 +37,8 @@ ENVIRONMENT = "Python, the platform, an installed package or a GRADER_ variable"
 UNKNOWN = "no pass is recorded here"
 MOST_REASONS = 12
 NOTHING = {"passed": {}, "inputs": {}, "commits": {}}  # keys by test, inputs by key, and at which commit they first passed
-RECORDED = "tests/proof/tests.json"
+RECORDED = "tests/proof/tests.jsonl"
+RECORDED_KEY = 16  # characters
 SHARE = 0.05  # of the passes that are recorded in the repository, so many are tried all the same, and at least one
 PASSES = 3  # of a test that are kept: who takes a change back, or changes branches, comes back to one
 
@@ -207,14 +209,16 @@ class Selection:
 
     def _leave_out_unchanged(self, items: list[pytest.Function]) -> None:
         records = _read(self.records, NOTHING)
-        recorded = _read(self.config.rootpath / RECORDED, {"proven": "", "passed": {}})
-        self.choice = Choice(chosen={}, left_out={}, reasons={}, commits={}, recorded=0, drawn=[], proven=recorded["proven"])
-        known = {
-            item.nodeid
+        proven, recorded = _read_recorded(self.config.rootpath / RECORDED)
+        self.choice = Choice(chosen={}, left_out={}, reasons={}, commits={}, recorded=0, drawn=[], proven=proven)
+        places = {
+            item.nodeid: _place(item.nodeid, self._make_portable_key(item.stash[FOUND]))
             for item in items
             if item.get_closest_marker("recorded")
-            and recorded["passed"].get(item.nodeid) == self._make_portable_key(item.stash[FOUND])
         }
+        # Of a test with parameters the record says how many passed: all of them, or it speaks for none.
+        full = {place for place, count in Counter(places.values()).items() if recorded.get(place) == count}
+        known = {nodeid for nodeid, place in places.items() if place in full}
         drawn = set(random.Random(self.lot).sample(sorted(known), math.ceil(SHARE * len(known))))
         kept, left_out = [], []
         for item in items:
@@ -243,7 +247,7 @@ class Selection:
 
     def _make_portable_key(self, inputs: Inputs) -> str:
         """Return the key of a test's inputs that is the same on every machine of this kind with the same libraries."""
-        return _make_key({**inputs, ENVIRONMENT: self.libraries})
+        return _make_key({**inputs, ENVIRONMENT: self.libraries})[:RECORDED_KEY]
 
     def _store_recorded(self, unchanged: set[str]) -> None:
         """Replace the repository's record by what passed now, with what it had of tests that did not run.
@@ -251,16 +255,20 @@ class Selection:
         unchanged: the keys of inputs that are still what they were when the session began.
         """
         path = self.config.rootpath / RECORDED
-        before = _read(path, {"proven": "", "passed": {}})["passed"]
+        found = Counter(_place(test, key) for test, key in self.to_record.items() if self.passed[test] in unchanged)
+        failed = {_function(test) for test in self.failed}
+        again = {(file, function) for file, _, function in found}
         kept = {
-            test: key
-            for test, key in before.items()
-            if test not in self.failed and (self.config.rootpath / test.partition("::")[0]).is_file()
+            place: count
+            for place, count in _read_recorded(path)[1].items()
+            if (self.config.rootpath / place[0]).is_file() and (place[0], place[2]) not in again
         }
-        found = {test: key for test, key in self.to_record.items() if self.passed[test] in unchanged}
-        passed = dict(sorted((kept | found).items()))
-        text = json.dumps({"proven": _find_commit(self.config.rootpath), "passed": passed}, indent=1)
-        path.write_text(text + "\n", encoding="utf-8")
+        lines: dict[tuple[str, str], dict[str, int]] = {}
+        for (file, key, function), count in sorted({**kept, **found}.items()):
+            if (file, function) not in failed:
+                lines.setdefault((file, key), {})[function] = count
+        entries = [{"proven": _find_commit(self.config.rootpath)}, *([*where, counts] for where, counts in lines.items())]
+        path.write_text("".join(json.dumps(entry) + "\n" for entry in entries), encoding="utf-8")
 
     def _store_records(self) -> set[str]:
         """Add what passed to the records, except where a file has changed since the session began; return the other keys."""
@@ -366,6 +374,27 @@ def _is_for_hypothesis() -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def _function(nodeid: str) -> tuple[str, str]:
+    """Return the file of a test, and the name of its function with that of its class."""
+    file, _, name = nodeid.partition("::")
+    return file, name.partition("[")[0]
+
+
+def _place(nodeid: str, key: str) -> tuple[str, str, str]:
+    """Return where the repository's record has a test: by its file, its key and its function."""
+    file, function = _function(nodeid)
+    return file, key, function
+
+
+def _read_recorded(path: Path) -> tuple[str, dict[tuple[str, str, str], int]]:
+    """Return the commit of the repository's record, and by place how many tests passed; nothing if it is damaged."""
+    try:
+        head, *entries = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+        return head["proven"], {(file, key, name): count for file, key, counts in entries for name, count in counts.items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return "", {}
 
 
 def _make_key(inputs: Inputs) -> str:

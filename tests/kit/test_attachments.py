@@ -342,8 +342,8 @@ def test_exactly_as_large_as_allowed(grader: Grader, folder: Path) -> None:
         (save({"other": np.zeros(2)}), Outcome.FAILED, "KeyError"),
         (policy(nonsense=np.zeros(1)), Outcome.FAILED, "the result cannot be read"),
         (policy(attack=np.zeros(1)), Outcome.CRASHED, "SIGABRT"),
-        (save({"weights": np.array([np.nan])}), Outcome.FAILED, "mean - std is nan, which is no score"),
-        (save({"weights": np.array([1e20])}), Outcome.FAILED, "mean - std is 1e+20, which is no score"),
+        (save({"weights": np.array([np.nan])}), Outcome.FAILED, "mean - std is nan, not a valid score"),
+        (save({"weights": np.array([1e20])}), Outcome.FAILED, "mean - std is 1e+20, not a valid score"),
     ],
     ids=[
         "empty",

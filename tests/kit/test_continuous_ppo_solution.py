@@ -29,7 +29,7 @@ from torch.distributions import MultivariateNormal
 from tests.kit.examples import examples
 from tests.kit.loading import load_with_solution
 
-pytestmark = pytest.mark.oracle
+pytestmark = [pytest.mark.oracle, pytest.mark.recorded]
 
 INPUTS = ("solutions/continuous_ppo/submitted.py", "assignments/continuous_ppo/*.py")
 
@@ -1316,7 +1316,6 @@ class TestWhole:
         gae = sampler.runner.transforms[-1]
         assert (gae.gamma, gae.lambda_, sampler.runner.transforms[1].gamma) == (0.99, 0.95, 0.99)
 
-    @pytest.mark.recorded
     @pytest.mark.parametrize("several", [False, True])
     def test_learns(self, modules: SimpleNamespace, several: bool) -> None:
         """Catches: parts that are right one by one and do not fit each other; a policy that learns the opposite."""

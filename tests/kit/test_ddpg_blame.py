@@ -11,6 +11,8 @@ from grader.assignment import SUITES, Home
 from grader.judge.run import Grader
 from grader.publish.trials import try_variant
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = ("grading:ddpg",)
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -32,7 +32,7 @@ import utils
 from tests.kit.examples import examples
 from tests.kit.loading import load_with_solution
 
-pytestmark = pytest.mark.oracle
+pytestmark = [pytest.mark.oracle, pytest.mark.recorded]
 
 INPUTS = ("solutions/ddpg/submitted.py", "assignments/ddpg/training.py")
 

@@ -22,6 +22,8 @@ from grader.judge.student import Compared, Tried
 from grader.report.model import CheckResult, Outcome
 from grader.sandbox.wire import TensorArray
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = ("grade.py", "grading:policy_gradient")
 
 ROOT = Path(__file__).resolve().parents[2]

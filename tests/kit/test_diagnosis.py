@@ -25,6 +25,8 @@ from grader.report.model import Outcome, Report
 from grader.sandbox.reply import Isolation, Reply
 from tests.kit.examples import examples
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = ("solutions/policy_gradient/mistakes.py",)
 
 SUITES = ("visible", "hidden")

@@ -1,4 +1,4 @@
-"""The drivers' stand-ins behave like what they replace."""
+"""The drivers' fakes behave like what they replace."""
 
 from __future__ import annotations
 

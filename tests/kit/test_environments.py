@@ -20,7 +20,7 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import utils
 
-pytestmark = pytest.mark.oracle
+pytestmark = [pytest.mark.oracle, pytest.mark.recorded]
 
 EQUAL = [  # id, class, batch, parameters; all episodes are equally long
     ("PointMass-v0", utils.PointMass, utils.PointMassVector, {}),

@@ -17,6 +17,8 @@ from grader.judge.run import Grader
 from grader.publish.catalogue import load_catalogue
 from grader.report import terminal
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = ("solutions/policy_gradient/mistakes.py",)
 
 KEPT = Path(__file__).with_name("failure_texts.txt")

@@ -30,6 +30,8 @@ from grader.report.formats import ENDINGS, renderer
 from grader.report.model import CheckResult, Outcome, Report
 from tests.kit.examples import examples
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = {
     "*": ("grading:policy_gradient",),
     "test_every_format_is_registered_and_read_here": ("grader/__main__.py",),

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = ("tests/kit/graded_class.zip", "grading:policy_gradient", "grader/**")
 POINTS = {"ada": "100", "bob": "88", "eve": "83", "kim": "100", "lee": "88", "stub": "0"}
 
@@ -47,7 +49,6 @@ def test_scored_anew(results: Path, tmp_path: Path, command_line: Callable[..., 
     assert before[0] == POINTS
 
 
-@pytest.mark.recorded
 @pytest.mark.slow(40)
 def test_graded_anew(results: Path, tmp_path: Path, command_line: Callable[..., int]) -> None:
     """Catches: a check that was only to be moved or stored otherwise, and gives other points now."""

@@ -20,6 +20,8 @@ from grader.publish.build import build
 from grader.publish.new import new, remove
 from grader.publish.verify import verify
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = ("docs/authoring.md", "grader/publish/example/**")
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 import utils
 from tests.kit.loading import load
 
-pytestmark = pytest.mark.oracle
+pytestmark = [pytest.mark.oracle, pytest.mark.recorded]
 
 INPUTS = ("solutions/policy_gradient/submitted.py",)
 

@@ -14,6 +14,8 @@ from grader.publish.catalogue import Variant, load_catalogue
 from grader.publish.stub import make_stub
 from grader.publish.trials import try_variant
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = ("grading:ppo_agent", "solutions/ppo_agent/mistakes.py", "solutions/ppo_agent/alternatives.py")
 
 ROOT = Path(__file__).resolve().parents[2]

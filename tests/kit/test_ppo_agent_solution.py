@@ -27,7 +27,7 @@ from torch.distributions import Independent, MultivariateNormal, Normal
 
 from tests.kit.loading import load
 
-pytestmark = pytest.mark.oracle
+pytestmark = [pytest.mark.oracle, pytest.mark.recorded]
 
 INPUTS = ("solutions/ppo_agent/submitted.py", "assignments/ppo_agent/training.py")
 

@@ -28,7 +28,7 @@ from torch.distributions import Categorical
 from tests.kit.examples import examples
 from tests.kit.loading import load, load_given
 
-pytestmark = pytest.mark.oracle
+pytestmark = [pytest.mark.oracle, pytest.mark.recorded]
 
 INPUTS = ("solutions/recurrent_a2c/submitted.py", "assignments/recurrent_a2c/*.py")
 

@@ -239,7 +239,7 @@ def test_a_fresh_clone_believes_what_is_recorded_but_for_a_sample(project: Proje
         slow = {test for test in outcomes if test.startswith("test_slow")}
         assert len(slow) == 2
         assert outcomes.keys() - slow == {"test_sum", "test_quick", "test_data[one]", "test_data[two]"}
-        assert "28 tests passed at no commit, as tests/proof/tests.json says" in output
+        assert "28 tests passed at no commit, as tests/proof/tests.jsonl says" in output
         assert all(f"::{test}" in output.partition("by chance")[2] for test in slow)
         drawn |= slow
         forget(project)
@@ -255,21 +255,59 @@ def test_what_changes_during_a_session_is_not_recorded(project: Project) -> None
     edit = "open('grader/total.py', 'a').write('# later')\n"
     project.write("tests/kit/test_slow.py", SLOW.replace("    assert total([])", f"    {edit}    assert total([])"))
     project.run("--record")
-    assert json.loads((project.root / "tests/proof/tests.json").read_text())["passed"] == {}
+    assert recorded(project) == {}
+
+
+TWO = (
+    SLOW
+    + """
+@pytest.mark.recorded
+def test_alone():
+    assert total([1, 1]) > 0
+"""
+)
+
+
+def recorded(project: Project) -> dict[str, dict[str, int]]:
+    """Return by file how many tests of each function are recorded."""
+    _, *lines = (project.root / "tests/proof/tests.jsonl").read_text().splitlines()
+    found: dict[str, dict[str, int]] = {}
+    for file, _, counts in map(json.loads, lines):
+        found.setdefault(file, {}).update(counts)
+    return found
 
 
 def test_a_failure_is_recorded_no_longer(project: Project) -> None:
     """Catches: a test that failed where it was recorded, and is left out elsewhere; a record of a file that is gone."""
     (project.root / "tests/proof").mkdir()
-    project.write("tests/kit/test_slow.py", SLOW)
+    project.write("tests/kit/test_slow.py", TWO)
     project.write("tests/kit/test_gone.py", SLOW)
     project.run("--record")
+    both = {"test_slow": 30, "test_alone": 1}
+    assert recorded(project) == {"tests/kit/test_slow.py": both, "tests/kit/test_gone.py": {"test_slow": 30}}
     (project.root / "tests/kit/test_gone.py").unlink()
     project.write("grader/total.py", "def total(values):\n    assert 7 not in values\n    return sum(values)")
     project.run("--record", "--changed")
-    found = json.loads((project.root / "tests/proof/tests.json").read_text())["passed"]
-    assert {test.partition("::")[2] for test in found} == {f"test_slow[{number}]" for number in range(30) if number != 7}
-    assert {test.partition("::")[0] for test in found} == {"tests/kit/test_slow.py"}
+    assert recorded(project) == {"tests/kit/test_slow.py": {"test_alone": 1}}
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", "no JSON", '{"proven": ""}\n[1]\n', '{"proven": ""}\n["a", "b", 3]\n'])
+def test_a_damaged_record_is_believed_by_nobody(project: Project, content: str) -> None:
+    """Catches: a traceback in place of the tests, after a merge."""
+    (project.root / "tests/proof").mkdir()
+    project.write("tests/proof/tests.jsonl", content)
+    assert len(project.run("--changed")[1]) == 3
+
+
+def test_a_record_of_some_parameters_speaks_for_none(project: Project) -> None:
+    """Catches: a parameter that was added, or not run, and is left out because others have passed."""
+    (project.root / "tests/proof").mkdir()
+    project.write("tests/kit/test_slow.py", TWO)
+    project.run("--record", "-k", "test_alone or test_slow and 1")
+    assert recorded(project)["tests/kit/test_slow.py"] == {"test_slow": 12, "test_alone": 1}
+    forget(project)
+    outcomes = project.run("--changed")[1]
+    assert len([test for test in outcomes if test.startswith("test_slow")]) == 30
 
 
 def test_a_change_that_is_taken_back_runs_nothing(project: Project) -> None:

@@ -23,6 +23,8 @@ from grader.report.model import Report
 from grader.sandbox.places import temporary_folder
 from tests.kit.loading import load_with_solution
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = ("grading:ddpg",)
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,6 +18,8 @@ from grader.report.model import Report
 from grader.sandbox.places import temporary_folder
 from tests.kit.loading import load
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = ("grading:recurrent_a2c",)
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,6 +18,8 @@ from grader.judge.run import grade
 from grader.sandbox.places import temporary_folder
 from tests.kit import loading
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = ("grading:continuous_ppo",)
 
 ROOT = Path(__file__).resolve().parents[2]

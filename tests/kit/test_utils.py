@@ -21,7 +21,7 @@ from torch import Tensor, nn
 import utils
 from tests.kit.examples import examples
 
-pytestmark = pytest.mark.oracle
+pytestmark = [pytest.mark.oracle, pytest.mark.recorded]
 
 matplotlib.use("Agg")
 
@@ -962,3 +962,59 @@ def test_the_interface_itself_does_nothing() -> None:
         utils.EnvInterface().reset()
     with pytest.raises(NotImplementedError):
         utils.EnvInterface().step(action(0))
+
+
+class TestProbe:
+    """Episodes that are understood at a glance, which notebooks let agents learn."""
+
+    @pytest.mark.parametrize(("truncates", "rewards"), [(False, [0.0, 0.0, 7.0]), (True, [7.0, 7.0, 7.0])])
+    def test_what_pays_and_how_it_ends(self, truncates: bool, rewards: list[float]) -> None:
+        """Catches: a reward by the last action, one that is paid too early, and an end of the wrong kind."""
+        env = utils.Probe(lambda sign, action: sign * sign * action[0], 3, truncates)
+        env.reset(seed=0)
+        steps = [env.step(np.array([value])) for value in (7.0, 8.0, 9.0)]
+        assert [reward for _, reward, *_ in steps] == rewards
+        assert [ends[:2] for _, _, *ends in steps] == [[False, False]] * 2 + [[not truncates, truncates]]
+
+    def test_what_is_observed(self) -> None:
+        """Catches: a clock that can be seen where it must not, and an action that is seen without being asked for."""
+        for options, rows in (
+            ({}, [[0], [1], [2]]),
+            ({"truncates": True}, [[0], [0], [0]]),
+            ({"shows_action": True}, [[0, 0], [1, 5], [2, 5]]),
+        ):
+            env = utils.Probe(lambda sign, action: sign, 3, **options)
+            first, _ = env.reset(seed=0)
+            seen = [first, *(env.step(np.array([value]))[0] for value in (5.0, 6.0))]
+            assert [row.tolist() for row in seen] == [[first[0], *row] for row in rows]
+            assert env.observation_space.contains(first)
+            assert first.dtype == np.float32
+
+    def test_both_signs_come_and_a_seed_repeats_them(self) -> None:
+        """Catches: a sign that is always the same, or drawn from a global generator."""
+        env = utils.Probe(lambda sign, action: sign)
+        signs = [[env.reset(seed=seed if new == 0 else None)[0][0] for new in range(20)] for seed in (3, 3, 4)]
+        assert set(signs[0]) == {-1.0, 1.0}
+        assert signs[0] == signs[1] != signs[2]
+
+
+class TestClimb:
+    """A ladder of probes."""
+
+    RUNGS = tuple((name, "isolates", lambda: None, {"V": 1.0}, 0.1) for name in ("first", "second", "third"))
+
+    def test_a_rung_is_fine_within_its_tolerance_and_by_the_second_seed(self, capsys: pytest.CaptureFixture) -> None:
+        """Catches: a rung that counts by its last key or first seed alone."""
+        says = iter([1.05, 1.2, 0.95, 1.2, 0.5])
+        asked, fine = [], {}
+        utils.climb(self.RUNGS, lambda _env, seed: asked.append(seed) or {"V": next(says), "W": 9.0}, fine)
+        assert (asked, fine) == ([0, 0, 1, 0, 1], {"first": True, "second": True, "third": False})
+        assert "third   isolates          V=1.00    V=0.50  NO" in capsys.readouterr().out
+
+    def test_an_exception_leaves_what_was_found(self, capsys: pytest.CaptureFixture) -> None:
+        """Catches: a student who sees a traceback alone, and a rung that counts as fine since it was not tried."""
+        says, fine = iter([{"V": 1.0}]), {}
+        with pytest.raises(StopIteration):
+            utils.climb(self.RUNGS, lambda *_: next(says), fine)
+        assert fine == {"first": True, "second": False, "third": False}
+        assert "yes" in capsys.readouterr().out

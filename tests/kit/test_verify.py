@@ -15,6 +15,8 @@ from grader.publish.build import build
 from grader.publish.mutants import mutants
 from grader.publish.verify import verify
 
+pytestmark = pytest.mark.recorded
+
 VACUOUS = '''
 
 @points(0, question="total")
