@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -39,16 +39,21 @@ class EnvInterface:
     def reset(self, seed: int | None = None) -> Tensor:
         """Return the first observation of a new episode, float32 `[1, obs_dim]`.
 
-        seed: makes this and the following episodes reproducible; without it the environment's own generator goes on.
+        Args:
+            seed: Makes this and the following episodes reproducible; without it the environment's
+                own generator goes on.
         """
         raise NotImplementedError
 
     def step(self, action: Tensor | int) -> tuple[Tensor, bool, float]:
         """Return (observation after the action, terminated, reward of the action). Mind the order.
 
-        action: int64 `[1, 1]`, or a plain integer.
-        terminated: True when this action ended the episode. A time limit counts as an end here, on purpose: the task is
-            finite, so nothing comes after it. (In most other settings a time limit is a *truncation*.)
+        Args:
+            action: int64 `[1, 1]`, or a plain integer.
+
+        `terminated` is True when this action ended the episode. A time limit counts as an end here,
+        on purpose: the task is finite, so nothing comes after it. (In most other settings a time
+        limit is a *truncation*.)
         """
         raise NotImplementedError
 
@@ -56,13 +61,22 @@ class EnvInterface:
 class GridWorldPointTargetEnv(EnvInterface):
     """A point on a grid that should walk to a target point, both drawn anew in every episode.
 
-    grid_size: positions lie in `[0, grid_size]` on each axis; start and target are whole numbers below `grid_size`.
-    episode_length: steps until the episode ends. Reaching the target does not end it: the point has to stay there.
-    dimensions: 1 for a line (actions: 0 = -1, 1 = stay, 2 = +1), 2 for a plane (0 = stay, 1 = +x, 2 = -x, 3 = +y, 4 = -y).
-    set_target, set_state: a number, list or array that fixes the target or the start; it is copied, never modified.
+    Args:
+        grid_size: Positions lie in `[0, grid_size]` on each axis; start and target are whole
+            numbers below `grid_size`.
+        episode_length: Steps until the episode ends. Reaching the target does not end it: the point
+            has to stay there.
+        dimensions: 1 for a line (actions: 0 = -1, 1 = stay, 2 = +1), 2 for a plane (0 = stay, 1 =
+            +x, 2 = -x, 3 = +y, 4 = -y).
+        set_target, set_state: A number, list or array that fixes the target or the start; it is
+            copied, never modified.
 
-    Observation: the target, then the state, float32 `[1, 2 * dimensions]`, each mapped from `[0, grid_size]` to `[-1, 1]`.
-    Reward: minus the distance to the target after the action, divided by `grid_size`. (Seed 002.)
+    Observation: the target, then the state, float32 `[1, 2 * dimensions]`, each mapped from
+    `[0, grid_size]` to `[-1, 1]`.
+
+    Reward: minus the distance to the target after the action, divided by `grid_size`.
+
+    (ECE 448 / CS 440, University of Illinois, machine problem 11.)
     """
 
     def __init__(
@@ -151,10 +165,18 @@ class GridWorldPointTargetEnv(EnvInterface):
 class OpenAIGymEnv(EnvInterface):
     """CartPole-v1 behind the same interface, its observations scaled to about `[-1, 1]`.
 
-    vis: True opens a window (needs pygame).
-    Observation: position / 2.4, velocity / 3, angle / 0.2095, angular velocity / 3, float32 `[1, 4]`; the first and third
-    divisors are where the episode fails. Actions: 0 = push left, 1 = push right. Reward: 1 a step. The limit of 500 steps
-    counts as terminated, as everywhere in this assignment. (gymnasium; seed 002 calls it a double pendulum, which it is not.)
+    Args:
+        vis: True opens a window (needs pygame).
+
+    Observation: position / 2.4, velocity / 3, angle / 0.2095, angular velocity / 3, float32
+    `[1, 4]`; the first and third divisors are where the episode fails.
+
+    Actions: 0 = push left, 1 = push right.
+
+    Reward: 1 a step. The limit of 500 steps counts as terminated, as everywhere in this assignment.
+
+    (gymnasium; machine problem 11 of ECE 448 / CS 440, University of Illinois, calls it a double
+    pendulum, which it is not.)
     """
 
     num_actions = 2
@@ -186,7 +208,8 @@ def _action_index(action: Tensor | int, count: int) -> int:
 class PointMass(gymnasium.Env):
     """A point in `d` dimensions, at rest at first, that should get to the origin and stay there. The axes do not interact.
 
-    d: number of dimensions, from 1 on.
+    Args:
+        d: Number of dimensions, from 1 on.
 
     Action: float `[d]`, a in `[-1, 1]`; what lies outside is clipped to that, what is no number is refused (ValueError).
     Step: v <- 0.8 v + 0.1 a, then p <- p + v, clipped to `[-2, 2]`. A wall leaves v as it is.
@@ -249,6 +272,56 @@ def _observed(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.concatenate((first, second), axis=-1, dtype=np.float32, casting="same_kind")
 
 
+class Probe(gymnasium.Env):
+    """Episodes of a few steps that show a sign, -1 or +1, and pay by it. An agent that fails on one has one thing wrong.
+
+    Args:
+        pay: The reward, from the sign (float) and the first action (float64 `[n]`). The last step pays it.
+        steps: How many steps an episode has, from 1 on.
+        truncates: Whether a clock ends the episode (`truncated`; otherwise `terminated`). Then every step pays, and the
+            observation does not change.
+        low, high: The bounds of the action, `[n]` each. Actions are not clipped to them.
+        shows_action: Whether the observation has the first action.
+
+    Action: float `[n]`.
+    Observation: the sign and how many steps were taken, float32 `[2]`; with `shows_action` also the first component of the
+    first action, 0 before it was taken, float32 `[3]`.
+    Start: the sign is drawn from the environment's own generator (`np_random`).
+    """
+
+    def __init__(
+        self,
+        pay: Callable[[float, np.ndarray], float],
+        steps: int = 1,
+        truncates: bool = False,
+        low: Sequence[float] = (-10.0,),
+        high: Sequence[float] = (10.0,),
+        shows_action: bool = False,
+    ) -> None:
+        self.pay, self.steps, self.truncates, self.shows_action = pay, _size("steps", steps), truncates, shows_action
+        self.observation_space = gymnasium.spaces.Box(-10.0, 10.0, (3 if shows_action else 2,), np.float32)
+        self.action_space = gymnasium.spaces.Box(np.array(low, np.float32), np.array(high, np.float32))
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+        """Return (first observation, empty dictionary). A seed makes this and the following episodes reproducible."""
+        super().reset(seed=seed)
+        self._sign = float(self.np_random.choice([-1, 1]))
+        self._actions: list[np.ndarray] = []
+        return self._observe(), {}
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Return (observation, reward, terminated, truncated, empty dictionary)."""
+        self._actions.append(np.array(action, dtype=np.float64))
+        over = len(self._actions) == self.steps
+        reward = float(self.pay(self._sign, self._actions[0])) if over or self.truncates else 0.0
+        return self._observe(), reward, over and not self.truncates, over and self.truncates, {}
+
+    def _observe(self) -> np.ndarray:
+        seen = [] if self.truncates else self._actions
+        shown = [self._sign, len(seen), seen[0][0] if seen else 0.0]
+        return np.array(shown if self.shows_action else shown[:2], dtype=np.float32)
+
+
 class GridWorldEnv(gymnasium.Env):
     """`GridWorldPointTargetEnv` as an environment of gymnasium. Parameters, moves and rewards are the same, except that:
 
@@ -291,7 +364,8 @@ class GridWorldEnv(gymnasium.Env):
 class Cue(gymnasium.Env):
     """A cue in the first step says which action is right in the last one: to be remembered in between.
 
-    length: steps of an episode, from 1 on; memory is needed from 2 on.
+    Args:
+        length: Steps of an episode, from 1 on; memory is needed from 2 on.
 
     Observation: (cue, junction, 1), float32 `[3]`. cue: +1 or -1 in the first step, 0 in all others. junction: 1 in the last
         step, 0 in all others. The observation that comes after the last step is (0, 0, 1).
@@ -379,7 +453,8 @@ class Metronome(gymnasium.Env):
 class _Vector(gymnasium.vector.VectorEnv):
     """Environments in plain NumPy, stepped together. Subclasses say how they begin, move, end and are observed.
 
-    env: an environment that is like each of them.
+    Args:
+        env: An environment that is like each of them.
     """
 
     _steps: Any = None  # since the episodes began; None before the first reset
@@ -393,8 +468,13 @@ class _Vector(gymnasium.vector.VectorEnv):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin an episode in every environment; return (observations, empty dictionary).
 
-        seed: of the one generator (`np_random`) from which all starts are drawn, those of the first environment first.
-        options: unused; `reset_mask`, which would begin some of the episodes, is refused (ValueError).
+        Args:
+            seed: Of the one generator (`np_random`) from which all starts are drawn, those of the
+                first environment first.
+            options: Unused.
+
+        Raises:
+            ValueError: For the option `reset_mask`, which would begin some of the episodes.
         """
         if options and "reset_mask" in options:
             raise ValueError("all environments are reset together: only all of them can be reset")
@@ -416,7 +496,11 @@ class _Vector(gymnasium.vector.VectorEnv):
 
 
 class _VectorOfEqualEpisodes(_Vector):
-    """Environments that are in the same step, always. episode_length: after how many steps they are truncated."""
+    """Environments that are in the same step, always.
+
+    Args:
+        episode_length: After how many steps they are truncated.
+    """
 
     metadata = {"render_modes": [], "autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP}  # noqa: RUF012, gymnasium's
 
@@ -622,10 +706,14 @@ for _id, _env, _vector in (
 class SimpleReLuNetwork(nn.Module):
     """A multilayer perceptron: float32 `[batch, input_dims]` in, float32 `[batch, output_dims]` out.
 
-    hidden_dims: the input layer leads to `hidden_dims[0]`; then every entry, the first one too, adds a Linear and a ReLU;
-        the output layer follows. So `[16]` has three linear layers: in-16, 16-16, 16-out.
-    out_logsoftmax: ends with LogSoftmax over the last axis, so that the outputs are log-probabilities (a policy).
-    fixed_init: `[w, b]` fills every weight with w and every bias with b; otherwise torch's own initialisation is kept.
+    Args:
+        hidden_dims: The input layer leads to `hidden_dims[0]`; then every entry, the first one too,
+            adds a Linear and a ReLU; the output layer follows. So `[16]` has three linear layers:
+            in-16, 16-16, 16-out.
+        out_logsoftmax: Ends with LogSoftmax over the last axis, so that the outputs are
+            log-probabilities (a policy).
+        fixed_init: `[w, b]` fills every weight with w and every bias with b; otherwise torch's own
+            initialisation is kept.
 
     All layers are in one `nn.Sequential` called `net` (state-dict keys `net.0.weight`, ...).
     """
@@ -662,9 +750,13 @@ class SimpleReLuNetwork(nn.Module):
 class SmallRecurrentAgent(nn.Module):
     """An actor and a critic that share a memory, an LSTM cell: what can learn `Cue` and `Metronome` within seconds.
 
-    obs_dim: numbers in an observation. n_actions: how many actions there are. units: size of the memory.
+    Args:
+        obs_dim: Numbers in an observation.
+        n_actions: How many actions there are.
+        units: Size of the memory.
 
-    Initialised as torch does it, from its global generator. The memory is (h, c), each float32 `[batch, units]`.
+    Initialised as torch does it, from its global generator. The memory is (h, c), each float32
+    `[batch, units]`.
     """
 
     def __init__(self, obs_dim: int, n_actions: int, units: int = 32) -> None:
@@ -676,7 +768,9 @@ class SmallRecurrentAgent(nn.Module):
     def forward(self, prev_state: tuple[Tensor, Tensor], obs_t: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
         """Return (new_state, (logits, state_value)): the memory after the observation, float32 `[batch, n_actions]`, `[batch]`.
 
-        prev_state: the memory before, a pair. obs_t: float32 `[batch, obs_dim]`.
+        Args:
+            prev_state: The memory before, a pair.
+            obs_t: float32 `[batch, obs_dim]`.
         """
         h, c = self.rnn(obs_t, tuple(prev_state))
         return (h, c), (self.logits(h), self.state_value(h)[:, 0])
@@ -688,21 +782,32 @@ class SmallRecurrentAgent(nn.Module):
     def sample_actions(self, agent_outputs: tuple[Tensor, Tensor]) -> np.ndarray:
         """Return actions drawn from the policy by torch's global generator, int64 `[batch]`.
 
-        agent_outputs: (logits, state_value), as `step` returns them.
+        Args:
+            agent_outputs: (logits, state_value), as `step` returns them.
         """
         return distribution_sample(agent_outputs[0])[0].numpy()
 
     @torch.no_grad()
     def step(self, prev_state: tuple[Tensor, Tensor], obs_t: Any) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-        """Return the same as `forward`, without a gradient. obs_t: an array `[batch, obs_dim]`."""
+        """Return the same as `forward`, without a gradient.
+
+        Args:
+            prev_state: As for `forward`.
+            obs_t: An array `[batch, obs_dim]`.
+        """
         return self(prev_state, torch.as_tensor(obs_t, dtype=torch.float32))
 
 
 class PlainAdam(torch.optim.Optimizer):
     """Adam (Kingma and Ba 2015) in a few lines, for checks: the first optimizer of torch.optim costs a second of imports.
 
-    It is an Optimizer by name only, for that reason. parameters: its one group. lr, betas, eps: as of `torch.optim.Adam`.
-    max_grad_norm: `step` makes a longer gradient this long, all parameters together; `grad` of the parameters stays as it is.
+    Args:
+        parameters: Its one group.
+        lr, betas, eps: As of `torch.optim.Adam`.
+        max_grad_norm: `step` clips the global gradient norm to this value; `grad` of the parameters
+            stays as it is.
+
+    It is an Optimizer by name only, because of those imports.
     """
 
     def __init__(
@@ -836,10 +941,13 @@ def _numbers(values: Any) -> Tensor:
 def distribution_sample(logits: Tensor, seed: np.ndarray | list[int] | None = None) -> Tensor:
     """Return one action per row, drawn from the policy's distribution, int64 `[1, batch]`.
 
-    logits: float32 `[batch, num_actions]`, log-probabilities or unnormalised logits.
-    seed: an integer array used as a ring: the draw is seeded with `seed[0]`, then the array is rotated by one *in place*,
-        so that the next call uses the next entry. Such a draw comes from a NumPy generator, hence is the same on every
-        platform and torch version. Without a seed, torch's global generator is used.
+    Args:
+        logits: float32 `[batch, num_actions]`; log-probabilities or unnormalised logits.
+        seed: An integer array used as a ring: the draw is seeded with `seed[0]`, then the array is
+            rotated by one *in place*, so that the next call uses the next entry.
+
+    A draw with a seed comes from a NumPy generator, hence is the same on every platform and torch
+    version. Without a seed, torch's global generator is used.
     """
     logits = logits.detach()
     if logits.ndim != 2 or logits.isnan().any():
@@ -869,8 +977,9 @@ def _next_of_ring(ring: np.ndarray | list[int]) -> int:
 def get_success_rate(env: GridWorldPointTargetEnv, buffer: RolloutBuffer) -> float:
     """Return the share of finished episodes whose last stored observation has the state on the target, from 0 to 1.
 
-    env: the environment that the buffer comes from (for its dimensions).
-    buffer: a finalized buffer with at least one finished episode.
+    Args:
+        env: The environment that the buffer comes from (for its dimensions).
+        buffer: A finalized buffer with at least one finished episode.
     """
     if buffer.final_size is None:
         raise ValueError("this buffer is not finalized: call finalize() first")
@@ -884,8 +993,12 @@ def get_success_rate(env: GridWorldPointTargetEnv, buffer: RolloutBuffer) -> flo
 def show_lineworld_rollouts(env: GridWorldPointTargetEnv, buffer: RolloutBuffer) -> float:
     """Draw every episode's distance to the target over time, and return the success rate (see `get_success_rate`).
 
-    env: a one-dimensional grid world; buffer: a finalized buffer of its rollouts. Lines that run into the middle and stay
-    there are successes. Draws into a new matplotlib figure and shows it.
+    Args:
+        env: A one-dimensional grid world.
+        buffer: A finalized buffer of its rollouts.
+
+    Lines that run into the middle and stay there are successes. Draws into a new matplotlib figure
+    and shows it.
     """
     from matplotlib import pyplot
 
@@ -909,18 +1022,21 @@ def show_lineworld_rollouts(env: GridWorldPointTargetEnv, buffer: RolloutBuffer)
 class ProgressBar:
     """A bar that counts finished episodes and shows their mean return; what a training cell of a notebook runs in.
 
-    rollouts: how many episodes there will be, over all environments that are watched. More than that are counted as well.
-    title: what stands before the bar.
-    window: over how many of the latest episodes the return is averaged.
+    Args:
+        rollouts: How many episodes there will be, over all environments that are watched. More than
+            that are counted as well.
+        title: The text before the bar.
+        window: Over how many of the latest episodes the return is averaged.
 
         with utils.ProgressBar(rollouts=2 * 500, title="vanilla") as bar:
             for seed in range(2):
                 env = bar.watch(utils.GridWorldPointTargetEnv(dimensions=1))
                 ...  # trains with env, 500 rollouts
 
-    A return here is the undiscounted sum of an episode's rewards. Inside the context, the lines "Running rollout ..." that
-    `collect_rollouts` prints are left out, because two progress displays would fight. Everything else that is printed is
-    shown, and exceptions pass through. The bar is drawn on stderr. (Needs tqdm.)
+    A return here is the undiscounted sum of an episode's rewards. Inside the context, the lines
+    "Running rollout ..." that `collect_rollouts` prints are left out, because two progress displays
+    would fight. Everything else that is printed is shown, and exceptions pass through. The bar is
+    drawn on stderr. (Needs tqdm.)
     """
 
     def __init__(self, rollouts: int, title: str = "", window: int = 50) -> None:
@@ -959,9 +1075,13 @@ class ProgressBar:
 class WatchedEnv(EnvInterface):
     """An environment that behaves like the one it wraps, and keeps the return of every finished episode.
 
-    env: any environment; its other attributes (`num_actions`, `dimensions`, ...) can be read here too.
-    on_episode: called with the return of each episode that ends; None for nothing.
-    returns: the undiscounted returns of the finished episodes so far, in their order.
+    Args:
+        env: Any environment; its other attributes (`num_actions`, `dimensions`, ...) can be read
+            here too.
+        on_episode: Called with the return of each episode that ends; None for nothing.
+
+    Attributes:
+        returns: The undiscounted returns of the finished episodes so far, in their order.
     """
 
     def __init__(self, env: EnvInterface, on_episode: Any = None) -> None:
@@ -1004,6 +1124,38 @@ class _WithoutProgressLines:
         return getattr(self._stream, name)
 
 
+Rung = tuple[str, str, Callable[[], gymnasium.Env], Mapping[str, float], float]
+"""A rung of a ladder of probes: name, what it isolates, the probe, what a right agent ends with, how far off it may be."""
+
+
+def climb(rungs: Sequence[Rung], learn: Callable[[gymnasium.Env, int], Mapping[str, float]], fine: dict[str, bool]) -> None:
+    """Let an agent learn on every rung, and print what was expected and found.
+
+    Args:
+        rungs: From the simplest one on.
+        learn: (environment, seed) -> what the agent says after training in it. It gets a second seed where it misses the
+            first time: a right agent may have bad luck once.
+        fine: Gets for each rung, by its name, whether the agent came to what was expected. Where `learn` raises an exception,
+            the rungs before it are printed, and the others are not fine.
+    """
+    from tqdm import tqdm
+
+    fine.update((rung[0], False) for rung in rungs)
+    rows = [("probe", "what it isolates", "expected", "found", "fine?")]
+    try:
+        for name, isolates, make, expected, tolerance in tqdm(rungs, desc="probes", unit=" rungs"):
+            for seed in (0, 1):
+                found = learn(make(), seed)
+                fine[name] = all(abs(found[key] - value) <= tolerance for key, value in expected.items())
+                if fine[name]:
+                    break
+            texts = [" ".join(f"{key}={numbers[key]:.2f}" for key in expected) for numbers in (expected, found)]
+            rows.append((name, isolates, *texts, "yes" if fine[name] else "NO"))
+    finally:
+        widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
+        print("\n".join("".join(map(str.ljust, row, widths)).rstrip() for row in rows))
+
+
 def plot_learning_curves(
     curves: Mapping[str, Sequence[Sequence[float]]],
     ylabel: str,
@@ -1014,15 +1166,20 @@ def plot_learning_curves(
 ) -> Axes:
     """Draw the mean over seeds of each setting as a line, and from the lowest to the highest seed as a band.
 
-    curves: by name of the setting, one list per seed of values in the order of training; the seeds of one setting need equally
-        many values, at least one, otherwise ValueError.
-    ylabel: what the values are.
-    rollouts_per_value: how many rollouts lie between two values: the x-axis counts rollouts.
-    points: each curve is averaged down to at most this many points; a short curve keeps all its values.
-    axes: where to draw; without it, into a new figure.
-    colours: of the settings, in their order; they repeat if there are not enough.
+    Args:
+        curves: By name of the setting, one list per seed of values in the order of training.
+        ylabel: What the values are.
+        rollouts_per_value: How many rollouts lie between two values: the x-axis counts rollouts.
+        points: Each curve is averaged down to at most this many points; a short curve keeps all its
+            values.
+        axes: Where to draw; without it, into a new figure.
+        colours: Of the settings, in their order; they repeat if there are not enough.
 
-    Returns the axes; `pyplot.show()` is left to the caller.
+    Returns:
+        The axes; `pyplot.show()` is left to the caller.
+
+    Raises:
+        ValueError: If the seeds of one setting do not have equally many values, at least one.
     """
     from matplotlib import pyplot
 
@@ -1046,3 +1203,36 @@ def plot_learning_curves(
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
     return axes
+
+
+def plot_point_mass_returns(curves: Mapping[str, Sequence[Sequence[float]]], ylabel: str, lowest: float = -120.0) -> Axes:
+    """Draw learning curves on `PointMass`, squeezed: from -1 to 0 linear, below logarithmic. Dotted: the best possible.
+
+    Args:
+        curves: See `plot_learning_curves`; a value for each episode.
+        ylabel: What the values are.
+        lowest: Where the vertical axis begins.
+
+    Returns the axes; `pyplot.show()` is left to the caller.
+    """
+    from matplotlib.ticker import NullLocator
+
+    axes = plot_learning_curves(curves, ylabel)
+    axes.set_yscale("symlog", linthresh=1)
+    axes.set_yticks([-100, -30, -10, -3, -1, -0.5, 0], labels=["-100", "-30", "-10", "-3", "-1", "-0.5", "0"])
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.axhline(-0.435, color="black", linewidth=0.8, linestyle=":")
+    axes.set(xlabel="episodes", ylim=(lowest, 0))
+    return axes
+
+
+def tidy(*several: Axes, legend: bool = True) -> None:
+    """Remove the frame's upper and right line, and the legend's frame.
+
+    Args:
+        legend: Whether to draw a legend where there are labels.
+    """
+    for axes in several:
+        axes.spines[["top", "right"]].set_visible(False)
+        if legend and axes.get_legend_handles_labels()[1]:
+            axes.legend(frameon=False)

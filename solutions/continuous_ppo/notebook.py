@@ -39,7 +39,6 @@ import mujoco
 import numpy as np
 import torch
 from gymnasium.wrappers import ClipAction
-from matplotlib.ticker import NullLocator
 from torch.distributions import Independent, Normal
 from tqdm import tqdm
 
@@ -279,7 +278,7 @@ print(f"orthogonal        found {len(errors)} matrices, largest error {max(error
 #
 # **Write both branches of `act`.**
 #
-# In the cell, a stand-in for the model says mean (1, -1) and variance (4, 0.25), whatever it sees. The histogram of 20,000
+# In the cell, a fake model says mean (1, -1) and variance (4, 0.25), whatever it sees. The histogram of 20,000
 # sampled actions should lie on the dotted curve, and what the two branches say about the same actions should agree.
 
 # %% policy
@@ -712,75 +711,33 @@ for interactions, expected in ((0, 3e-4), (250_000, 2.25e-4), (500_000, 1.5e-4),
 # %% probes
 
 
-class Probe(gym.Env):
-    """Episodes of a few steps that show a sign, -1 or +1.
-
-    pay: gives the reward, from the sign and the first action; it is paid in the last step.
-    truncates: True: a clock ends the episode, every step pays, and the clock is not observed.
-    Observation: the sign, and how many steps were taken, float32 [2].
-    """
-
-    observation_space = gym.spaces.Box(-10, 10, (2,), np.float32)
-    action_space = gym.spaces.Box(-10, 10, (1,), np.float32)
-
-    def __init__(self, pay, steps, truncates=False):
-        self.pay, self.steps, self.truncates = pay, steps, truncates
-
-    def reset(self, *, seed=None, **_options):
-        super().reset(seed=seed)
-        self.sign = float(self.np_random.choice([-1, 1]))
-        self.actions = []
-        return self.observe(), {}
-
-    def step(self, action):
-        self.actions.append(float(action[0]))
-        over = len(self.actions) == self.steps
-        reward = self.pay(self.sign, self.actions[0]) if over or self.truncates else 0.0
-        return self.observe(), reward, over and not self.truncates, over and self.truncates, {}
-
-    def observe(self):
-        return np.array([self.sign, 0 if self.truncates else len(self.actions)], np.float32)
-
-
 RUNGS = [  # name, what it isolates, the probe, what a right agent ends with, and how far off it may be
-    ("constant", "the value loss", lambda: Probe(lambda sign, action: 1.0, 1), {"V(-)": 1.0, "V(+)": 1.0}, 0.05),
-    ("observation", "does V see it?", lambda: Probe(lambda sign, action: sign, 1), {"V(-)": -1.0, "V(+)": 1.0}, 0.1),
-    ("two steps", "the discount", lambda: Probe(lambda sign, action: 1.0, 2), {"V": 0.8, "V2": 1.0}, 0.05),
-    ("truncated", "the end of the clock", lambda: Probe(lambda sign, action: 1.0, 4, True), {"V(-)": 5.0, "V(+)": 5.0}, 0.3),
+    ("constant", "the value loss", lambda: utils.Probe(lambda sign, action: 1.0, 1), {"V(-)": 1.0, "V(+)": 1.0}, 0.05),
+    ("observation", "does V see it?", lambda: utils.Probe(lambda sign, action: sign, 1), {"V(-)": -1.0, "V(+)": 1.0}, 0.1),
+    ("two steps", "the discount", lambda: utils.Probe(lambda sign, action: 1.0, 2), {"V": 0.8, "V2": 1.0}, 0.05),
+    (
+        "truncated",
+        "the end of the clock",
+        lambda: utils.Probe(lambda sign, action: 1.0, 4, True),
+        {"V(-)": 5.0, "V(+)": 5.0},
+        0.3,
+    ),
     (
         "action",
         "does the policy follow?",
-        lambda: Probe(lambda sign, action: -((action - 0.5) ** 2), 1),
+        lambda: utils.Probe(lambda sign, action: -((action[0] - 0.5) ** 2), 1),
         {"μ(-)": 0.5, "μ(+)": 0.5},
         0.25,
     ),
     (
         "combined",
         "do rows fit together?",
-        lambda: Probe(lambda sign, action: -((action - 0.5 * sign) ** 2), 2),
+        lambda: utils.Probe(lambda sign, action: -((action[0] - 0.5 * sign) ** 2), 2),
         {"μ(-)": -0.5, "μ(+)": 0.5},
         0.25,
     ),
 ]
 probes = {}
-
-
-def climb(name, rungs):
-    """Train on every rung, print what was expected and found, and keep under `name` which rungs are fine."""
-    lines = [f"{'probe':13}{'what it isolates':25}{'expected':23}{'found':25}fine?"]
-    probes[name] = dict.fromkeys([rung[0] for rung in rungs], False)
-    try:
-        for title, isolates, make, expected, tolerance in tqdm(rungs, desc="probes", unit=" rungs"):
-            for seed in (0, 1):  # a right agent may have bad luck once
-                found = look_at(train_probe(make(), seed))
-                fine = all(abs(found[key] - value) <= tolerance for key, value in expected.items())
-                if fine:
-                    break
-            texts = [" ".join(f"{key}={numbers[key]:.2f}" for key in expected) for numbers in (expected, found)]
-            lines.append(f"{title:13}{isolates:25}{texts[0]:23}{texts[1]:25}{'yes' if fine else 'NO'}")
-            probes[name][title] = fine
-    finally:  # if your code raised an exception, the rungs before it are shown, too
-        print("\n".join(lines))
 
 
 def look_at(model):
@@ -805,7 +762,8 @@ def train_probe(env, seed):
     return model
 
 
-climb("PPO", RUNGS)
+probes["PPO"] = {}  # which rungs are fine
+utils.climb(RUNGS, lambda env, seed: look_at(train_probe(env, seed)), probes["PPO"])
 
 # %% point-text [markdown]
 # ## 14 · A point that should go to the middle
@@ -850,13 +808,8 @@ def experiment(name, dimensions, cliprange=0.2):
 
 
 def show(names):
-    """Draw learning curves on PointMass, squeezed: from -1 to 0 linear, below logarithmic. Dotted: the best possible."""
-    axes = utils.plot_learning_curves({name: curves[name] for name in names}, "return of an episode")
-    axes.set_yscale("symlog", linthresh=1)
-    axes.set_yticks([-100, -30, -10, -3, -1, -0.5, 0], labels=["-100", "-30", "-10", "-3", "-1", "-0.5", "0"])
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.axhline(-0.435, color="black", linewidth=0.8, linestyle=":")
-    axes.set(xlabel="episodes", ylim=(-120, 0))
+    """Draw learning curves on PointMass."""
+    utils.plot_point_mass_returns({name: curves[name] for name in names}, "return of an episode")
     plt.show()
 
 

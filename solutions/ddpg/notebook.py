@@ -40,7 +40,7 @@ import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from matplotlib.ticker import MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 from torch import nn
 from tqdm import tqdm
 
@@ -52,15 +52,6 @@ import utils
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pygame draws into arrays and needs no screen
 torch.set_num_threads(1)  # the networks are small: more threads would mostly wait for each other
 BLUE, ORANGE, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#9a9a9a"
-
-
-def tidy(*several, legend=True):
-    """Take away what a picture does not need."""
-    for axes in several:
-        axes.spines[["top", "right"]].set_visible(False)
-        if legend and axes.get_legend_handles_labels()[1]:
-            axes.legend(frameon=False)
-
 
 # %% settings
 PENDULUM, WARM_UP = 15_000, 1000  # frames in all, and random ones at the beginning
@@ -242,7 +233,7 @@ for means, colour, name in ((successive, ORANGE, "neighbours"), (sampled, BLUE, 
 row[2].set_xticks([-1, -0.5, 0, 0.5, 1])
 row[2].axvline(stored[:, 0].mean(), color="black", linestyle=":")
 row[2].set(title="the mean of cos θ in a batch", xlabel="mean of 64 rows", ylabel="batches")
-tidy(*row)
+utils.tidy(*row)
 plt.show()
 
 # %% choice-text [markdown]
@@ -287,7 +278,7 @@ axes.plot(fills, faulty_times, "o-", color=ORANGE, label="np.random.choice, repl
 axes.plot(fills, your_times, "o-", color=BLUE, label="your sample_batch")
 axes.set(xscale="log", yscale="log", xlabel="rows stored", ylabel="microseconds", ylim=(min(your_times) / 2, None))
 axes.grid(alpha=0.3)
-tidy(axes)
+utils.tidy(axes)
 plt.show()
 
 # %% choice-seen [markdown]
@@ -351,7 +342,7 @@ row[1].set(title="autocorrelation", xlabel="steps apart", ylabel="correlation")
 row[2].set(title="where the noise gets a point", xlabel="step", ylabel="distance from its start")
 for axes in row:
     axes.axhline(0, color="black", linewidth=0.5)
-tidy(*row)
+utils.tidy(*row)
 plt.show()
 
 # %% uniform-text [markdown]
@@ -386,7 +377,7 @@ for axes, theta, sigma in zip(row, (1.0, 0.15), (0.1, 0.2), strict=True):
     axes.set(title=f"θ = {theta:g}, σ = {sigma:g}", xlabel="step", ylabel="x")
     axes.set_ylim(top=axes.get_ylim()[1] * 1.35)
     axes.legend(frameon=False, loc="upper center", ncols=3)
-tidy(*row, legend=False)
+utils.tidy(*row, legend=False)
 plt.show()
 
 # %% uniform-seen [markdown]
@@ -422,7 +413,7 @@ for axes, theta, resets in zip(row, (0.15, 0.15, 1.0), (True, False, False), str
     axes.plot(last, first, ".", color=BLUE if resets else ORANGE)
     axes.set(title=f"θ = {theta:g}, {name}", xlabel="last sample of an episode", ylabel="first sample of the next")
     axes.label_outer()
-tidy(*row)
+utils.tidy(*row)
 plt.show()
 
 # %% reset-seen [markdown]
@@ -476,7 +467,7 @@ both[1].set(
     title="how much gradient comes through the tanh", xlabel="init_w", ylabel="mean of 1 - a²", xscale="log", ylim=(0, 1.05)
 )
 both[0].set(title="actions of a fresh actor", xlabel="action", ylabel="states", yscale="log")
-tidy(*both)
+utils.tidy(*both)
 plt.show()
 
 # %% agent-text [markdown]
@@ -563,7 +554,7 @@ for axes, name, actions, colour in ((both[0], "faulty", faulty, ORANGE), (both[1
     axes.hist(actions, bins=np.linspace(-1, 1, 42), color=colour)
     axes.set(title=name, xlabel="random action", ylabel="of 10,000")
     axes.label_outer()
-tidy(*both)
+utils.tidy(*both)
 plt.show()
 
 # %% warm-up-seen [markdown]
@@ -644,7 +635,7 @@ axes.annotate("Pendulum", (200, 0.05), (5, 0), textcoords="offset points")
 axes.axhline(1, color="black", linewidth=0.8)
 axes.set(xlabel="time limit T", ylabel="learned value / true value", xlim=(0, 400), ylim=(0, 1.05))
 axes.grid(alpha=0.3)
-tidy(axes)
+utils.tidy(axes)
 plt.show()
 
 # %% clock-seen [markdown]
@@ -711,7 +702,7 @@ both[0].set(title="what is learned (dotted: the mean of all targets)", xlabel="s
 both[0].legend(frameon=False, loc="upper center", ncols=3)
 both[1].set(title="loss", xlabel="update", ylim=(0, None))
 both[1].legend(frameon=False)
-tidy(*both, legend=False)
+utils.tidy(*both, legend=False)
 plt.show()
 
 # %% trap-seen [markdown]
@@ -882,7 +873,7 @@ for axes, (title, weights) in zip(both, moves.items(), strict=True):
             wrong = max(np.abs(np.array(path) - expected).max() for path in followed.values())
             print(f"τ = {tau:5}: largest difference from 1 - (1 - τ)ⁿ found {wrong:.5f}, expected 0.0000x")
     axes.set(title=title, xlabel="update", ylabel="weight")
-tidy(*both, legend=False)
+utils.tidy(*both, legend=False)
 both[0].legend(frameon=False, loc="lower right", ncols=2)
 plt.show()
 
@@ -969,7 +960,7 @@ for axes, whose, colour in ((both[0], "self.env.reset()", BLUE), (both[1], "env.
         axes.plot([step, step + 1], span, color=colour, linewidth=1.5)
     axes.set(title=whose, xlabel="step", ylabel="position, from s to s'")
     axes.label_outer()
-tidy(*both)
+utils.tidy(*both)
 plt.show()
 
 # %% global-seen [markdown]
@@ -1001,7 +992,7 @@ for axes, name, seeds, colour in (
     axes.set_xticks([-np.pi, 0, np.pi], labels=["-π", "0", "π"])
     axes.label_outer()
     print(f"{name:24} {len(np.unique(starts, axis=0))} different first states")
-tidy(*both)
+utils.tidy(*both)
 plt.show()
 
 # %% seed-seen [markdown]
@@ -1046,7 +1037,7 @@ for dimension, colour in enumerate((BLUE, ORANGE, GREEN)):
     )
 axes.axvspan(-1, 1, color="black", alpha=0.05, linewidth=0)
 axes.set(xlabel="action of the agent (grey: [-1, 1])", ylabel="what is done")
-tidy(axes)
+utils.tidy(axes)
 plt.show()
 
 # %% test-text [markdown]
@@ -1116,37 +1107,9 @@ strip(frames)
 # %% probes
 
 
-class Probe(gym.Env):
-    """Episodes of a few steps that show a sign, -1 or +1.
-
-    pay: gives the reward, from the sign and the first action; it is paid in the last step.
-    steps: how many an episode has. truncates: True: a clock ends it, every step pays, and nothing observed changes.
-    low, high: of each action.
-    Observation: the sign, how many steps were taken, and the first action once it has been done, float32 [3].
-    """
-
-    observation_space = gym.spaces.Box(-10, 10, (3,), np.float32)
-
-    def __init__(self, pay, steps=1, truncates=False, low=(-1.0,), high=(1.0,)):
-        self.pay, self.steps, self.truncates = pay, steps, truncates
-        self.action_space = gym.spaces.Box(np.array(low, np.float32), np.array(high, np.float32))
-
-    def reset(self, *, seed=None, **_options):
-        super().reset(seed=seed)
-        self.sign = float(self.np_random.choice([-1, 1]))
-        self.actions = []
-        return self.observe(), {}
-
-    def step(self, action):
-        self.actions.append(np.array(action, np.float64))
-        over = len(self.actions) == self.steps
-        reward = float(self.pay(self.sign, self.actions[0])) if over or self.truncates else 0.0
-        return self.observe(), reward, over and not self.truncates, over and self.truncates, {}
-
-    def observe(self):
-        if self.truncates or not self.actions:
-            return np.array([self.sign, 0, 0], np.float32)
-        return np.array([self.sign, len(self.actions), self.actions[0][0]], np.float32)
+def probe(pay, steps=1, truncates=False, low=(-1.0,), high=(1.0,)):
+    """Return a probe in which the critic can see what the first action was."""
+    return utils.Probe(pay, steps, truncates, low, high, shows_action=True)
 
 
 def train_probe(env, seed):
@@ -1176,29 +1139,29 @@ def look_at(agent):
 
 
 RUNGS = [  # name, what it isolates, the probe, what a right agent ends with, and how far off it may be
-    ("constant", "the critic's loss", lambda: Probe(lambda sign, a: 1.0), {"Q": 1.0}, 0.1),
-    ("state", "does Q see it?", lambda: Probe(lambda sign, a: sign), {"Q(-)": -1.0, "Q(+)": 1.0}, 0.15),
-    ("action", "does Q see it?", lambda: Probe(lambda sign, a: a[0]), {"Q(a=-½)": -0.5, "Q(a=½)": 0.5}, 0.1),
-    ("two steps", "the discount", lambda: Probe(lambda sign, a: 1.0, 2), {"Q": 0.8, "Q2": 1.0}, 0.1),
-    ("truncated", "the end of the clock", lambda: Probe(lambda sign, a: 1.0, 4, True), {"Q": 5.0}, 0.4),
+    ("constant", "the critic's loss", lambda: probe(lambda sign, a: 1.0), {"Q": 1.0}, 0.1),
+    ("state", "does Q see it?", lambda: probe(lambda sign, a: sign), {"Q(-)": -1.0, "Q(+)": 1.0}, 0.15),
+    ("action", "does Q see it?", lambda: probe(lambda sign, a: a[0]), {"Q(a=-½)": -0.5, "Q(a=½)": 0.5}, 0.1),
+    ("two steps", "the discount", lambda: probe(lambda sign, a: 1.0, 2), {"Q": 0.8, "Q2": 1.0}, 0.1),
+    ("truncated", "the end of the clock", lambda: probe(lambda sign, a: 1.0, 4, True), {"Q": 5.0}, 0.4),
     (
         "climb",
         "the actor's direction",
-        lambda: Probe(lambda sign, a: -((a[0] - 0.5) ** 2) - (a[1] + 0.5) ** 2, low=(-1.0, -1.0), high=(1.0, 1.0)),
+        lambda: probe(lambda sign, a: -((a[0] - 0.5) ** 2) - (a[1] + 0.5) ** 2, low=(-1.0, -1.0), high=(1.0, 1.0)),
         {"μ1": 0.5, "μ2": -0.5},
         0.2,
     ),
     (
         "follow",
         "does μ see the state?",
-        lambda: Probe(lambda sign, a: -((a[0] - 0.5 * sign) ** 2)),
+        lambda: probe(lambda sign, a: -((a[0] - 0.5 * sign) ** 2)),
         {"μ(-)": -0.5, "μ(+)": 0.5},
         0.2,
     ),
     (
         "all of it",
         "units, targets",
-        lambda: Probe(lambda sign, a: -4 * (a[0] - 0.5 - 0.25 * sign) ** 2, 2, low=(0.0,), high=(1.0,)),
+        lambda: probe(lambda sign, a: -4 * (a[0] - 0.5 - 0.25 * sign) ** 2, 2, low=(0.0,), high=(1.0,)),
         {"μ(-)": -0.5, "μ(+)": 0.5},
         0.25,
     ),
@@ -1206,25 +1169,8 @@ RUNGS = [  # name, what it isolates, the probe, what a right agent ends with, an
 probes = {}
 
 
-def climb(name, rungs):
-    """Train on every rung, print what was expected and found, and keep under `name` which rungs are fine."""
-    lines = [f"{'probe':12}{'what it isolates':25}{'expected':28}{'found':28}fine?"]
-    probes[name] = dict.fromkeys([rung[0] for rung in rungs], False)
-    try:
-        for title, isolates, make, expected, tolerance in tqdm(rungs, desc="probes", unit=" rungs"):
-            for seed in (0, 1):  # a right agent may have bad luck once
-                found = look_at(train_probe(make(), seed))
-                fine = all(abs(found[key] - value) <= tolerance for key, value in expected.items())
-                if fine:
-                    break
-            texts = [" ".join(f"{key}={numbers[key]:.2f}" for key in expected) for numbers in (expected, found)]
-            lines.append(f"{title:12}{isolates:25}{texts[0]:28}{texts[1]:28}{'yes' if fine else 'NO'}")
-            probes[name][title] = fine
-    finally:  # if your code raised an exception, the rungs before it are shown, too
-        print("\n".join(lines))
-
-
-climb("DDPG", RUNGS)
+probes["DDPG"] = {}  # which rungs are fine
+utils.climb(RUNGS, lambda env, seed: look_at(train_probe(env, seed)), probes["DDPG"])
 
 # %% point-text [markdown]
 # ## 12 · A point that should go to the middle
@@ -1269,14 +1215,10 @@ for dimensions in (1, 2):
     late = [round(float(np.mean(scores[-10:])), 2) for scores in curves[name]]
     print(f"{name}: mean score of the last 10 episodes, by seed: {late}")
 
-axes = utils.plot_learning_curves({name: curves[name] for name in curves if name.startswith("Point")}, "score of an episode")
-axes.set_yscale("symlog", linthresh=1)
-axes.set_yticks([-100, -30, -10, -3, -1, -0.5, 0], labels=["-100", "-30", "-10", "-3", "-1", "-0.5", "0"])
-axes.yaxis.set_minor_locator(NullLocator())
-axes.axhline(-0.435, color="black", linewidth=0.8, linestyle=":")
+points = {name: curves[name] for name in curves if name.startswith("Point")}
+axes = utils.plot_point_mass_returns(points, "score of an episode")
 axes.axvline(10, color="black", linewidth=0.8, linestyle="--")
 axes.annotate("learning begins", (10, -0.12), (5, 0), textcoords="offset points", fontsize=9)
-axes.set(xlabel="episodes", ylim=(-120, 0))
 plt.show()
 
 # %% pendulum-text [markdown]
@@ -1332,7 +1274,7 @@ row[2].set_yscale("log")
 for axes in row:
     axes.grid(alpha=0.3)
     axes.ticklabel_format(axis="x", style="plain")
-tidy(*row)
+utils.tidy(*row)
 plt.show()
 
 # %% film-text [markdown]

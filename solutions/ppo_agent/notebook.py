@@ -58,14 +58,6 @@ torch.set_num_threads(1)  # the networks are tiny: more threads would only wait 
 BLUE, ORANGE, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#9a9a9a"
 
 
-def tidy(*several, legend=True):
-    """Take away what a picture does not need."""
-    for axes in several:
-        axes.spines[["top", "right"]].set_visible(False)
-        if legend and axes.get_legend_handles_labels()[1]:
-            axes.legend(frameon=False)
-
-
 def rounded(numbers, digits=3):
     """Return the numbers as a list that is short to read."""
     return [round(number, digits) + 0.0 for number in torch.as_tensor(numbers).tolist()]
@@ -279,7 +271,7 @@ def draw_episodes(axes):
             axes.annotate(how, (end + 0.5, 1.12), (-5, 0), textcoords="offset points", ha="right", fontsize=9)
     axes.axhline(0, color="black", linewidth=0.5)
     axes.set(xlabel="step", ylabel="advantage", xlim=(0, 59), ylim=(-1.45, 1.3))
-    tidy(axes)
+    utils.tidy(axes)
 
 
 _, axes = plt.subplots(figsize=(10, 3.8), layout="constrained")
@@ -438,7 +430,7 @@ for axes, sigma in zip(row, (1.0, 1.5, 4.0), strict=True):
     axes.legend(frameon=False, loc="upper right", fontsize=9)
 row[0].set_ylabel("of 20,000")
 row[0].annotate("all 20,000", (0.5, 3700), (0.1, 3700), ha="right", va="center", arrowprops={"arrowstyle": "->"}, fontsize=9)
-tidy(*row, legend=False)
+utils.tidy(*row, legend=False)
 plt.show()
 try:
     np.random.default_rng(0).normal(0.5, np.log(0.5))
@@ -515,7 +507,7 @@ both[1].plot(*dots.numpy().T, ".", color=BLUE, markersize=3, alpha=0.5)
 both[1].contour(wide[..., 0], wide[..., 1], logs, levels=[-10, -8, -6.5, -5.5, -4.9586], colors="black", linewidths=1)
 both[1].plot(1, -2.5, "o", color=ORANGE, markersize=8, label="the action (1, -2.5)")
 both[1].set(title="μ = (1, 0), σ = (4, 5)", xlabel="first number", ylabel="second number", xlim=(-12, 14), ylim=(-16, 16))
-tidy(*both)
+utils.tidy(*both)
 both[0].legend(frameon=False, loc="upper right")
 both[1].legend(frameon=True, framealpha=0.9, loc="upper right")
 plt.show()
@@ -572,7 +564,7 @@ both[0].set(title="log-density", xlabel="y - μ")
 both[1].set(title="its derivative by μ", xlabel="y - μ", ylim=(-1.3, 1.3))
 if not np.isfinite(slope(as_in_the_text, ys)[1][10]):
     both[1].annotate("NaN: no point here", (0, 0.06), (-0.62, 0.8), arrowprops={"arrowstyle": "->"}, ha="center", fontsize=9)
-tidy(*both)
+utils.tidy(*both)
 plt.show()
 
 # %% gradient-seen [markdown]
@@ -614,7 +606,7 @@ for n, colour in ((1, GREEN), (2, BLUE), (6, ORANGE)):
 axes.axhline(0, color="black", linewidth=0.8)
 axes.set(xlabel="log σ (the same in all dimensions)", ylabel="entropy")
 axes.grid(alpha=0.3)
-tidy(axes)
+utils.tidy(axes)
 plt.show()
 
 # %% entropy-seen [markdown]
@@ -766,7 +758,7 @@ print(f"in training, standard deviation {np.std(noisy):.2f} (expected about 1); 
 # **Write `backward`.** When there are `episodes_per_update` episodes, or more, it calls `update`, and the episodes are gone.
 #
 # In the cell, both loops of `training.py` drive your agent. An observation is a number: $20 + 1$ is the observation after one
-# step of the third episode. `finish_episode` and `update` are stand-ins. Blue is what is in the memory after the call, orange
+# step of the third episode. `finish_episode` and `update` are fakes. Blue is what is in the memory after the call, orange
 # with a dashed edge are extra calls. Every 2 episodes there is an update.
 
 # %% backward
@@ -797,7 +789,7 @@ class Script(gym.Env):
 
 
 class Watched(submitted.PPOAgent):
-    """Your agent with stand-ins for what is not written yet, and a diary of its calls."""
+    """Your agent with fakes for what is not written yet, and a diary of its calls."""
 
     def __init__(self, num_envs):
         super().__init__(1, 1, num_envs, episodes_per_update=2, seed=0)
@@ -902,7 +894,7 @@ for (name, rows), end, colour in zip(data.items(), (-10.0, 0.0), (BLUE, ORANGE),
     print(f"{name:21} last three targets found {rounded(rows['value_target'][-3:])}, expected {rounded(right[-3:])}")
 axes.set(xlabel="step", ylabel="value target", ylim=(-11, 0))
 axes.grid(alpha=0.3)
-tidy(axes)
+utils.tidy(axes)
 plt.show()
 
 # %% finish-seen [markdown]
@@ -981,7 +973,7 @@ for axes, advantage in zip(both, (1.0, -1.0), strict=True):
     axes.plot(1, advantage, "o", color="black", label="before the first step")
     axes.axhline(0, color="black", linewidth=0.5)
     axes.set(title=f"A = {advantage:g}", xlabel="ratio", xlim=(0, 2), ylim=(-2.1, 2.1))
-    tidy(axes, legend=False)
+    utils.tidy(axes, legend=False)
 both[0].legend(frameon=False, loc="lower left", fontsize=9)
 plt.show()
 
@@ -1051,7 +1043,7 @@ axes.axhspan(0.8, 1.2, color="#eeeeee", zorder=0)
 axes.set(xlabel="minibatch (lines: epochs)", ylabel="ratio", yscale="log", xlim=(-1, 40))
 axes.set_yticks([0.5, 0.8, 1, 1.2, 2], labels=["0.5", "0.8", "1", "1.2", "2"])
 axes.yaxis.set_minor_locator(NullLocator())
-tidy(axes)
+utils.tidy(axes)
 plt.show()
 
 # %% update-seen [markdown]
@@ -1089,52 +1081,28 @@ plt.show()
 # %% probes
 
 
-class Probe(gym.Env):
-    """Episodes of a few steps that show a sign, -1 or +1.
-
-    pay: gives the reward, from the sign and the first action; it is paid in the last step.
-    truncates: True: a clock ends the episode, every step pays, and the clock is not observed.
-    Observation: the sign, and how many steps were taken, float32 [2].
-    """
-
-    observation_space = gym.spaces.Box(-10, 10, (2,), np.float32)
-    action_space = gym.spaces.Box(-10, 10, (1,), np.float32)
-
-    def __init__(self, pay, steps, truncates=False):
-        self.pay, self.steps, self.truncates = pay, steps, truncates
-
-    def reset(self, *, seed=None, **_options):
-        super().reset(seed=seed)
-        self.sign = float(self.np_random.choice([-1, 1]))
-        self.actions = []
-        return self.observe(), {}
-
-    def step(self, action):
-        self.actions.append(float(action[0]))
-        over = len(self.actions) == self.steps
-        reward = self.pay(self.sign, self.actions[0]) if over or self.truncates else 0.0
-        return self.observe(), reward, over and not self.truncates, over and self.truncates, {}
-
-    def observe(self):
-        return np.array([self.sign, 0 if self.truncates else len(self.actions)], np.float32)
-
-
 RUNGS = [  # name, what it isolates, the probe, what a right agent ends with, and how far off it may be
-    ("constant", "the value loss", lambda: Probe(lambda _sign, _action: 1.0, 1), {"V(-)": 1.0, "V(+)": 1.0}, 0.05),
-    ("observation", "does V see it?", lambda: Probe(lambda sign, _action: sign, 1), {"V(-)": -1.0, "V(+)": 1.0}, 0.1),
-    ("two steps", "the discount", lambda: Probe(lambda _sign, _action: 1.0, 2), {"V": 0.8, "V2": 1.0}, 0.05),
-    ("truncated", "the end of the clock", lambda: Probe(lambda _sign, _action: 1.0, 4, True), {"V(-)": 5.0, "V(+)": 5.0}, 0.4),
+    ("constant", "the value loss", lambda: utils.Probe(lambda _sign, _action: 1.0, 1), {"V(-)": 1.0, "V(+)": 1.0}, 0.05),
+    ("observation", "does V see it?", lambda: utils.Probe(lambda sign, _action: sign, 1), {"V(-)": -1.0, "V(+)": 1.0}, 0.1),
+    ("two steps", "the discount", lambda: utils.Probe(lambda _sign, _action: 1.0, 2), {"V": 0.8, "V2": 1.0}, 0.05),
+    (
+        "truncated",
+        "the end of the clock",
+        lambda: utils.Probe(lambda _sign, _action: 1.0, 4, True),
+        {"V(-)": 5.0, "V(+)": 5.0},
+        0.4,
+    ),
     (
         "action",
         "does the policy follow?",
-        lambda: Probe(lambda _sign, action: -((action - 0.5) ** 2), 1),
+        lambda: utils.Probe(lambda _sign, action: -((action[0] - 0.5) ** 2), 1),
         {"μ(-)": 0.5, "μ(+)": 0.5},
         0.25,
     ),
     (
         "combined",
         "do rows fit together?",
-        lambda: Probe(lambda sign, action: -((action - 0.5 * sign) ** 2), 2),
+        lambda: utils.Probe(lambda sign, action: -((action[0] - 0.5 * sign) ** 2), 2),
         {"μ(-)": -0.5, "μ(+)": 0.5},
         0.25,
     ),
@@ -1162,25 +1130,8 @@ def look_at(agent):
     return found | {"μ(-)": mu[0], "μ(+)": mu[1]}
 
 
-def climb(name, rungs):
-    """Train on every rung, print what was expected and found, and keep under `name` which rungs are fine."""
-    lines = [f"{'probe':13}{'what it isolates':25}{'expected':23}{'found':25}fine?"]
-    probes[name] = dict.fromkeys([rung[0] for rung in rungs], False)
-    try:
-        for title, isolates, make, expected, tolerance in tqdm(rungs, desc="probes", unit=" rungs"):
-            for seed in (0, 1):  # a right agent may have bad luck once
-                found = look_at(train_probe(make(), seed))
-                fine = all(abs(found[key] - value) <= tolerance for key, value in expected.items())
-                if fine:
-                    break
-            texts = [" ".join(f"{key}={numbers[key]:.2f}" for key in expected) for numbers in (expected, found)]
-            lines.append(f"{title:13}{isolates:25}{texts[0]:23}{texts[1]:25}{'yes' if fine else 'NO'}")
-            probes[name][title] = fine
-    finally:  # if your code raised an exception, the rungs before it are shown, too
-        print("\n".join(lines))
-
-
-climb("PPO", RUNGS)
+probes["PPO"] = {}  # which rungs are fine
+utils.climb(RUNGS, lambda env, seed: look_at(train_probe(env, seed)), probes["PPO"])
 
 # %% point-text [markdown]
 # ## 18 · A point that should go to the middle
@@ -1214,14 +1165,10 @@ def experiment(name, *arguments, **options):
     )
 
 
-def show(names, title=None):
-    """Draw learning curves on PointMass, squeezed: from -1 to 0 linear, below logarithmic. Dotted: the best possible."""
-    axes = utils.plot_learning_curves({name: curves[name] for name in names}, "score of an episode")
-    axes.set_yscale("symlog", linthresh=1)
-    axes.set_yticks([-100, -30, -10, -3, -1, -0.5, 0], labels=["-100", "-30", "-10", "-3", "-1", "-0.5", "0"])
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.axhline(-0.435, color="black", linewidth=0.8, linestyle=":")
-    axes.set(xlabel="episodes", ylim=(-130, 0), title=title)
+def show(names, title=""):
+    """Draw learning curves on PointMass."""
+    axes = utils.plot_point_mass_returns({name: curves[name] for name in names}, "score of an episode", lowest=-130)
+    axes.set_title(title)
     plt.show()
 
 
@@ -1349,7 +1296,7 @@ for axes in row:
     axes.set(xlabel="step", xlim=(0, PENDULUM))
     axes.set_xticks(ticks, labels=[f"{tick:,}" for tick in ticks])
     axes.grid(alpha=0.3)
-tidy(*row)
+utils.tidy(*row)
 row[0].legend(frameon=False, loc="lower right")
 plt.show()
 
@@ -1397,7 +1344,7 @@ axes.plot(np.array(torques) / 2, color=ORANGE, linewidth=1, label="torque / 2")
 axes.axhline(0, color="black", linewidth=0.5)
 axes.set(xlabel="step", xlim=(0, 200), ylim=(-1.15, 1.6))
 axes.set_yticks([-1, 0, 1])
-tidy(axes, legend=False)
+utils.tidy(axes, legend=False)
 axes.legend(frameon=False, ncols=2, loc="upper right")
 plt.show()
 
