@@ -24,7 +24,12 @@ from grader.sandbox.wire import TensorArray
 
 @dataclass(frozen=True)
 class Case:
-    """One call of a driver: its keyword inputs, and what the solution's driver returned (None before `build`)."""
+    """One call of a driver.
+
+    Attributes:
+        inputs: The driver's keyword arguments.
+        answer: The value that the solution's driver returned; None before `build`.
+    """
 
     name: str
     driver: str
@@ -143,8 +148,10 @@ UNPREDICTABLE = "something else each time"
 class Mistake:
     """A catalogued mistake as a judge knows it.
 
-    question: the one that it is about. shows: for each check of one suite that it fails, what the check saw (see
-    `judge.student.CheckFailed`), or UNPREDICTABLE.
+    Attributes:
+        question: The id of the question that it is about.
+        shows: For each check of one suite that it fails, the evidence that the check saw (see
+            `judge.student.CheckFailed`), or UNPREDICTABLE.
     """
 
     id: str
@@ -185,9 +192,14 @@ DIGITS = 6  # of the sums by which mistakes are recognised: ten times finer than
 
 
 def _plain(value: Any, digits: int | None = None) -> Any:
-    """Return the JSON form: arrays as {"array": "float64[3, 1]", "values": [...]}, tensors likewise, the rest as it is.
+    """Return the JSON form of a value.
 
-    digits: significant ones to keep of floating-point numbers, which then need not be finite; None keeps them exact.
+    Arrays become {"array": "float64[3, 1]", "values": [...]}, tensors likewise; the rest stays as
+    it is.
+
+    Args:
+        digits: Significant digits to keep of floating-point numbers, which then need not be finite;
+            None keeps them exact.
     """
     if isinstance(value, np.ndarray):
         return _layout(value) | {"values": _numbers(np.asarray(value), digits)}
@@ -204,7 +216,7 @@ def _plain(value: Any, digits: int | None = None) -> Any:
     return value
 
 
-PACKED = 8  # from so many numbers on
+PACKED = 6  # from so many numbers on
 FACTS = 5  # the level of what a driver brings back, in a file of answers
 
 
@@ -240,7 +252,14 @@ def _compressed(array: np.ndarray) -> dict[str, str]:
 
 
 def fingerprint(data: Any, digits: int | None = None) -> str:
-    """Return a hash of plain data. digits: see `_plain`; with None, as of answers, NaN and infinity raise ValueError."""
+    """Return a hash of plain data.
+
+    Args:
+        digits: See `_plain`; None for answers.
+
+    Raises:
+        ValueError: For NaN and infinity, if `digits` is None.
+    """
     return hashlib.sha256(json.dumps(_plain(data, digits), sort_keys=True).encode()).hexdigest()
 
 
@@ -305,9 +324,12 @@ def _flat(value: Any) -> str:
 
 
 def _readable(value: Any, indent: str, levels: int) -> str:
-    """Return JSON in which every row of numbers is on one line, and short rows share one, up to a bearable width.
+    """Return JSON with every row of numbers on one line.
 
-    levels: from which level on everything is on one line, however long.
+    Short rows share a line, up to a bearable width.
+
+    Args:
+        levels: From this level on, everything is on one line, however long.
     """
     flat = _flat(value)
     fits = len(flat) + len(indent) <= WIDTH or len(indent) >= levels

@@ -167,9 +167,12 @@ def _page_for_student(report: Report) -> str:
 
 
 def gradescope(require_level: str = "basic") -> int:
-    """Grade what lies in Gradescope's folders; results.json exists and is valid from the first moment on.
+    """Grade the submission in Gradescope's folders.
 
-    require_level: the isolation below which nothing is graded.
+    results.json exists and is valid from the first moment on.
+
+    Args:
+        require_level: The isolation level below which nothing is graded.
     """
     from grader.assignment import SUITES, Home, UsageError
     from grader.judge.run import grade

@@ -24,7 +24,13 @@ SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attack. body: of the student's function. held: whether the reply is what a grader must get. safe: also at `basic`."""
+    """One attack.
+
+    Attributes:
+        body: The body of the student's function.
+        held: Whether a reply is one that a grader must get.
+        safe: Whether it is tried at `basic` too.
+    """
 
     tries: str
     body: str
@@ -57,9 +63,12 @@ ATTEMPTS = (
 
 
 def examine(require_level: str = "basic") -> Iterator[tuple[str, bool | None]]:
-    """Yield what was found, line by line, and whether it is as it must be; None for a remark.
+    """Yield (what was found, whether it is as it must be), line by line; None for a remark.
 
-    require_level: the level that must be reached. Attacks that only a level above the one reached can hold off are remarks.
+    Attacks that only a level above the one reached can hold off are remarks.
+
+    Args:
+        require_level: The level that must be reached.
     """
     folder = temporary_folder()
     try:

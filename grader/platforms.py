@@ -13,10 +13,14 @@ from grader.console import GRADED, ROOT, Keeping, memory_limit_mb, replace
 
 
 def prairielearn(require_level: str = "basic") -> int:
-    """Grade what lies in PrairieLearn's folders; results.json exists and is valid from the first moment on.
+    """Grade the submission in PrairieLearn's folders.
 
-    Until the last check is decided it says that the attempt cannot be graded, so that no attempt is used up when the platform
-    stops the grader. require_level: the isolation below which nothing is graded.
+    results.json exists and is valid from the first moment on. Until the last check is decided,
+    results.json says that the attempt cannot be graded, so that no attempt is used up when the
+    platform stops the grader.
+
+    Args:
+        require_level: The isolation level below which nothing is graded.
     """
     from grader.report import prairielearn as rendering
 
@@ -49,11 +53,14 @@ def _asked(path: Path) -> list[str]:
 
 
 def autolab(handin: Path, require_level: str = "basic") -> int:
-    """Grade the file that was handed in and print the result once, last, when nothing of a submission runs any more.
+    """Grade the submitted file and print the result once, last.
 
-    Autolab believes the last line of stdout, so until then nothing can reach it, and nothing comes after. What the grader
-    itself cannot do ends without that line: Autolab records no score then. require_level: the isolation below which nothing is
-    graded.
+    It is printed when nothing of a submission runs any more. Autolab believes the last line of
+    stdout, so until then nothing can reach it, and nothing comes after. If the grader itself fails,
+    it ends without that line: Autolab records no score then.
+
+    Args:
+        require_level: The isolation level below which nothing is graded.
     """
     stdout = os.dup(1)  # not inherited by what is started from here on
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -23,10 +23,15 @@ NOT_HANDED_IN = ("__MACOSX", "__pycache__", "node_modules", "site-packages", "ve
 
 @dataclass(frozen=True)
 class Handed:
-    """One file that was handed in.
+    """One submitted file.
 
-    name: where it lies, in words. content: its bytes. notebook: whether it is one. path: unless it is in a zip. attachments:
-    by name, what lies beside it of the files that may, or in words why that was refused.
+    Attributes:
+        name: Where it lies, in words.
+        content: Its bytes.
+        notebook: Whether it is a notebook.
+        path: None if it is in a zip.
+        attachments: By name, the content of each allowed file beside it, or in words why it was
+            refused.
     """
 
     name: str
@@ -38,18 +43,31 @@ class Handed:
 
 @dataclass(frozen=True)
 class Allowed:
-    """The files that may be attached: their names, and how large each may be."""
+    """The files that may be attached.
+
+    Attributes:
+        names: Their names.
+        most: How large each may be, in bytes.
+    """
 
     names: Sequence[str] = ()
     most: int = 1 << 20
 
 
 def read_submission(path: Path, name: str, allowed: Allowed = Allowed()) -> list[Handed]:
-    """Return what to grade: one file; or two, a file called `name` and the notebook beside it, if the first is only the stub.
+    """Return the file to grade; or two, for when the first is only the stub.
 
-    path: a file of Python or a notebook, whatever its name; a folder or a zip that holds `name` or a notebook, at most four
-    folders deep, as downloads of Gradescope do; or a folder with a zip and neither of them. allowed: what is taken along from
-    the same folder. Raises UsageError when there is none, several could be meant, or it is no ordinary file, or too large.
+    The two are a file called `name` and the notebook beside it.
+
+    Args:
+        path: A file of Python or a notebook, whatever its name; a folder or a zip that holds `name`
+            or a notebook, at most four folders deep, as downloads of Gradescope do; or a folder
+            with a zip and neither of them.
+        allowed: The files that are taken along from the same folder.
+
+    Raises:
+        UsageError: If there is none, several could be meant, or it is not an ordinary file, or too
+            large.
     """
     if path.is_dir():
         files = _in_folder(path)

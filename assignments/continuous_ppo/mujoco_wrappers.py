@@ -9,9 +9,14 @@ import numpy as np
 
 
 class RunningMoments:
-    """Mean and variance of everything seen so far, each of float64 `shape`. (Welford 1962: no sum of squares, no cancellation.)
+    """Mean and variance of everything seen so far, each of float64 `shape`.
 
-    shape: of one value. The variance is that of the population: dividing by the count, as `np.var` does.
+    Args:
+        shape: The shape of one value.
+
+    The variance is that of the population: dividing by the count, as `np.var` does.
+
+    (Welford 1962: no sum of squares, no cancellation.)
     """
 
     def __init__(self, shape: tuple[int, ...] = ()) -> None:
@@ -35,22 +40,28 @@ class RunningMoments:
 class Normalize(gym.Wrapper):
     """Observations with mean 0 and variance 1, and rewards of a size that does not depend on the task.
 
-    env: a gymnasium environment with a Box of observations; `Summaries` must be inside, so that it sees the raw rewards.
-    obs, ret: whether observations and rewards are normalised.
-    clipobs, cliprew: afterwards, both are clipped to ± this.
-    gamma: γ of the discounted return.
-    epsilon: added to variances.
+    Args:
+        env: A gymnasium environment with a Box of observations; `Summaries` must be inside, so that
+            it sees the raw rewards.
+        obs, ret: Whether observations and rewards are normalised.
+        clipobs, cliprew: Afterwards, observations and rewards are clipped to ± this.
+        gamma: γ of the discounted return.
+        epsilon: Added to variances.
 
-    observation: (o - mean) / std, float32, by the running mean and standard deviation of all observations.
-    reward: r / std of the running discounted return G ← γ G + r. Only its scale changes. G begins anew with every episode.
-    training: an attribute; False freezes all statistics, as for an evaluation.
-    observation_moments, return_moments: the statistics.
+    Attributes:
+        training: False freezes all statistics, as for an evaluation.
+        observation_moments, return_moments: The statistics.
 
-    Seed 000 says that the running *mean* is subtracted from rewards as well, and that both are divided by the *variance*. Its
-    code does neither, rightly. Subtracting a constant from every reward changes what is best where episodes can differ in
-    length: of two robots that earn 1 a step, the one that falls early would suddenly be as good as the one that keeps walking.
-    And only dividing by the *standard deviation* gives numbers without a unit, of variance 1. (gymnasium's NormalizeReward
-    neither clips nor begins G anew.)
+    The observation becomes (o - mean) / std, float32, by the running mean and standard deviation of
+    all observations. The reward becomes r / std of the running discounted return G ← γ G + r. Only
+    its scale changes. G is reset to 0 with every episode.
+
+    *Practical RL*, week 9, says that the running *mean* is subtracted from rewards as well, and
+    that both are divided by the *variance*. Its code does neither, rightly. Subtracting a constant
+    from every reward changes what is best where episodes can differ in length: of two robots that
+    earn 1 a step, the one that falls early would suddenly be as good as the one that keeps walking.
+    And only dividing by the *standard deviation* gives numbers without a unit, of variance 1.
+    (gymnasium's NormalizeReward neither clips nor resets G.)
     """
 
     def __init__(

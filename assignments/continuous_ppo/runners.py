@@ -1,7 +1,8 @@
 """What plays: `EnvRunner` collects trajectories, `BootstrapTruncated` repairs what a time limit cuts. Given; do not change it.
 
 A *trajectory* is a dictionary with one entry per step under each key, T steps long, and one more key, `state`, which is no
-series: it says how the trajectory ends. (Seed 000; the course's runner works on gym's old four-tuple.)
+series: it says how the trajectory ends. (*Practical RL*, week 9, whose runner works on gym's old
+four-tuple.)
 """
 
 from __future__ import annotations
@@ -15,14 +16,18 @@ import numpy as np
 class EnvRunner:
     """Plays `nsteps` steps at each `get_next()`, going on where it stopped: an episode may span several trajectories.
 
-    env: a gymnasium environment, or a batched one of N environments that begins a new episode in the step in which the old
-        one ends (`AutoresetMode.SAME_STEP`).
-    policy: `act(observation)` returns a dictionary, of which "actions" is played; all its keys are kept.
-    nsteps: T, steps of a trajectory (of each environment).
-    transforms: called in this order with the trajectory, which they change in place.
-    step_var: interactions so far, to begin counting from; 0 by default. It counts N for a step of N environments.
+    Args:
+        env: A gymnasium environment, or a batched one of N environments that begins a new episode
+            in the step in which the old one ends (`AutoresetMode.SAME_STEP`).
+        policy: `act(observation)` returns a dictionary, of which "actions" is played; all its keys
+            are kept.
+        nsteps: T, steps of a trajectory (of each environment).
+        transforms: Called in this order with the trajectory, which they change in place.
+        step_var: Interactions so far, to begin counting from; 0 by default. It counts N for a step
+            of N environments.
 
-    Nobody else may step or reset `env`: the runner's last observation would no longer be that of the environment.
+    Nobody else may step or reset `env`: the runner's last observation would no longer be that of
+    the environment.
     """
 
     def __init__(
@@ -49,15 +54,23 @@ class EnvRunner:
     def get_next(self) -> dict[str, Any]:
         """Return the next trajectory.
 
-        observations, rewards, resets, and every key of `policy.act`: lists of T entries; `AsArray` makes arrays of them.
-            `observations[t]` is what the policy saw when it chose `actions[t]`; `resets[t]` is True where that action ended an
-            episode, for whichever reason. Entries of a batched environment have a first axis of N.
-        state: a dictionary.
-            latest_observation: what the policy would see next, after the last step.
-            env_steps: T.
-            final_observations: where an episode ended, what was seen last (`observations[t + 1]` is of the next episode
-                already), by step t, or by (t, environment) if there are N.
-            truncated: which of these ends came from a time limit or the like; the others are ends of the task itself.
+        Returns:
+            A dictionary. `observations`, `rewards`, `resets`, and every key of `policy.act` are
+            lists of T entries; `AsArray` makes arrays of them. Entries of a batched environment
+            have a first axis of N.
+                observations: `observations[t]` is the observation from which the policy chose
+                    `actions[t]`.
+                resets: `resets[t]` is True where `actions[t]` ended an episode, for whichever
+                    reason.
+                state: A dictionary.
+                    latest_observation: The observation after the last step, which the policy would
+                        see next.
+                    env_steps: T.
+                    final_observations: The last observation of each episode that ended
+                        (`observations[t + 1]` is of the next episode already), by step t, or by (t,
+                        environment) if there are N.
+                    truncated: Which of these ends came from a time limit or the like; the others
+                        are ends of the task itself.
         """
         trajectory: dict[str, Any] = {"observations": [], "rewards": [], "resets": []}
         final_observations: dict[Any, np.ndarray] = {}
@@ -104,12 +117,17 @@ class EnvRunner:
 class BootstrapTruncated:
     """Adds γ·V(final observation) to the reward of a step at which an episode was truncated. Stands between AsArray and GAE.
 
-    policy: `act(observation)["values"]` is V. gamma: γ.
+    Args:
+        policy: `act(observation)["values"]` is V.
+        gamma: γ.
 
-    A time limit stops the clock, not the world: rewards would have gone on, and V(final observation) is the best guess at their
-    sum. GAE only sees `resets` and cuts at each, rightly, because the next row belongs to another episode. With the guess in
-    the reward, δ_t = r_t + γ V(s_{t+1}) - V(s_t) is what it should be; GAE must not add it a second time. HalfCheetah has no
-    other ends than its time limit. (Pardo et al. 2018, "Time limits in reinforcement learning".)
+    A time limit stops the clock, not the world: rewards would have gone on, and V(final
+    observation) is the best guess at their sum. GAE only sees `resets` and cuts at each, rightly,
+    because the next row belongs to another episode. With the guess in the reward,
+    δ_t = r_t + γ V(s_{t+1}) - V(s_t) is what it should be; GAE must not add it a second time.
+    HalfCheetah has no other ends than its time limit.
+
+    (Pardo et al. 2018, "Time limits in reinforcement learning".)
     """
 
     def __init__(self, policy: Any, gamma: float = 0.99) -> None:

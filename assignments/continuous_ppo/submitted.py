@@ -5,9 +5,12 @@ arguments and return values must stay as they are; helper functions and further 
 
 Words used below: T is the number of steps in a trajectory, B the number of rows in a minibatch, A the number of action
 dimensions, N the number of environments of a batched one. A *trajectory* is a dictionary of arrays with one row per step, and
-`state`; runners.py says what is in it. Seed 000 is the course text that this assignment follows; it follows Schulman et al.
-2017, "Proximal policy optimization algorithms", and 2016, "High-dimensional continuous control using generalized advantage
-estimation".
+`state`; runners.py says what is in it.
+
+This assignment follows the course *Practical RL* (YSDA and HSE), week 9: PPO with generalized
+advantage estimation on HalfCheetah. That text follows Schulman et al. 2017, "Proximal policy
+optimization algorithms", and 2016, "High-dimensional continuous control using generalized
+advantage estimation".
 """
 
 import math
@@ -22,20 +25,25 @@ from runners import BootstrapTruncated, EnvRunner
 
 
 class Summaries(gym.Wrapper):
-    """An environment that behaves exactly like the one it wraps, and writes down how each episode went.
+    """An environment that behaves exactly like the one it wraps and records how each episode went.
 
-    env: the environment. Wrap `Normalize` around this one, so that it sees the raw rewards.
-    writer: None, or a TensorBoard writer: `writer.add_scalar(tag, value, global_step)`.
-    window: over how many of the latest episodes the moving average goes.
+    Args:
+        env: The environment. Wrap `Normalize` around this wrapper, so that this one sees the raw
+            rewards.
+        writer: None, or a TensorBoard writer: `writer.add_scalar(tag, value, global_step)`.
+        window: Over how many of the latest episodes the moving average goes.
 
-    Attributes, one entry for each episode that has ended, whether terminated or truncated:
-        episode_returns: float, the plain (undiscounted) sum of its rewards.
-        episode_lengths: int, its steps.
-        moving_averages: float, the mean of the latest `window` returns, of fewer while there are fewer.
-    interactions: steps so far, over all episodes.
+    Attributes:
+        episode_returns: float each; the plain (undiscounted) sum of the episode's rewards.
+        episode_lengths: int each; the episode's steps.
+        moving_averages: float each; the mean of the latest `window` returns, of fewer while there
+            are fewer.
+        interactions: Steps so far, over all episodes.
 
-    At the end of an episode the writer is given the tags "episode_return", "episode_length" and "moving_average", with
-    `interactions` as the step. An episode that is broken off by `reset` leaves no entry.
+    The three lists have one entry for each episode that has ended, whether terminated or truncated.
+    An episode that `reset` breaks off leaves no entry. At the end of an episode the writer is given
+    the tags "episode_return", "episode_length" and "moving_average", with `interactions` as the
+    step.
     """
 
     def __init__(self, env: gym.Env, writer=None, window: int = 100) -> None:
@@ -58,7 +66,11 @@ class Summaries(gym.Wrapper):
         )
 
     def reset(self, **kwargs) -> tuple[np.ndarray, dict]:
-        """Return (observation, info), as the environment gives them. kwargs: `seed` and `options`; pass them on."""
+        """Return (observation, info), as the environment gives them.
+
+        Args:
+            kwargs: `seed` and `options`; pass them on.
+        """
         # YOUR CODE HERE (about 3 lines)
         raise NotImplementedError(
             "Summaries: pass everything on; count steps and rewards; when an episode ends, keep its return, length and moving "
@@ -69,11 +81,14 @@ class Summaries(gym.Wrapper):
 class Model(nn.Module):
     """Two networks, one for the policy and one for the value function, and one vector for the variance.
 
-    obs_dim: numbers in an observation. act_dim: A.
+    Args:
+        obs_dim: Numbers in an observation.
+        act_dim: A.
 
-    Each network is Linear(64), tanh, Linear(64), tanh, Linear. All weights are orthogonal with gain √2, all biases zero. The
-    policy's covariance is diagonal and the same in every state: one learned vector of A numbers, zero at first, whose
-    exponential is the *variance* (not the standard deviation).
+    Each network is Linear(64), tanh, Linear(64), tanh, Linear. All weights are orthogonal with gain
+    √2, all biases zero. The policy's covariance is diagonal and the same in every state: one
+    learned vector of A numbers, zero at first, whose exponential is the *variance* (not the
+    standard deviation).
     """
 
     def __init__(self, obs_dim: int, act_dim: int) -> None:
@@ -87,7 +102,9 @@ class Model(nn.Module):
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return (mean of the policy `[B, A]`, its variance `[A]`, value `[B, 1]`), float32.
 
-        observations: float32 `[B, obs_dim]`, or one of them, `[obs_dim]`; then there is no axis B in what is returned.
+        Args:
+            observations: float32 `[B, obs_dim]`, or one observation, `[obs_dim]`; then there is no
+                axis B in the results.
         """
         # YOUR CODE HERE (about 1 line)
         raise NotImplementedError(
@@ -98,24 +115,31 @@ class Model(nn.Module):
 class Policy:
     """Acts by a model.
 
-    model: called with observations, returns (mean, variance, value) as `Model` does.
+    Args:
+        model: Called with observations; returns (mean, variance, value) as `Model` does.
     """
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
 
     def act(self, inputs: np.ndarray, training: bool = False) -> dict:
-        """Return what the policy does in these observations.
+        """Return actions, their log-probabilities and values; in training, a distribution and values.
 
-        inputs: `[obs_dim]`, one observation, or `[B, obs_dim]`; floating-point arrays of any precision.
+        Args:
+            inputs: `[obs_dim]`, one observation, or `[B, obs_dim]`; floating-point arrays of any
+                precision.
+            training: False to play, True to train.
 
-        training=False, to play: NumPy arrays, without a gradient.
-            actions: float32 `[A]` or `[B, A]`, sampled from the policy.
-            log_probs: float32 `[]` or `[B]`, log π of these actions: one number for the whole vector.
-            values: float32 `[1]` or `[B, 1]`, V.
-        training=True, to train: torch, with a gradient.
-            distribution: MultivariateNormal, or Independent(Normal), whose `log_prob(actions)` is `[B]`.
-            values: float32 `[B, 1]`.
+        Returns:
+            With training=False, to play: NumPy arrays, without a gradient.
+                actions: float32 `[A]` or `[B, A]`; sampled from the policy.
+                log_probs: float32 `[]` or `[B]`; log π of these actions, one number for the whole
+                    vector.
+                values: float32 `[1]` or `[B, 1]`; V.
+            With training=True, to train: torch, with a gradient.
+                distribution: MultivariateNormal, or Independent(Normal), whose `log_prob(actions)`
+                    is `[B]`.
+                values: float32 `[B, 1]`.
         """
         if training:
             # YOUR CODE HERE (about 3 lines)
@@ -141,7 +165,10 @@ class AsArray:
 class GAE:
     """Generalized advantage estimation; a transformation of trajectories.
 
-    policy: `act(observation)["values"]` is V. gamma: γ. lambda_: λ.
+    Args:
+        policy: `act(observation)["values"]` is V.
+        gamma: γ.
+        lambda_: λ.
     """
 
     def __init__(self, policy: Policy, gamma: float = 0.99, lambda_: float = 0.95) -> None:
@@ -152,16 +179,23 @@ class GAE:
     def __call__(self, trajectory: dict) -> None:
         """Add `advantages`, shaped like `rewards`, and `value_targets`, shaped like `values`, to the trajectory.
 
-        rewards: float `[T]`, or `[T, N]` of a batched environment. resets: bool, like rewards.
-        values: `[T, 1]`, or `[T, N, 1]` or `[T, N]`: V of `observations`.
-        state["latest_observation"]: the one observation after the last step, `[obs_dim]` or `[N, obs_dim]`, whose value is not
-            in `values`: ask the policy.
+        Args:
+            trajectory: Changed in place. You need these entries:
+                rewards: float `[T]`, or `[T, N]` of a batched environment.
+                resets: bool, shaped like rewards.
+                values: `[T, 1]`, or `[T, N, 1]` or `[T, N]`; V of `observations`.
+                state["latest_observation"]: `[obs_dim]` or `[N, obs_dim]`; the one observation
+                    after the last step. Its value is not in `values`: ask the policy.
 
-        A_t = δ_t + γλ A_{t+1} with δ_t = r_t + γ V(s_{t+1}) - V(s_t). Where `resets[t]` is True, the next row is of another
-        episode: nothing of it may come into row t. Whether that end was a truncation is none of your business: then
+        The advantages are A_t = δ_t + γλ A_{t+1} with δ_t = r_t + γ V(s_{t+1}) - V(s_t). The value
+        targets are A_t + V(s_t).
+
+        Where `resets[t]` is True, the next row belongs to another episode: nothing of it may come
+        into row t. Your code need not know whether that end was a truncation. If it was,
         `BootstrapTruncated` has added γ V(s_{t+1}) to r_t already, and it must not be added again.
-        value_targets: A_t + V(s_t). (Schulman et al. 2016, eq. 11 to 16. Seed 000 writes γ^T V(s_T) in the T-step advantage,
-        where γ^(T-t) is meant: the discount counts from t.)
+
+        (Schulman et al. 2016, eq. 11 to 16. *Practical RL* writes γ^T V(s_T) in the T-step
+        advantage, where γ^(T-t) is meant: the discount counts from t.)
         """
         # YOUR CODE HERE (about 13 lines)
         raise NotImplementedError(
@@ -172,12 +206,16 @@ class GAE:
 class TrajectorySampler:
     """Uses each trajectory of a runner for a number of epochs, in minibatches.
 
-    runner: `get_next()` returns a trajectory of arrays. num_epochs: how often each trajectory is used.
-    num_minibatches: into how many minibatches the rows of an epoch are dealt.
-    transforms: called in this order with each minibatch, which they change in place.
+    Args:
+        runner: `get_next()` returns a trajectory of arrays.
+        num_epochs: How often each trajectory is used.
+        num_minibatches: Into how many minibatches the rows of an epoch are split.
+        transforms: Called in this order with each minibatch, which they change in place.
 
-    Attributes: `trajectory`, the one in use (None at first); `epoch_count` and `minibatch_count`, how many epochs of it, and
-    how many minibatches of this epoch, have been given out.
+    Attributes:
+        trajectory: The trajectory in use; None at first.
+        epoch_count: How many epochs of this trajectory have been given out.
+        minibatch_count: How many minibatches of this epoch have been given out.
     """
 
     def __init__(self, runner: EnvRunner, num_epochs: int, num_minibatches: int, transforms=None) -> None:
@@ -190,7 +228,7 @@ class TrajectorySampler:
         self.trajectory = None
 
     def shuffle_trajectory(self) -> None:
-        """Bring the rows of `trajectory` into a random order, the same for every key; `state` has no rows.
+        """Shuffle the rows of `trajectory`, in the same order for every key; `state` has no rows.
 
         To be called at the beginning of *every* epoch.
         """
@@ -240,9 +278,13 @@ def make_ppo_runner(
 class PPO:
     """Proximal policy optimization.
 
-    policy: your `Policy`. optimizer: holds the parameters of its model.
-    cliprange: ε, for ratios and for values. value_loss_coef: weight of the value loss. max_grad_norm: the gradient of all
-    parameters together is cut to this length.
+    Args:
+        policy: Your `Policy`.
+        optimizer: Holds the parameters of the policy's model.
+        cliprange: ε, for ratios and for values.
+        value_loss_coef: Weight of the value loss.
+        max_grad_norm: The global gradient norm, of all parameters together, is clipped to this
+            value.
 
     There is no entropy bonus: this environment does not need one.
     """
@@ -264,11 +306,16 @@ class PPO:
     def policy_loss(self, trajectory: dict, act: dict) -> Tensor:
         """Return -mean(min(ρA, clip(ρ, 1 - ε, 1 + ε) A)), a scalar with a gradient.
 
-        trajectory: a minibatch; `actions` `[B, A]`, `log_probs` `[B]` and `advantages` `[B]`, arrays, are what was recorded.
-        act: what `policy.act(..., training=True)` returns now: `distribution`, `values`.
+        Args:
+            trajectory: A minibatch. It holds these recorded arrays:
+                actions: `[B, A]`.
+                log_probs: `[B]`.
+                advantages: `[B]`.
+            act: The result of `policy.act(..., training=True)` now: `distribution`, `values`.
 
-        ρ = π(a|s) / π_old(a|s), by the distribution of now and the recorded log-probability of the recorded action; it is 1
-        while the policy has not moved. (Schulman et al. 2017, eq. 7.)
+        ρ = π(a|s) / π_old(a|s). The numerator comes from the distribution in `act`, the denominator
+        from the recorded log-probability, both for the recorded action. ρ is 1 while the policy has
+        not moved. (Schulman et al. 2017, eq. 7.)
         """
         # YOUR CODE HERE (about 5 lines)
         raise NotImplementedError("PPO.policy_loss: return -mean(min(ρA, clip(ρ, 1 - ε, 1 + ε) A)), a scalar")
@@ -276,10 +323,13 @@ class PPO:
     def value_loss(self, trajectory: dict, act: dict) -> Tensor:
         """Return mean(max((V - G)², (V_old + clip(V - V_old, -ε, ε) - G)²)), a scalar with a gradient.
 
-        trajectory: a minibatch; `values` `[B, 1]`, V_old, and `value_targets` `[B, 1]`, G, arrays, are what was recorded.
-        act: what `policy.act(..., training=True)` returns now; `values` `[B, 1]` is V.
+        Args:
+            trajectory: A minibatch. It holds these recorded arrays:
+                values: `[B, 1]`; V_old.
+                value_targets: `[B, 1]`; G.
+            act: The result of `policy.act(..., training=True)` now; `values` `[B, 1]` is V.
 
-        The pessimistic one of two errors counts, row by row: a value that has moved far from V_old earns nothing by it.
+        The larger error counts, per row, so moving far from V_old is not rewarded.
         """
         # YOUR CODE HERE (about 4 lines)
         raise NotImplementedError("PPO.value_loss: return the mean of the larger of the two squared errors, a scalar")
@@ -292,7 +342,7 @@ class PPO:
         return policy_loss + self.value_loss_coef * value_loss
 
     def step(self, trajectory: dict) -> None:
-        """Update the model once by the loss of a minibatch; before, cut the gradient's length to `max_grad_norm`."""
+        """Update the model once by the loss of a minibatch, with the global gradient norm clipped to `max_grad_norm`."""
         # YOUR CODE HERE (about 5 lines)
         raise NotImplementedError(
             "PPO.step: compute the loss, clip the gradient to max_grad_norm, and make one step of the optimizer"
@@ -304,8 +354,12 @@ def anneal_learning_rate(
 ) -> None:
     """Set the learning rate of every parameter group, on the straight line from `initial` down to 0.
 
-    optimizer: `param_groups` is a list of dictionaries, each with "lr".
-    interactions: made so far. total_interactions: of the whole training; at and after them the rate is 0, never negative.
+    Args:
+        optimizer: `param_groups` is a list of dictionaries, each with "lr".
+        interactions: How many have been made so far.
+        total_interactions: How many the whole training has; at and after them the rate is 0, never
+            negative.
+        initial: The rate at the beginning.
     """
     # YOUR CODE HERE (about 3 lines)
     raise NotImplementedError(

@@ -23,7 +23,11 @@ NORMALIZATION = ("observation_mean", "observation_variance", "observation_clip")
 
 @dataclass(frozen=True)
 class TrainedPolicy:
-    """A policy that plays the mean of its distribution. layers: weight and bias of each of three layers, tanh between them."""
+    """A policy that plays the mean of its distribution.
+
+    Attributes:
+        layers: Weight and bias of each of three layers, tanh between them.
+    """
 
     layers: tuple[np.ndarray, ...]
     mean: np.ndarray
@@ -44,12 +48,15 @@ def network(layers: Sequence[np.ndarray], inputs: np.ndarray) -> np.ndarray:
 
 
 def save_policy(path: str | Path, model: Any, normalize: Any) -> None:
-    """Write the policy of a trained model, with the normalisation that it was trained with, to a file to hand in.
+    """Write the policy of a trained model, and the normalisation of its training, to a file that you can submit.
 
-    path: "policy.safetensors" beside submitted.py is what is graded.
-    model: your `Model`; its policy must be three `nn.Linear` with tanh between them. normalize: the `Normalize` it played in.
+    Args:
+        path: "policy.safetensors" beside submitted.py is the file that is graded.
+        model: Your `Model`; its policy must be three `nn.Linear` with tanh between them.
+        normalize: The `Normalize` that the model played in.
 
-    Raises ValueError if no three layers of the model give its mean.
+    Raises:
+        ValueError: If no three layers of the model give its mean.
     """
     import torch
     from safetensors.numpy import save_file
@@ -76,7 +83,11 @@ def save_policy(path: str | Path, model: Any, normalize: Any) -> None:
 
 
 def load_policy(data: bytes) -> TrainedPolicy:
-    """Return the policy in the content of such a file; raises ValueError that says what is wrong with it."""
+    """Return the policy in the content of a file that `save_policy` wrote.
+
+    Raises:
+        ValueError: Says what is wrong with the content.
+    """
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
@@ -105,7 +116,8 @@ def load_policy(data: bytes) -> TrainedPolicy:
 def evaluate(policy: TrainedPolicy, seeds: Sequence[int], env_id: str = ENV) -> list[float]:
     """Return the raw return of one episode for each seed, played with the mean action, clipped to the action space.
 
-    Raises ValueError if the policy is one for other observations or actions than the environment's.
+    Raises:
+        ValueError: If the policy is one for other observations or actions than the environment's.
     """
     import gymnasium as gym
 

@@ -11,7 +11,7 @@ from torch import nn
 
 
 def make_optimizer(model: nn.Module) -> torch.optim.Adam:
-    """Return Adam with the seed's learning rate 3e-4 and ε 1e-5; fused, which takes half the time for networks this small."""
+    """Return Adam with the course's learning rate 3e-4 and ε 1e-5; fused, which takes half the time for networks this small."""
     return torch.optim.Adam(model.parameters(), lr=3e-4, eps=1e-5, fused=True)
 
 
@@ -31,11 +31,15 @@ def train(
     interactions: int,
     on_iteration: Callable[[dict[str, float]], None] | None = None,
 ) -> list[dict[str, float]]:
-    """Train until the runner has made this many interactions; return what `diagnose` said after each trajectory.
+    """Train until the runner has made this many interactions; return the result of `diagnose` after each trajectory.
 
-    sampler: from `make_ppo_runner`. ppo: your `PPO`.
-    anneal_learning_rate: called with (optimizer, interactions so far, interactions in all) before each trajectory.
-    on_iteration: called with each new entry, for progress.
+    Args:
+        sampler: From `make_ppo_runner`.
+        ppo: Your `PPO`.
+        anneal_learning_rate: Called with (optimizer, interactions so far, interactions in all)
+            before each trajectory.
+        interactions: How many to make in all.
+        on_iteration: Called with each new entry, for progress.
     """
     history = []
     updates = sampler.num_epochs * sampler.num_minibatches
@@ -51,17 +55,20 @@ def train(
 
 
 def diagnose(ppo: Any, trajectory: dict[str, Any]) -> dict[str, float]:
-    """Return what tells whether training is well, over all rows of a trajectory that has been trained on.
+    """Return numbers that show whether training goes well, over all rows of a trajectory that has been trained on.
 
-    explained_variance: 1 - Var(target - V) / Var(target), by the values from before training. 1 is perfect, 0 no better than
-        one constant, below 0 worse than that.
-    entropy: of the policy, in nats. It falls as the policy makes up its mind; a sudden fall is a warning.
-    policy_loss, value_loss, gradient_norm: of all rows at once, with advantages normalised over all rows.
-    value_mean, value_target_mean: they should stay close.
-    advantage_mean, advantage_std: before normalisation.
-    kl: mean of (ρ - 1) - log ρ, an estimate of KL(old ‖ new) that is never negative (Schulman, "Approximating KL divergence",
-        2020). Much above 0.05 the steps are too long.
-    ratio_max, clipped: the largest ρ = π/π_old, and the share of rows outside the clip range.
+    Returns:
+        explained_variance: 1 - Var(target - V) / Var(target), by the values from before training. 1
+            is perfect, 0 no better than one constant, below 0 worse than that.
+        entropy: Of the policy, in nats. It falls as the policy makes up its mind; a sudden fall is
+            a warning.
+        policy_loss, value_loss, gradient_norm: Of all rows at once, with advantages normalised over
+            all rows.
+        value_mean, value_target_mean: They should stay close.
+        advantage_mean, advantage_std: Before normalisation.
+        kl: Mean of (ρ - 1) - log ρ, an estimate of KL(old ‖ new) that is never negative (Schulman,
+            "Approximating KL divergence", 2020). Much above 0.05 the steps are too long.
+        ratio_max, clipped: The largest ρ = π/π_old, and the share of rows outside the clip range.
     """
     rows = {key: value for key, value in trajectory.items() if key != "state"}
     advantages = rows["advantages"]

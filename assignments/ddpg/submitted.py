@@ -5,12 +5,16 @@ arguments and return values must stay as they are; helper functions and further 
 
 Words used below: B is the number of transitions in a batch, A the number of action dimensions, Q(s, a) the critic, μ(s) the
 actor, Q' and μ' their target networks. The agent acts in [-1, 1] in every dimension; what an environment takes is the business
-of `ActionNormalizer`. Seed 003 is the course text that this assignment follows; it follows Lillicrap et al. 2015, "Continuous
-control with deep reinforcement learning" (arXiv 1509.02971). Seed 003 contains code, too, and with it some mistakes that have
-spread to dozens of projects; the notebook shows them.
+of `ActionNormalizer`.
 
-Every question stands alone: while a method of the agent is graded, the rest of the agent is the grader's, with networks of a
-few units, a noise that is known in advance, and recorded episodes.
+This assignment follows *PG is All You Need* (repository MrSyee/pg-is-all-you-need), the chapter on
+DDPG. That text follows Lillicrap et al. 2015, "Continuous control with deep reinforcement learning"
+(arXiv 1509.02971). It contains code, too, and with it some mistakes that have spread to dozens of
+projects; the notebook shows them.
+
+Questions are graded independently: while a method of the agent is graded, the grader supplies the
+rest of the agent, with networks of a few units, a noise that is known in advance, and recorded
+episodes.
 """
 
 import gymnasium as gym
@@ -25,12 +29,20 @@ from training import LivePlot
 class ReplayBuffer:
     """The latest `size` transitions, from which batches are drawn.
 
-    obs_dim: numbers in an observation. size: how many transitions are kept. batch_size: B. act_dim: A.
-    rng: the generator that batches are drawn from, or a seed for one; None for one that nobody can repeat.
+    Args:
+        obs_dim: Numbers in an observation.
+        size: How many transitions are kept.
+        batch_size: B.
+        act_dim: A.
+        rng: The generator that batches are drawn from, or a seed for one; None: not reproducible.
 
-    Attributes: `obs_buf` and `next_obs_buf` float32 `[size, obs_dim]`, `acts_buf` float32 `[size, act_dim]`, `rews_buf` and
-    `done_buf` float32 `[size]`, all zero at first; `max_size` and `batch_size`, as given; `ptr`, the row that is written next;
-    `size`, how many rows are filled.
+    Attributes:
+        obs_buf, next_obs_buf: float32 `[size, obs_dim]`; all zero at first.
+        acts_buf: float32 `[size, act_dim]`; all zero at first.
+        rews_buf, done_buf: float32 `[size]`; all zero at first.
+        max_size, batch_size: `size` and `batch_size`, as given.
+        ptr: The row that is written next.
+        size: How many rows are filled.
     """
 
     def __init__(
@@ -51,8 +63,13 @@ class ReplayBuffer:
     def store(self, obs: np.ndarray, act: np.ndarray, rew: float, next_obs: np.ndarray, done: bool) -> None:
         """Keep a copy of the transition in row `ptr`, in place of the oldest one when all rows are filled.
 
-        obs, next_obs: float `[obs_dim]`, before and after the action; the environment may reuse these arrays.
-        act: float `[A]`. rew: float. done: whether the episode has *terminated*; see `DDPGAgent.step`.
+        Args:
+            obs, next_obs: float `[obs_dim]`; before and after the action.
+            act: float `[A]`.
+            rew: float.
+            done: Whether the episode has *terminated*; see `DDPGAgent.step`.
+
+        The environment may reuse the arrays `obs` and `next_obs`.
         """
         # YOUR CODE HERE (about 7 lines)
         raise NotImplementedError(
@@ -63,10 +80,15 @@ class ReplayBuffer:
     def sample_batch(self) -> dict[str, np.ndarray]:
         """Return `batch_size` different transitions, every stored one with equal probability.
 
-        A dictionary of arrays with one row per transition, in any order but the same one in all of them: `obs` and `next_obs`
-        float32 `[B, obs_dim]`, `acts` float32 `[B, A]`, `rews` and `done` float32 `[B]`. They are copies.
+        Returns:
+            A dictionary of arrays with one row per transition, in any order but the same one in all
+            of them. They are copies.
+                obs, next_obs: float32 `[B, obs_dim]`.
+                acts: float32 `[B, A]`.
+                rews, done: float32 `[B]`.
 
-        Raises ValueError if fewer than `batch_size` transitions are stored.
+        Raises:
+            ValueError: If fewer than `batch_size` transitions are stored.
         """
         # YOUR CODE HERE (about 8 lines)
         raise NotImplementedError(
@@ -83,15 +105,21 @@ class ReplayBuffer:
 
 
 class OUNoise:
-    """Noise from an Ornstein-Uhlenbeck process: what it was a moment ago, pulled towards the mean, and a little shaken.
+    """Noise from an Ornstein-Uhlenbeck process: its last value, pulled towards the mean, and a little shaken.
 
-    size: A. mu: the mean. theta: θ, how hard it is pulled. sigma: σ, how hard it is shaken.
-    rng: the generator that shakes it, or a seed for one; None for one that nobody can repeat.
+    Args:
+        size: A.
+        mu: The mean.
+        theta: θ, how hard it is pulled.
+        sigma: σ, how hard it is shaken.
+        rng: The generator that shakes it, or a seed for one; None: not reproducible.
 
-    In one time step x ← x + θ(μ - x) + σε with ε ~ N(0, 1), another ε for every dimension. In the long run its mean is μ, its
-    variance σ²/(θ(2 - θ)), and the correlation of two successive samples 1 - θ: with θ = 1 it is white noise.
+    Attributes:
+        state: float `[A]`; x.
 
-    Attribute: `state` float `[A]`, x.
+    In one time step x ← x + θ(μ - x) + σε with ε ~ N(0, 1), another ε for every dimension. In the
+    long run its mean is μ, its variance σ²/(θ(2 - θ)), and the correlation of two successive
+    samples 1 - θ: with θ = 1 it is white noise.
     """
 
     def __init__(
@@ -109,7 +137,7 @@ class OUNoise:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew, at the mean: a new episode must know nothing of the last one."""
+        """Reset to the mean: a new episode must know nothing of the last one."""
         # YOUR CODE HERE (about 1 line)
         raise NotImplementedError(
             "OUNoise: begin at the mean; then go x ← x + θ(μ - x) + σε, with ε from a normal distribution, one for each "
@@ -128,10 +156,14 @@ class OUNoise:
 class Actor(nn.Module):
     """The policy μ(s): Linear(128), ReLU, Linear(128), ReLU, Linear, tanh.
 
-    in_dim: numbers in an observation. out_dim: A. init_w: weights and biases of the last layer are drawn uniformly from
-    [-init_w, init_w], so that the first actions are near 0, where tanh is steepest.
+    Args:
+        in_dim: Numbers in an observation.
+        out_dim: A.
+        init_w: Weights and biases of the last layer are drawn uniformly from [-init_w, init_w], so
+            that the first actions are near 0, where tanh is steepest.
 
-    Attributes: the three linear layers, `hidden1`, `hidden2`, `out`.
+    Attributes:
+        hidden1, hidden2, out: The three linear layers.
     """
 
     def __init__(self, in_dim: int, out_dim: int, init_w: float = 3e-3) -> None:
@@ -144,7 +176,9 @@ class Actor(nn.Module):
     def forward(self, state: Tensor) -> Tensor:
         """Return the action, float32 `[B, A]`, in [-1, 1].
 
-        state: float32 `[B, in_dim]`, or one of them, `[in_dim]`; then there is no axis B in the action.
+        Args:
+            state: float32 `[B, in_dim]`, or one state, `[in_dim]`; then there is no axis B in the
+                action.
         """
         # YOUR CODE HERE (about 3 lines)
         raise NotImplementedError(
@@ -155,7 +189,12 @@ class Actor(nn.Module):
 class Critic(nn.Module):
     """The value Q(s, a): Linear(128), ReLU, Linear(128), ReLU, Linear, of state and action side by side.
 
-    in_dim: numbers in an observation *and* an action. init_w: as in `Actor`. Attributes: `hidden1`, `hidden2`, `out`.
+    Args:
+        in_dim: Numbers in an observation *and* an action.
+        init_w: As in `Actor`.
+
+    Attributes:
+        hidden1, hidden2, out: The three linear layers.
     """
 
     def __init__(self, in_dim: int, init_w: float = 3e-3) -> None:
@@ -168,7 +207,9 @@ class Critic(nn.Module):
     def forward(self, state: Tensor, action: Tensor) -> Tensor:
         """Return the value, float32 `[B, 1]`, any number.
 
-        state: float32 `[B, obs_dim]`. action: float32 `[B, A]`.
+        Args:
+            state: float32 `[B, obs_dim]`.
+            action: float32 `[B, A]`.
         """
         # YOUR CODE HERE (about 4 lines)
         raise NotImplementedError(
@@ -179,19 +220,29 @@ class Critic(nn.Module):
 class DDPGAgent:
     """Learns to act in an environment whose actions are numbers.
 
-    env: takes actions in [-1, 1], so wrap it in `ActionNormalizer`; its `action_space` may still be that of the environment.
-    memory_size: transitions kept. batch_size: B. ou_noise_theta, ou_noise_sigma: θ and σ of the noise. gamma: γ, the discount.
-    tau: τ, how far the targets go in an update. initial_random_steps: steps at the beginning in which actions are random and
-    nothing is learned. seed: of what the agent itself draws; the weights come from torch's own generator.
+    Args:
+        env: Takes actions in [-1, 1], so wrap it in `ActionNormalizer`; its `action_space` may
+            still be that of the environment.
+        memory_size: Transitions kept.
+        batch_size: B.
+        ou_noise_theta, ou_noise_sigma: θ and σ of the noise.
+        gamma: γ, the discount.
+        tau: τ, how far the targets go in an update.
+        initial_random_steps: Steps at the beginning in which actions are random and nothing is
+            learned.
+        seed: For the agent's own draws; the weights come from torch's own generator.
 
     Attributes:
-        env, batch_size, gamma, tau, initial_random_steps: as given.
-        memory: ReplayBuffer. noise: OUNoise.
-        actor, critic; actor_target, critic_target: the networks and their targets, equal at first.
+        env, batch_size, gamma, tau, initial_random_steps: As given.
+        memory: ReplayBuffer.
+        noise: OUNoise.
+        actor, critic: The networks.
+        actor_target, critic_target: Their targets, equal to them at first.
         actor_optimizer, critic_optimizer: Adam, with learning rates 3e-4 and 1e-3.
-        device: where the networks are.
+        device: Where the networks are.
         transition: [state, action] of the latest `select_action`, which `step` completes.
-        total_step: number of the current step of training, from 1 on. is_test: whether the agent plays to be tested.
+        total_step: Number of the current step of training, from 1 on.
+        is_test: Whether the agent plays to be tested.
     """
 
     def __init__(
@@ -229,10 +280,12 @@ class DDPGAgent:
     def select_action(self, state: np.ndarray) -> np.ndarray:
         """Return an action for this state, a float array `[A]`, in [-1, 1]; keep [state, this action] as `transition`.
 
-        state: float `[obs_dim]`.
+        Args:
+            state: float `[obs_dim]`.
 
-        In a test, it is the actor's. In training, while `total_step < initial_random_steps`, it is drawn uniformly from
-        [-1, 1] in every dimension (adding noise to that as well does no harm); afterwards it is the actor's plus a sample of
+        In a test, the action is the actor's. In training, while
+        `total_step < initial_random_steps`, it is drawn uniformly from [-1, 1] in every dimension
+        (adding noise to that as well does no harm). Afterwards it is the actor's plus a sample of
         the noise, clipped to [-1, 1]. No gradient is wanted here.
         """
         # YOUR CODE HERE (about 9 lines)
@@ -242,14 +295,16 @@ class DDPGAgent:
         )
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool]:
-        """Do the action; return (next state, reward, whether the episode is over).
+        """Take the action; return (next state, reward, whether the episode is over).
 
-        action: float `[A]`, in [-1, 1].
+        Args:
+            action: float `[A]`, in [-1, 1].
 
-        An episode is over when it is terminated or truncated. Except in a test, the transition is completed and stored, as
-        `memory.store(state, action, reward, next_state, done)`. What is stored as `done` is whether the episode was
-        *terminated*: after a time limit the world goes on, and its value counts. (gymnasium tells the two apart; the gym of
-        seed 003 did not.)
+        An episode is over when it is terminated or truncated. Except in a test, the transition is
+        completed and stored, as `memory.store(state, action, reward, next_state, done)`. The stored
+        `done` says whether the episode was *terminated*: after a time limit the world goes on, and
+        its value counts. (gymnasium distinguishes the two; the gym of *PG is All You Need* did
+        not.)
         """
         # YOUR CODE HERE (about 5 lines)
         raise NotImplementedError(
@@ -317,21 +372,24 @@ class DDPGAgent:
 class ActionNormalizer(gym.ActionWrapper):
     """An environment that is given actions in [-1, 1], whatever the range of its own ones.
 
-    `action_space` stays that of the environment, as in seed 003: `low` and `high` float32 `[A]`, each dimension its own.
+    `action_space` stays that of the environment, as in *PG is All You Need*: `low` and `high`
+    float32 `[A]`, each dimension its own.
     """
 
     def action(self, action: np.ndarray) -> np.ndarray:
-        """Return what is to be done in the environment: -1 becomes low, 1 becomes high, and what lies outside is clipped.
+        """Return the action in the environment's units, where -1 becomes low, 1 becomes high and values outside are clipped.
 
-        action: float `[A]`; it stays as it is.
+        Args:
+            action: float `[A]`; it stays as it is.
         """
         # YOUR CODE HERE (about 2 lines)
         raise NotImplementedError("ActionNormalizer: map [-1, 1] to [low, high] and back, dimension by dimension")
 
     def reverse_action(self, action: np.ndarray) -> np.ndarray:
-        """Return which action in [-1, 1] makes this one: low becomes -1, high becomes 1, and what lies outside is clipped.
+        """Return the action in [-1, 1] that makes this one: low becomes -1, high becomes 1; values outside are clipped.
 
-        action: float `[A]`, in the environment's units; it stays as it is.
+        Args:
+            action: float `[A]`, in the environment's units; it stays as it is.
         """
         # YOUR CODE HERE (about 2 lines)
         raise NotImplementedError("ActionNormalizer: map [-1, 1] to [low, high] and back, dimension by dimension")

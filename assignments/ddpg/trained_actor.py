@@ -21,7 +21,11 @@ ARRAYS = ("weight0", "bias0", "weight1", "bias1", "weight2", "bias2")
 class TrainedActor:
     """Three layers with ReLU between them and tanh at the end.
 
-    arrays: by name, as in the file. Raises ValueError that says what is wrong with them.
+    Args:
+        arrays: By name, as in the file.
+
+    Raises:
+        ValueError: Says what is wrong with the arrays.
     """
 
     def __init__(self, arrays: dict[str, np.ndarray]) -> None:
@@ -49,10 +53,16 @@ class TrainedActor:
 
 
 def save_actor(path: str | Path, actor: Any) -> None:
-    """Write a trained actor to a file to hand in: "actor.safetensors" beside submitted.py is what is graded.
+    """Write a trained actor to a file that you can submit.
 
-    actor: your `Actor`. Raises ValueError if its action is not that of three `nn.Linear` with ReLU between them and tanh at the
-    end: another network can be trained, but not handed in.
+    Args:
+        path: "actor.safetensors" beside submitted.py is the file that is graded.
+        actor: Your `Actor`.
+
+    Raises:
+        ValueError: If the actor's action is not that of three `nn.Linear` with ReLU between them
+            and tanh at the
+            end: another network can be trained, but not submitted.
     """
     import torch
     from safetensors.numpy import save
@@ -81,7 +91,11 @@ def save_actor(path: str | Path, actor: Any) -> None:
 
 
 def load_actor(data: bytes) -> TrainedActor:
-    """Return the actor in the content of such a file; raises ValueError that says what is wrong with it."""
+    """Return the actor in the content of a file that `save_actor` wrote.
+
+    Raises:
+        ValueError: Says what is wrong with the content.
+    """
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
@@ -95,7 +109,8 @@ def load_actor(data: bytes) -> TrainedActor:
 def evaluate(actor: TrainedActor, seeds: Sequence[int] = TEST_SEEDS, env_id: str = ENV) -> list[float]:
     """Return the return of one episode for each seed, without noise; actions are stretched to the range of the environment.
 
-    Raises ValueError if the actor is one for other observations or actions than the environment's.
+    Raises:
+        ValueError: If the actor is one for other observations or actions than the environment's.
     """
     import gymnasium as gym
 

@@ -97,7 +97,11 @@ def thinned(values: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
 def animation(frames: Sequence[np.ndarray], fps: int = 30, width: int = 240) -> Any:
     """Return frames as an animated GIF that a notebook shows: an `IPython.display.Image`, whose `data` are the file's bytes.
 
-    frames: uint8 `[height, width, 3]` each, as `env.render()` returns them. Raises ValueError when there are none.
+    Args:
+        frames: uint8 `[height, width, 3]` each, as `env.render()` returns them.
+
+    Raises:
+        ValueError: When there are no frames.
     """
     from IPython.display import Image as Shown
     from PIL import Image

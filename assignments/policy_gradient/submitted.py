@@ -5,8 +5,10 @@ arguments and return values must stay as they are; helper functions and further 
 
 Words used below: a *rollout* is one episode, T the number of rows (steps) in a buffer, B the number of rows in a
 minibatch, A the number of actions. A policy is a network that maps observations float32 `[B, obs_dim]` to
-*log-probabilities* float32 `[B, A]`; a value network maps them to float32 `[B, 1]`. Seed 002 is the course text that this
-assignment follows.
+*log-probabilities* float32 `[B, A]`; a value network maps them to float32 `[B, 1]`.
+
+This assignment follows the course ECE 448 / CS 440 (University of Illinois), machine problem 11:
+policy gradients and PPO.
 """
 
 import torch
@@ -18,11 +20,15 @@ import utils
 def get_returns(rollout_buffer: utils.RolloutBuffer, discount_factor: float = 0.95) -> Tensor:
     """Return the discounted future return of every step, R_t = r_t + γ r_{t+1} + γ² r_{t+2} + ..., float32 `[T, 1]`.
 
-    rollout_buffer: finalized; `rewards` `[T]` (float or integer) and `terminateds` bool `[T]` are what you need.
-    discount_factor: γ, from 0 to 1.
+    Args:
+        rollout_buffer: Finalized. You need its `rewards` `[T]` (float or integer) and `terminateds`
+            bool `[T]`.
+        discount_factor: γ, from 0 to 1.
 
-    The buffer holds several episodes, one after another: a sum stops with the row at which its episode terminated. The
-    last episode may be unfinished: its sums stop with the last row. (Seed 002; Sutton and Barto, 2nd ed., eq. 3.8.)
+    The buffer holds several episodes, one after another: a sum stops with the row at which its
+    episode terminated. The last episode may be unfinished: its sums stop with the last row.
+
+    (Sutton and Barto, 2nd ed., eq. 3.8; ECE 448 / CS 440, machine problem 11.)
     """
     # YOUR CODE HERE (about 10 lines)
     raise NotImplementedError(
@@ -35,13 +41,16 @@ def get_vanilla_policy_gradient_loss(
 ) -> Tensor:
     """Return the loss whose descent is the plain policy gradient, -mean(log π(a_t | s_t) · R_t), a scalar.
 
-    policy: maps observations to log-probabilities, float32 `[B, A]`.
-    observation: float32 `[B, obs_dim]`.
-    action: int64 `[B, 1]`, the actions that were taken.
-    return_or_advantage: float32 `[B, 1]`, R_t or A_t; data, it gets no gradient.
-    kwargs: what other losses need; ignore it.
+    Args:
+        policy: Maps observations to log-probabilities, float32 `[B, A]`.
+        observation: float32 `[B, obs_dim]`.
+        action: int64 `[B, 1]`; the actions that were taken.
+        return_or_advantage: float32 `[B, 1]`; R_t or A_t. It is data and gets no gradient.
+        kwargs: Arguments that other losses need; ignore them.
 
-    The mean is over the B rows of the batch. (Williams 1992; seed 002, whose example value 0.3363 is this mean.)
+    The mean is over the B rows of the batch.
+
+    (Williams 1992; ECE 448 / CS 440, machine problem 11, whose example value 0.3363 is this mean.)
     """
     # YOUR CODE HERE (about 2 lines)
     raise NotImplementedError("get_vanilla_policy_gradient_loss: return -mean(log π(a|s) · R) over the batch, a scalar")
@@ -57,14 +66,19 @@ def collect_rollouts(
 ) -> tuple[utils.RolloutBuffer, float]:
     """Return (a finalized buffer with `num_rollouts` whole episodes, the mean over episodes of their last reward).
 
-    env: `reset()` returns the first observation, float32 `[1, obs_dim]`; `step(action)` returns
-        (next observation, terminated, reward). Mind the order.
-    policy: maps an observation to log-probabilities, float32 `[1, A]`.
-    base_rollout, num_total_rollouts: only for the progress line: how many rollouts came before, and how many will come.
-    seed: passed on to `utils.distribution_sample`, nothing else.
+    Args:
+        env: `reset()` returns the first observation, float32 `[1, obs_dim]`; `step(action)` returns
+            (next observation, terminated, reward). Mind the order.
+        policy: Maps an observation to log-probabilities, float32 `[1, A]`.
+        num_rollouts: How many episodes to collect.
+        base_rollout, num_total_rollouts: Only for the progress line: how many rollouts came before,
+            and how many there will be in all.
+        seed: Passed on to `utils.distribution_sample`; used for nothing else.
 
-    Row t holds what belongs together: the observation that the policy saw, its logits, the action sampled from them,
-    and the reward and the flag that `step` returned for that action. (Seed 002.)
+    Row t holds what belongs together: the observation that the policy saw, its logits, the action
+    sampled from them, and the reward and the flag that `step` returned for that action.
+
+    (ECE 448 / CS 440, machine problem 11.)
     """
     rollout_buffer = utils.RolloutBuffer()
     final_rewards = []
@@ -84,10 +98,11 @@ def collect_rollouts(
 def get_value_net_loss(value_net: nn.Module, observation: Tensor, returns: Tensor, **kwargs) -> Tensor:
     """Return the mean squared error between V(s_t) and the return R_t, a scalar with a gradient for the value network.
 
-    value_net: maps observations to V(s), float32 `[B, 1]`.
-    observation: float32 `[B, obs_dim]`.
-    returns: float32 `[B, 1]`. (Returns, not rewards: V estimates the sum of what follows.)
-    kwargs: what other losses need; ignore it.
+    Args:
+        value_net: Maps observations to V(s), float32 `[B, 1]`.
+        observation: float32 `[B, obs_dim]`.
+        returns: float32 `[B, 1]`. (Returns, not rewards: V estimates the sum of what follows.)
+        kwargs: Arguments that other losses need; ignore them.
     """
     # YOUR CODE HERE (about 1 line)
     raise NotImplementedError("get_value_net_loss: return the mean over the batch of (V(s) - R)², a scalar")
@@ -96,12 +111,16 @@ def get_value_net_loss(value_net: nn.Module, observation: Tensor, returns: Tenso
 def get_advantages(value_net: nn.Module, observations: Tensor, returns: Tensor) -> Tensor:
     """Return how much better each row turned out than the value network expected, standardised, float32 `[T, 1]`.
 
-    value_net: maps observations to V(s), float32 `[T, 1]`.
-    observations: float32 `[T, obs_dim]`.
-    returns: float32 `[T, 1]`, from `get_returns`.
+    Args:
+        value_net: Maps observations to V(s), float32 `[T, 1]`.
+        observations: float32 `[T, obs_dim]`.
+        returns: float32 `[T, 1]`; from `get_returns`.
 
-    A_t = R_t - V(s_t), then (A - mean) / (std + 1e-10) over all T rows; numpy's and torch's definitions of std are both
-    accepted. The result is data for the policy's loss: it carries no gradient. (Seed 002.)
+    A_t = R_t - V(s_t), then (A - mean) / (std + 1e-10) over all T rows. NumPy's and torch's
+    definitions of the standard deviation are both accepted. The result is data for the policy's
+    loss: it carries no gradient.
+
+    (ECE 448 / CS 440, machine problem 11.)
     """
     # YOUR CODE HERE (about 3 lines)
     raise NotImplementedError(
@@ -129,21 +148,34 @@ def train_policy_gradient(
 ) -> tuple[list[float], list[float], list[float], list[float]]:
     """Train the networks in place; return (actor losses, critic losses, final rewards, learning rates).
 
-    env, policy: as in `collect_rollouts`; rollout_seed is its `seed`.
-    optimizer: holds the parameters of the policy, and of the value network if there is one.
-    get_policy_gradient_loss, get_value_net_loss: loss functions, called with keywords `policy`, `value_net`, `observation`,
-        `old_logits`, `action`, `return_or_advantage`, `returns`, `ppo_clip`; all rows but the networks and ppo_clip are those
-        of one minibatch.
-    get_returns, get_advantages: as above.
-    lr_sched: a torch scheduler, stepped once per collection; None for a constant learning rate.
-    rollouts: how many in all, rounded up to whole collections of `rollouts_before_training`.
-    training_epochs_per_rollout: how often every row of a collection is used.
-    minibatch_size: rows in a minibatch; the last one of an epoch may be shorter and is used as well.
-    critic_loss_multiplier: the optimizer minimises actor loss + critic_loss_multiplier · critic loss.
-    value_net: None trains the policy alone, on returns; otherwise on advantages, and the value network with it.
+    Args:
+        env, policy: As in `collect_rollouts`.
+        optimizer: Holds the parameters of the policy, and of the value network if there is one.
+        get_policy_gradient_loss, get_value_net_loss: Loss functions. They are called with the
+            keywords `policy`, `value_net`, `observation`, `old_logits`, `action`,
+            `return_or_advantage`, `returns`, `ppo_clip`. All of these but the networks and
+            `ppo_clip` are the rows of one minibatch.
+        get_returns, get_advantages: As above.
+        lr_sched: A torch scheduler, stepped once per collection; None for a constant learning rate.
+        rollouts: How many in all, rounded up to whole collections of `rollouts_before_training`.
+        rollouts_before_training: How many rollouts one collection has.
+        training_epochs_per_rollout: How often every row of a collection is used.
+        minibatch_size: Rows in a minibatch; the last one of an epoch may be shorter and is used as
+            well.
+        ppo_clip: Passed on to the loss functions.
+        critic_loss_multiplier: The optimizer minimises actor loss + critic_loss_multiplier · critic
+            loss.
+        value_net: None trains the policy alone, on returns. Otherwise the policy is trained on
+            advantages, and the value network with it.
+        rollout_seed: The `seed` of `collect_rollouts`.
 
-    Actor and critic losses: one number per minibatch (no critic losses without a value network); final rewards: one per
-    collection; learning rates: one per step of the scheduler. (Seed 002.)
+    Returns:
+        actor losses, critic losses: One number per minibatch; no critic losses without a value
+            network.
+        final rewards: One number per collection.
+        learning rates: One number per step of the scheduler.
+
+    (ECE 448 / CS 440, machine problem 11.)
     """
     actor_losses, critic_losses, final_rewards, learning_rates = [], [], [], []
     for base_rollout in range(0, rollouts, rollouts_before_training):
@@ -175,16 +207,20 @@ def get_PPO_policy_gradient_loss(
 ) -> Tensor:
     """Return PPO's clipped loss, -mean(min(ρ_t A_t, clip(ρ_t, 1 - ε, 1 + ε) A_t)), a scalar.
 
-    policy: maps observations to log-probabilities, float32 `[B, A]`.
-    observation: float32 `[B, obs_dim]`.
-    old_logits: float32 `[B, A]`, the log-probabilities at the time of the rollout; data, it gets no gradient.
-    action: int64 `[B, 1]`, the actions that were taken.
-    return_or_advantage: float32 `[B, 1]`, A_t; data, it gets no gradient.
-    ppo_clip: ε.
-    kwargs: what other losses need; ignore it.
+    Args:
+        policy: Maps observations to log-probabilities, float32 `[B, A]`.
+        observation: float32 `[B, obs_dim]`.
+        old_logits: float32 `[B, A]`; the log-probabilities at the time of the rollout. They are
+            data and get no gradient.
+        action: int64 `[B, 1]`; the actions that were taken.
+        return_or_advantage: float32 `[B, 1]`; A_t. It is data and gets no gradient.
+        ppo_clip: ε.
+        kwargs: Arguments that other losses need; ignore them.
 
-    ρ_t = π(a_t | s_t) / π_old(a_t | s_t), which is 1 while the policy has not moved. (Schulman et al. 2017, eq. 7. Seed 002
-    repeats the vanilla formula at this place; the expression above is the one its text means.)
+    ρ_t = π(a_t | s_t) / π_old(a_t | s_t), which is 1 while the policy has not moved.
+
+    (Schulman et al. 2017, eq. 7. Machine problem 11 of ECE 448 / CS 440 repeats the vanilla formula
+    at this place; the expression above is the one its text means.)
     """
     # YOUR CODE HERE (about 4 lines)
     raise NotImplementedError(

@@ -4,12 +4,15 @@ Fill in every place marked YOUR CODE HERE. Work from top to bottom and run `pyth
 arguments and return values must stay as they are; helper functions and further imports are welcome.
 
 Words used below: T is the number of steps of an episode, B the number of rows of a batch, n the number of action dimensions,
-w the number of observations that make a state (its window), V(s) the critic. Seed 004 is the course text that this assignment
-follows: a notebook in which somebody fits PPO (Schulman et al. 2017, "Proximal policy optimization algorithms",
-arXiv 1707.06347) into a library whose agents have a `forward` and a `backward`. Of a draft of his he writes that all details
-are likely wrong. He was right; the notebook shows how.
+w the number of observations that make a state (its window), V(s) the critic.
 
-Every question but the test stands alone: while one is graded, what it uses of the others is the grader's.
+This assignment follows a notebook of drafts for a PPO agent in *keras-rl* (November 2017). Its
+author fits PPO (Schulman et al. 2017, "Proximal policy optimization algorithms", arXiv 1707.06347)
+into a library whose agents have a `forward` and a `backward`. Of one draft he writes that all
+details are likely wrong. He was right; the notebook of this assignment shows how.
+
+Every question but the test is graded independently: while it is graded, the grader supplies the
+parts of the other questions that it uses.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,19 +36,29 @@ def GeneralizedAdvantageEstimator(
 ) -> np.ndarray:
     """Return the advantage of each of T steps, a float array `[T]`; no gradient is wanted.
 
-    critic: returns the values `[B, 1]` of states `[B, ...]`.
-    state: float32 `[T, ...]`, before each action. reward: float `[T]`, after it. gamma: γ. lamb: λ.
-    next_state: like `state`, after each action. What follows an action inside an episode is the next row of `state`, but at an
-    end it is not: there the next row belongs to the next episode.
-    terminated: bool `[T]`, where the world came to its end: nothing follows, whatever `next_state` is there.
-    truncated: bool `[T]`, where only the clock did: the episode is over, but what would have followed has a value.
+    Args:
+        critic: Returns the values `[B, 1]` of states `[B, ...]`.
+        state: float32 `[T, ...]`; before each action.
+        reward: float `[T]`; after each action.
+        gamma: γ.
+        lamb: λ.
+        next_state: Like `state`; after each action. Inside an episode, the state after an action is
+            the next row of `state`. At an end it is not: there the next row belongs to the next
+            episode.
+        terminated: bool `[T]`; where the world came to its end. Nothing follows, whatever
+            `next_state` is there.
+        truncated: bool `[T]`; where only the clock did. The episode is over, but what would have
+            followed has a value.
 
-    With δ_t = r_t + γ V(next_state_t) - V(state_t), without γV where terminated, A_t = δ_t + γλ A_{t+1}, and A_t = δ_t in the
-    last step of an episode, however it ended, and in the last row. (Schulman et al. 2016, arXiv 1506.02438, equation 16.)
-    A step that is neither terminated nor truncated, in the last row, belongs to an episode that goes on.
+    A_t = δ_t + γλ A_{t+1} with δ_t = r_t + γ V(next_state_t) - V(state_t), without γV where
+    terminated. In the last step of an episode, however it ended, and in the last row, A_t = δ_t. A
+    step that is neither terminated nor truncated, in the last row, belongs to an episode that goes
+    on.
 
-    Without `terminated` or `truncated` no step is. Without `next_state` (and without both), the rows are one episode that
-    terminated in the last of them.
+    Without `terminated`, no step is terminated; without `truncated`, no step is truncated. Without
+    `next_state` (and without both), the rows are one episode that terminated in the last of them.
+
+    (Schulman et al. 2016, arXiv 1506.02438, equation 16.)
     """
     # YOUR CODE HERE (about 12 lines): repair this draft
     assert len(state) == len(reward)
@@ -61,13 +74,18 @@ def GeneralizedAdvantageEstimator(
 def test_advantages(estimator: Callable[..., np.ndarray] = GeneralizedAdvantageEstimator) -> None:
     """Raise an AssertionError if the estimator is wrong; return None if it is right.
 
-    estimator: to be called like `GeneralizedAdvantageEstimator`. A right one may return its advantages as a NumPy array, a
-    tensor or a list of T numbers, in single or double precision.
+    Args:
+        estimator: Called like `GeneralizedAdvantageEstimator`. A right one may return its
+            advantages as a NumPy array, a tensor or a list of T numbers, in single or double
+            precision.
 
-    It should pass every estimator that does what the docstring says, and fail the draft above, as well as any that has but one
-    fault: that loses the last δ, takes a wrong value for what follows the last step, or sees no ends inside the rows, or only
-    one kind of them, or cuts only half of what must not come back. `python -m pytest submitted.py` runs it on yours, and before
-    that is repaired, `grade.py` cannot try it either.
+    The test should pass every estimator that does what the docstring says. It should fail the draft
+    above, and any estimator that has but one fault: it loses the last δ, takes a wrong value for
+    what follows the last step, sees no ends inside the rows or only one kind of them, or cuts only
+    half of what must not come back.
+
+    `python -m pytest submitted.py` runs the test on your estimator. Before your estimator is
+    repaired, `grade.py` cannot try the test either.
     """
     # YOUR CODE HERE (about 19 lines)
     raise NotImplementedError(
@@ -82,10 +100,12 @@ def test_advantages(estimator: Callable[..., np.ndarray] = GeneralizedAdvantageE
 class IndependentGaussianProcess:
     """A normal distribution over actions whose n dimensions are independent.
 
-    n: number of dimensions. rng: a generator to draw samples from, or a seed for one; None for one that nobody can repeat.
+    Args:
+        n: Number of dimensions.
+        rng: A generator to draw samples from, or a seed for one; None: not reproducible.
 
-    All methods take one tuple that begins with `mu`, the means, and `log_sigma`, which is log σ: not σ, and not log σ². They
-    are float32 `[B, n]` both, and every dimension may have its own.
+    All methods take one tuple that begins with `mu`, the means, and `log_sigma`, which is log σ:
+    not σ, and not log σ². They are float32 `[B, n]` both, and every dimension may have its own.
     """
 
     def __init__(self, n: int, rng: np.random.Generator | int | None = None) -> None:
@@ -95,7 +115,9 @@ class IndependentGaussianProcess:
     def sample(self, x: tuple[Tensor, Tensor]) -> Tensor:
         """Return one action for each row, float32 `[B, n]`, without a gradient.
 
-        x: (mu, log_sigma), float32 `[B, n]` both, or `[n]` both; then the action is `[n]` as well.
+        Args:
+            x: (mu, log_sigma), float32 `[B, n]` both, or `[n]` both; then the action is `[n]` as
+                well.
         """
         # YOUR CODE HERE (about 3 lines)
         raise NotImplementedError(
@@ -105,10 +127,11 @@ class IndependentGaussianProcess:
     def get_dist(self, x: tuple[Tensor, Tensor, Tensor]) -> Tensor:
         """Return the logarithm of the density at y, float32 `[B, 1]`, through which gradients go to mu and log_sigma.
 
-        x: (mu, log_sigma, y), float32 `[B, n]` each; y are actions.
+        Args:
+            x: (mu, log_sigma, y), float32 `[B, n]` each; y are actions.
 
-        Of one dimension it is -log(2π)/2 - log σ - (y - μ)²/(2σ²), of independent ones the sum. It has a gradient everywhere,
-        also at y = μ.
+        The log-density of one dimension is -log(2π)/2 - log σ - (y - μ)²/(2σ²); that of independent
+        dimensions is the sum. It has a gradient everywhere, also at y = μ.
         """
         # YOUR CODE HERE (about 3 lines)
         raise NotImplementedError(
@@ -119,7 +142,10 @@ class IndependentGaussianProcess:
     def entropy(self, x: tuple[Tensor, Tensor]) -> Tensor:
         """Return the entropy, minus the mean of the log-density over all actions, float32 `[B, 1]`, with a gradient.
 
-        x: (mu, log_sigma), float32 `[B, n]` both. Derive it from the density above: of (y - μ)² the mean is σ².
+        Args:
+            x: (mu, log_sigma), float32 `[B, n]` both.
+
+        Derive it from the density above: the mean of (y - μ)² is σ².
         """
         # YOUR CODE HERE (about 2 lines)
         raise NotImplementedError("IndependentGaussianProcess.entropy: return the entropy, [B, 1]")
@@ -131,9 +157,13 @@ class IndependentGaussianProcess:
 class Actor(nn.Module):
     """The policy's parameters: the means from the state, by three hidden layers, and a log σ that no state changes.
 
-    obs_dim: numbers in an observation. n: number of action dimensions. window_length: w.
+    Args:
+        obs_dim: Numbers in an observation.
+        n: Number of action dimensions.
+        window_length: w.
 
-    Attribute: `log_sigma`, an `nn.Parameter` `[n]`, 0 at first.
+    Attributes:
+        log_sigma: An `nn.Parameter` `[n]`, 0 at first.
     """
 
     def __init__(self, obs_dim: int, n: int, window_length: int = 1) -> None:
@@ -146,8 +176,11 @@ class Actor(nn.Module):
     def forward(self, state: Tensor) -> tuple[Tensor, Tensor]:
         """Return (mu, log_sigma), float32 `[B, n]` both; all rows of log_sigma are the parameter.
 
-        state: float32 `[B, w, obs_dim]`. Three hidden layers (`nn.Linear`) of 16 units with ReLU, and a linear layer for the
-        means.
+        Args:
+            state: float32 `[B, w, obs_dim]`.
+
+        The means come from three hidden layers (`nn.Linear`) of 16 units with ReLU, and a linear
+        layer.
         """
         # YOUR CODE HERE (about 2 lines)
         raise NotImplementedError(
@@ -158,7 +191,9 @@ class Actor(nn.Module):
 class Critic(nn.Module):
     """The value V(s), by three hidden layers of 16 units with ReLU and a linear one, none of them shared with the actor.
 
-    obs_dim: numbers in an observation. window_length: w.
+    Args:
+        obs_dim: Numbers in an observation.
+        window_length: w.
     """
 
     def __init__(self, obs_dim: int, window_length: int = 1) -> None:
@@ -169,7 +204,8 @@ class Critic(nn.Module):
     def forward(self, state: Tensor) -> Tensor:
         """Return the values, float32 `[B, 1]`.
 
-        state: float32 `[B, w, obs_dim]`.
+        Args:
+            state: float32 `[B, w, obs_dim]`.
         """
         # YOUR CODE HERE (about 1 line)
         raise NotImplementedError("Critic: make three hidden layers of 16 units with ReLU, and a linear layer for the value")
@@ -178,11 +214,17 @@ class Critic(nn.Module):
 class EpisodeMemory:
     """What has happened so far in the episode that is being played in one environment.
 
-    window_length: w, how many observations make a state.
+    Args:
+        window_length: w, how many observations make a state.
 
-    Attributes: `window_length`; `observations` (float32 `[obs_dim]` each), `states` (float32 `[w, obs_dim]`), `actions`
-    (float32 `[n]`), `log_probs` (float32 `[1]`) and `rewards` (numbers), a list each, with one item for every step;
-    `terminated` and `truncated`, whether the episode is over, and how it ended.
+    Attributes:
+        window_length: As given.
+        observations: A list of float32 `[obs_dim]`, one for every step.
+        states: A list of float32 `[w, obs_dim]`, one for every step.
+        actions: A list of float32 `[n]`, one for every step.
+        log_probs: A list of float32 `[1]`, one for every step.
+        rewards: A list of numbers, one for every step.
+        terminated, truncated: Whether the episode is over, and how it ended.
     """
 
     def __init__(self, window_length: int = 1) -> None:
@@ -220,9 +262,12 @@ class EpisodeMemory:
     def get_recent_state(self, observation: np.ndarray) -> list[np.ndarray]:
         """Return the state: the latest w observations of this episode, the oldest first and `observation` the last.
 
-        observation: float32 `[obs_dim]`, what is seen now; it is not among `observations` yet, and is not added to them.
+        Args:
+            observation: float32 `[obs_dim]`; the current observation. It is not among
+                `observations` yet, and is not added to them.
 
-        When the episode is younger than w observations, zeros (float32 `[obs_dim]`) stand in for those that are missing.
+        When the episode is younger than w observations, zeros (float32 `[obs_dim]`) take the place
+        of those that are missing.
         """
         # YOUR CODE HERE (about 3 lines)
         raise NotImplementedError(
@@ -232,33 +277,47 @@ class EpisodeMemory:
 
 
 class PPOAgent:
-    """Learns to act in one environment, or in several at once, by what it is told in `forward` and `backward`.
+    """Learns to act in one environment, or in several at once, from the calls of `forward` and `backward`.
 
-    obs_dim: numbers in an observation. n: number of action dimensions. num_envs: environments that are played at once.
-    window_length: w. gamma, lamb: γ and λ. episodes_per_update: N, after how many whole episodes it learns. epochs: how often
-    it goes through them. batch_size: rows of a minibatch. clip: ε. entropy_coef: how much the entropy counts.
-    learning_rate: of Adam, for both networks. seed: of what the agent draws; the weights come from torch's own generator.
+    Args:
+        obs_dim: Numbers in an observation.
+        n: Number of action dimensions.
+        num_envs: Environments that are played at once.
+        window_length: w.
+        gamma, lamb: γ and λ.
+        episodes_per_update: N, after how many whole episodes the agent learns.
+        epochs: How often it goes through them.
+        batch_size: Rows of a minibatch.
+        clip: ε.
+        entropy_coef: How much the entropy counts.
+        learning_rate: The learning rate of Adam, for both networks.
+        seed: For the agent's own draws; the weights come from torch's own generator.
 
-    How it is used, by `training.fit` for one environment and by `training.fit_vector` for several at once:
+    How it is used, by `training.fit` for one environment and by `training.fit_vector` for several
+    at once:
 
         action = agent.forward(observation)
         observation, reward, terminated, truncated, _ = env.step(action)
         agent.backward(reward, terminated, truncated)
 
-    and once more after an end: `agent.forward(last observation)`, `agent.backward(0.0)`. These two calls are no step of the
-    environment; they only tell the agent in which state the episode ended. (Of several environments, only some may have ended.
-    gymnasium's vector environments begin a new episode in the step after the end, whose action nobody carries out and whose
-    reward is 0: for such an environment that step is this extra one.)
+    and once more after an end: `agent.forward(last observation)`, `agent.backward(0.0)`. These two
+    calls are no step of the environment; they only report to the agent in which state the episode
+    ended. (Of several environments, only some may have ended. gymnasium's vector environments begin
+    a new episode in the step after the end, whose action nobody carries out and whose reward is 0:
+    for such an environment that step is this extra one.)
 
     Attributes:
-        gamma, lamb, episodes_per_update, epochs, batch_size, clip, entropy_coef: as given.
-        actor, critic: the networks. process: IndependentGaussianProcess. optimizer: Adam, of both networks.
-        memories: one EpisodeMemory for each environment.
-        recent: what `forward` leaves for `backward`: (observations, states, actions, log_probs), an array and three tensors
-            with one row for each environment.
-        episodes: what `finish_episode` has returned since the last update, one dictionary for each episode.
-        training: whether it explores and learns; True at first.
-        rng: a NumPy generator.
+        gamma, lamb, episodes_per_update, epochs, batch_size, clip, entropy_coef: As given.
+        actor, critic: The networks.
+        process: IndependentGaussianProcess.
+        optimizer: Adam, of both networks.
+        memories: One EpisodeMemory for each environment.
+        recent: The result that `forward` leaves for `backward`: (observations, states, actions,
+            log_probs), an array and three tensors with one row for each environment.
+        episodes: The results of `finish_episode` since the last update, one dictionary for each
+            episode.
+        training: Whether the agent explores and learns; True at first.
+        rng: A NumPy generator.
     """
 
     def __init__(
@@ -296,26 +355,35 @@ class PPOAgent:
     def process_state_batch(self, batch: Sequence[Sequence[np.ndarray]]) -> Tensor:
         """Return states as the networks take them, float32 `[B, w, obs_dim]`. Given.
 
-        batch: B states, as `EpisodeMemory.get_recent_state` returns them.
+        Args:
+            batch: B states, as `EpisodeMemory.get_recent_state` returns them.
         """
         return torch.from_numpy(np.array(batch, dtype=np.float32))
 
     def anneal(self, progress: float) -> None:
-        """Let the learning rate be what is left of it when this share of the training, 0 to 1, is over. Given."""
+        """Lower the learning rate in proportion to the training that is left. Given.
+
+        Args:
+            progress: The share of the training that is over, 0 to 1.
+        """
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate * (1 - progress)
 
     def forward(self, observation: np.ndarray) -> np.ndarray:
-        """Return the action for what is observed; keep in `recent` what `backward` will need.
+        """Return the action for an observation; keep in `recent` what `backward` will need.
 
-        observation: float `[obs_dim]`, and the action is float32 `[n]`; or, where `num_envs` environments are played at once,
-        `[num_envs, obs_dim]` and `[num_envs, n]`.
+        Args:
+            observation: float `[obs_dim]`, and the action is float32 `[n]`; or, where `num_envs`
+                environments are played at once, `[num_envs, obs_dim]` and `[num_envs, n]`.
 
-        The state of each environment comes from its own memory and goes through `process_state_batch` to the actor. In
-        training, the action is a sample, and its log-probability is what `backward` will store: the policy changes later, but
-        this is the one that acted. Otherwise the action is the mean. Samples may lie outside of what the environment takes; to
-        clip them is the environment's business. Observations are kept as copies: an environment may write the next one into
-        the same array. No gradient is wanted here.
+        The state of each environment comes from its own memory and goes through
+        `process_state_batch` to the actor. In training, the action is a sample. Its log-probability
+        is what `backward` will store: the policy changes later, but this is the policy that acted.
+        Otherwise the action is the mean.
+
+        Samples may lie outside of the environment's range; to clip them is the environment's
+        business. Observations are kept as copies: an environment may write the next one into the
+        same array. No gradient is wanted here.
         """
         # YOUR CODE HERE (about 10 lines)
         raise NotImplementedError("PPOAgent.forward: return an action for each environment, and keep what backward will need")
@@ -323,19 +391,24 @@ class PPOAgent:
     def backward(
         self, reward: float | np.ndarray, terminal: bool | np.ndarray = False, truncated: bool | np.ndarray = False
     ) -> dict[str, float]:
-        """Learn what the latest action has led to; return what `update` returned if it was time for one, else {}.
+        """Learn from the result of the latest action; return the result of `update` if it was time for one, else {}.
 
-        reward: a number, or `[num_envs]`. terminal: whether the world came to its end with this step, truncated: whether only
-        the clock did; a bool each, or bool `[num_envs]`, or one bool for all environments.
+        Args:
+            reward: A number, or `[num_envs]`.
+            terminal: A bool, or bool `[num_envs]`, or one bool for all environments; whether the
+                world came to its end with this step.
+            truncated: Like `terminal`; whether only the clock did.
 
-        For each environment: a step is appended to its memory. But if the episode in it was over already, this is the extra
-        call after the end: nothing is appended; what `finish_episode` makes of the memory and the state that `forward` has
-        just seen goes to `episodes`, and the memory is reset.
+        For each environment, a step is appended to its memory. But if the episode in it was over
+        already, this is the extra call after the end: nothing is appended. Instead the result of
+        `finish_episode` for the memory and the state that `forward` has just seen goes to
+        `episodes`, and the memory is reset.
 
-        When `episodes_per_update` episodes are there, or more, it is time for an update, and afterwards `episodes` is empty:
-        they were played by a policy that is no more.
+        When there are `episodes_per_update` episodes or more, it is time for an update. Afterwards
+        `episodes` is empty: they were played by a policy that is no more.
 
-        When the agent is not in training, memories are kept as always (a state may need them), but nothing goes to `episodes`.
+        When the agent is not in training, memories are kept as always (a state may need them), but
+        nothing goes to `episodes`.
         """
         # YOUR CODE HERE (about 15 lines)
         raise NotImplementedError(
@@ -343,13 +416,19 @@ class PPOAgent:
         )
 
     def finish_episode(self, memory: EpisodeMemory, final_state: Tensor) -> dict[str, Tensor]:
-        """Return the T steps of an episode as what is learned from, by `GeneralizedAdvantageEstimator` and the critic.
+        """Return the T steps of an episode as training data, by `GeneralizedAdvantageEstimator` and the critic.
 
-        memory: of an episode that is over; it stays as it is. final_state: float32 `[w, obs_dim]`, the state in the end.
+        Args:
+            memory: The memory of an episode that is over; it stays as it is.
+            final_state: float32 `[w, obs_dim]`; the state in the end.
 
-        A dictionary of tensors without a gradient, one row for each step: `state` float32 `[T, w, obs_dim]`, `action` float32
-        `[T, n]`, `log_prob` float32 `[T, 1]`, as they were; `advantage` and `value_target` float32 `[T]`. The value target is
-        the advantage plus V(s), an estimate of the return.
+        Returns:
+            A dictionary of tensors without a gradient, one row for each step:
+                state: float32 `[T, w, obs_dim]`, as it was.
+                action: float32 `[T, n]`, as it was.
+                log_prob: float32 `[T, 1]`, as it was.
+                advantage: float32 `[T]`.
+                value_target: float32 `[T]`; the advantage plus V(s), an estimate of the return.
         """
         # YOUR CODE HERE (about 23 lines)
         raise NotImplementedError(
@@ -360,13 +439,18 @@ class PPOAgent:
     def policy_loss(self, batch: dict[str, Tensor]) -> Tensor:
         """Return the actor's loss, a scalar that gradient *descent* makes smaller.
 
-        batch: like what `finish_episode` returns, with B rows of any episodes, and normalised advantages.
+        Args:
+            batch: Like the result of `finish_episode`, with B rows of any episodes, and normalised
+                advantages.
 
-        PPO makes the mean of min(ratio · A, clip(ratio, 1 - ε, 1 + ε) · A) large, where ratio is the probability of the action
-        by now over the one that it was chosen with (Schulman et al. 2017, equation 7); `entropy_coef` times the mean entropy is
-        added to it. What is to be made large is negated once, and no more than once.
+        PPO maximises the mean of min(ratio · A, clip(ratio, 1 - ε, 1 + ε) · A) plus `entropy_coef`
+        times the mean entropy. The ratio is the probability of the action now over the probability
+        that it was chosen with. Negate this sum once, and no more than once.
 
-        Shapes: `log_prob` is `[B, 1]`, and `advantage` is `[B]`. The product of the two is `[B, B]`, and nobody complains.
+        Shapes: `log_prob` is `[B, 1]`, and `advantage` is `[B]`. The product of the two is
+        `[B, B]`, and no error is raised.
+
+        (Schulman et al. 2017, equation 7.)
         """
         # YOUR CODE HERE (about 7 lines)
         raise NotImplementedError(
@@ -376,7 +460,8 @@ class PPOAgent:
     def value_loss(self, batch: dict[str, Tensor]) -> Tensor:
         """Return the critic's loss, a scalar: the mean of (V(s) - value target)².
 
-        batch: as for `policy_loss`.
+        Args:
+            batch: As for `policy_loss`.
         """
         # YOUR CODE HERE (about 1 line)
         raise NotImplementedError("PPOAgent.value_loss: return the mean of (V(s) - value target)²")

@@ -21,8 +21,10 @@ def seed_everything(seed: int) -> None:
 def fit(agent: Any, env: gym.Env, steps: int, seed: int | None = None, on_update: Callable | None = None) -> list[float]:
     """Train in one environment for so many steps; return the scores (sums of rewards) of all episodes that are over.
 
-    agent: a `PPOAgent` with `num_envs` 1, whose learning rate goes down to 0. env: takes actions `[n]`; what lies outside of
-    its range is clipped here. on_update: called with (step, metrics) after each update.
+    Args:
+        agent: A `PPOAgent` with `num_envs` 1, whose learning rate goes down to 0.
+        env: Takes actions `[n]`; values outside its range are clipped here.
+        on_update: Called with (step, metrics) after each update.
     """
     forget(agent)
     scores: list[float] = []
@@ -51,9 +53,15 @@ def fit_vector(
 ) -> list[float]:
     """Train in several environments at once, for so many steps all together; otherwise like `fit`.
 
-    agent: a `PPOAgent` with the same `num_envs`. envs: begins a new episode in the step after the end of the last one, as
-    gymnasium's do by default (`AutoresetMode.NEXT_STEP`). Raises ValueError for other ones. Episodes that end with the very
-    last step are not learned from: there is no step after it.
+    Args:
+        agent: A `PPOAgent` with the same `num_envs`.
+        envs: Begins a new episode in the step after the end of the last one, as gymnasium's do by
+            default (`AutoresetMode.NEXT_STEP`).
+
+    Episodes that end with the very last step are not learned from: there is no step after it.
+
+    Raises:
+        ValueError: For `envs` with another mode.
     """
     mode = envs.metadata.get("autoreset_mode")
     if mode != gym.vector.AutoresetMode.NEXT_STEP:

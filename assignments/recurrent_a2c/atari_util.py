@@ -14,12 +14,16 @@ GAME = "ALE/KungFuMaster-v5"
 class PreprocessAtari(gym.ObservationWrapper):
     """An Atari game whose observations are cropped, shrunk, and scaled to [0, 1].
 
-    env: observations are uint8 `[rows, columns]` or `[rows, columns, 3]`.
-    height, width: of what the agent sees. crop: returns the part of a frame that matters.
-    color: three channels instead of one. n_frames: how many of the latest frames are put together; after a reset the others are
-    black.
+    Args:
+        env: Observations are uint8 `[rows, columns]` or `[rows, columns, 3]`.
+        height, width: The size of the agent's observations.
+        color: Three channels instead of one.
+        crop: Returns the part of a frame that matters.
+        n_frames: How many of the latest frames are put together; after a reset the others are
+            black.
 
-    Observations are float32 `[channels, height, width]`, the latest frame first. Each pixel is the mean of what it covers.
+    Observations are float32 `[channels, height, width]`, the latest frame first. Each pixel is the
+    mean of what it covers.
     """
 
     def __init__(
@@ -61,9 +65,12 @@ class PreprocessAtari(gym.ObservationWrapper):
 def make_env(render_mode: str | None = None) -> gym.Env:
     """Return one game of KungFuMaster; observations are float32 `[1, 42, 42]`, there are 14 actions.
 
-    render_mode: "rgb_array", if `render()` is to return frames, `[210, 160, 3]` (a recording needs that).
+    Args:
+        render_mode: "rgb_array", if `render()` is to return frames, `[210, 160, 3]` (a recording
+            needs that).
 
-    Needs ale-py, which brings the game itself. The crop leaves out the scores above, the lives below, and the left margin.
+    Needs ale-py, which brings the game itself. The crop leaves out the scores above, the lives
+    below, and the left margin.
     """
     import ale_py
 

@@ -12,15 +12,19 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 class EnvPool:
     """Plays B games side by side and returns rollouts of them.
 
-    agent: has `get_initial_state(batch_size)`, `step(prev_state, observations)` and `sample_actions(outputs)`.
-    make_env: makes one game; or a VectorEnv, with next-step autoreset, that is used as it is.
-    n_parallel_games: B. seed: of the games; None for another one every time.
+    Args:
+        agent: Has `get_initial_state(batch_size)`, `step(prev_state, observations)` and
+            `sample_actions(outputs)`.
+        make_env: Makes one game; or a VectorEnv, with next-step autoreset, that is used as it is.
+        n_parallel_games: B.
+        seed: Of the games; None for another one every time.
 
     Attributes, all of the tick that comes next:
         prev_observations: `[B, ...]`.
-        prev_memory_states: tensors `[B, ...]`, what the agent remembers: to be kept *before* `interact`, for the training on
-            what that returns.
-        just_ended: bool `[B]`: the observation is the last of a game; the coming tick resets it, whatever the action.
+        prev_memory_states: tensors `[B, ...]`; the agent's memory. Keep it *before* `interact`, for
+            the training on the rollout that `interact` returns.
+        just_ended: bool `[B]`; the observation is the last of a game, and the coming tick resets
+            it, whatever the action.
     """
 
     def __init__(
@@ -38,12 +42,15 @@ class EnvPool:
     def interact(self, n_steps: int = 100) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return (observations `[B, n_steps, ...]`, actions int64, rewards float32, is_not_done bool, all `[B, n_steps]`).
 
-        n_steps: columns. They are n_steps - 1 ticks, and in the last column the observations that come next, with action 0 and
-            reward 0, which are in the next rollout's first column again.
+        Args:
+            n_steps: Columns. They are n_steps - 1 ticks, and in the last column the observations
+                that come next, with action 0 and reward 0, which are in the next rollout's first
+                column again.
 
-        is_not_done is False in the tick *after* the one with a game's last reward: its observation is the final one of that
-        game, its action was not executed, its reward is 0. The next column is the first of a new game, and the agent's memory
-        has been reset before it. In the last column it is False as well if that observation is the final one of its game.
+        is_not_done is False in the tick *after* the one with a game's last reward: its observation
+        is the final one of that game, its action was not executed, its reward is 0. The next column
+        is the first of a new game, and the agent's memory has been reset before it. In the last
+        column it is False as well if that observation is the final one of its game.
         """
         history = []
         for _ in range(n_steps - 1):

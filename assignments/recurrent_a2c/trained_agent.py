@@ -15,14 +15,27 @@ TEST_SEEDS = tuple(range(20))  # of the games by which you judge an agent: the m
 
 
 def save_agent(path: str | Path, agent: nn.Module) -> None:
-    """Write the weights of an agent to a file to hand in: "agent.safetensors" beside submitted.py is what is graded."""
+    """Write the weights of an agent to a file that you can submit.
+
+    Args:
+        path: "agent.safetensors" beside submitted.py is the file that is graded.
+        agent: The agent whose weights are written.
+    """
     from safetensors.torch import save
 
     Path(path).write_bytes(save({name: value.detach().float().contiguous() for name, value in agent.state_dict().items()}))
 
 
 def load_agent(data: bytes, agent: nn.Module) -> nn.Module:
-    """Return the agent with the weights in the content of such a file; raises ValueError that says what does not fit."""
+    """Return the agent with the weights in the content of a file that `save_agent` wrote.
+
+    Args:
+        data: The content of the file.
+        agent: The agent that gets the weights.
+
+    Raises:
+        ValueError: Says what does not fit.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load
 
@@ -48,8 +61,11 @@ def load_agent(data: bytes, agent: nn.Module) -> nn.Module:
 def games(seeds: Iterable[int] = TEST_SEEDS) -> Generator[np.ndarray, np.ndarray, list[float]]:
     """Play one game for each seed, all side by side: yields observations, is sent actions, and returns the scores.
 
-    Observations are float32 `[games, 1, 42, 42]`, actions integers `[games]`, 0 to 13. A game that has ended goes on with a
-    new one, which does not count. Raises ValueError for actions that are none.
+    Observations are float32 `[games, 1, 42, 42]`, actions integers `[games]`, 0 to 13. A game that
+    has ended goes on with a new one, which does not count.
+
+    Raises:
+        ValueError: For actions that are not valid.
     """
     from atari_util import make_env  # here, because everything else works without the game
 
@@ -71,7 +87,10 @@ def games(seeds: Iterable[int] = TEST_SEEDS) -> Generator[np.ndarray, np.ndarray
 def player(agent: Any, batch_size: int, seed: int = 0) -> Generator[np.ndarray | None, np.ndarray, None]:
     """Play with memory, without end: is sent observations and yields actions drawn from the policy (at first, None).
 
-    agent: `get_initial_state` and `step` are called. seed: of the actions that are drawn.
+    Args:
+        agent: `get_initial_state` and `step` are called.
+        batch_size: How many games are played at once.
+        seed: Of the actions that are drawn.
     """
     generator = torch.Generator().manual_seed(seed)
     memory, actions = agent.get_initial_state(batch_size), None

@@ -24,7 +24,8 @@ def training_env() -> gym.Env:
 def evaluate(agent: Any, env: gym.Env, n_games: int = 1, seed: int | None = None) -> list[float]:
     """Return the scores (sums of rewards) of whole games, with actions sampled by the agent.
 
-    seed: of the first game; the next one has seed + 1. None: another game every time.
+    Args:
+        seed: Of the first game; the next one has seed + 1. None: another game every time.
     """
     scores = []
     for game in range(n_games):
@@ -40,10 +41,13 @@ def evaluate(agent: Any, env: gym.Env, n_games: int = 1, seed: int | None = None
 
 
 def record(agent: Any, path: str | Path, seed: int = 0, max_steps: int = 500) -> float:
-    """Play a game and write what it looks like to a GIF file; return its score so far. It needs no display.
+    """Play a game and write it to a GIF file as a film; return its score so far. It needs no display.
 
-    max_steps: actions after which it ends. An action takes 4 of the game's 60 frames a second: it plays in about real time.
-    Pictures that do not change are one frame of the file.
+    Args:
+        max_steps: Actions after which it ends.
+
+    An action takes 4 of the game's 60 frames a second: the GIF plays in about real time. Pictures
+    that do not change are one frame of the file.
     """
     from PIL import Image
 
@@ -78,16 +82,22 @@ def train(
     threshold: float = THRESHOLD,
     on_evaluation: Callable[[dict[str, list[float]]], None] | None = None,
 ) -> dict[str, list[float]]:
-    """Train on rollouts of the pool; return what was seen after every `every` updates, each a list.
+    """Train on rollouts of the pool; return the lists below, with one entry after every `every` updates.
 
-    train_on_rollout: yours; it trains `agent`, which plays in `pool`. n_columns: of a rollout; one less is played.
-    on_evaluation: called with all lists so far, to draw them.
+    Args:
+        train_on_rollout: Yours; it trains `agent`, which plays in `pool`.
+        n_columns: Columns of a rollout; one less is played.
+        on_evaluation: Called with all lists so far, to draw them.
 
-    updates: how many there had been. score: of one game, with raw rewards. moving_average: of the scores. loss: mean since the
-    entry before. entropy: of the policy; it should not stay below 0.1 before the agent plays well.
+    Returns:
+        updates: How many there had been.
+        score: Of one game, with raw rewards.
+        moving_average: Of the scores.
+        loss: Mean since the entry before.
+        entropy: Of the policy; it should not stay below 0.1 before the agent plays well.
 
-    Stops early when the moving average has reached the threshold and the mean of the 20 test games has, too: one lucky game
-    is none of the agent's merit.
+    Stops early when the moving average has reached the threshold and the mean of the 20 test games
+    has, too: one lucky game is none of the agent's merit.
     """
     env = make_env()
     history: dict[str, list[float]] = {name: [] for name in ("updates", "score", "moving_average", "loss", "entropy")}

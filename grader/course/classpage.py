@@ -81,7 +81,12 @@ def _replaced(path: Path, text: str) -> bool:
 
 
 def render(shown: Insight, pairs: Sequence[Pair] = (), older: int = 0, scored: bool = False) -> str:
-    """Return the page of a class. It holds what is hidden from students. older, scored: see `write`."""
+    """Return the page of a class, with content that is hidden from students.
+
+    Args:
+        older: How many entries count for nobody; see `write`.
+        scored: See `write`.
+    """
     entries = {entry.id: entry for entry in shown.course.entries}
     content = shown.course.submissions
 
@@ -153,7 +158,12 @@ def format_percent(part: float, whole: float) -> str:
 
 @dataclass(frozen=True)
 class Bar:
-    """What is drawn of a bin: in percent of the width, and pixels from above."""
+    """The drawing of a bin.
+
+    Attributes:
+        x, width: In percent of the width of the histogram.
+        y, height: In pixels; `y` counts from above.
+    """
 
     bin: Bin
     x: float
@@ -165,7 +175,13 @@ class Bar:
 
 @dataclass(frozen=True)
 class Histogram:
-    """A drawn histogram. ticks: (height, label) of lines across, labels: (x, text) below, median: where it lies."""
+    """A drawn histogram.
+
+    Attributes:
+        ticks: (height, label) of each line across.
+        labels: (x, text) of each label below.
+        median: The place of the median.
+    """
 
     bars: list[Bar]
     ticks: list[tuple[float, str]]
@@ -203,7 +219,12 @@ def draw_histogram(bins: Sequence[Bin], median: float, most: float) -> Histogram
 
 @dataclass(frozen=True)
 class BarSegment:
-    """The part of a bar that has one state, in percent of its length. label: its share, where there is room for it."""
+    """The part of a bar that has one state.
+
+    Attributes:
+        start, width: In percent of the length of the bar.
+        label: Its share, where there is room for it.
+    """
 
     state: str
     count: int
@@ -226,7 +247,13 @@ def bar_segments(of: QuestionInsight) -> list[BarSegment]:
 
 @dataclass(frozen=True)
 class DrawnStrip:
-    """A drawn strip: its width in columns, the outline of the points (height 100), and by question a path for each state."""
+    """A drawn strip.
+
+    Attributes:
+        width: In columns.
+        points: The outline of the points (height 100).
+        rows: By question, a path for each state.
+    """
 
     width: int
     points: str

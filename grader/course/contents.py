@@ -11,9 +11,12 @@ from grader.fingerprints import digest
 
 
 def of_submission(place: Path, parts: dict[str, Path], home: Home) -> str:
-    """Return the hash of what is graded of a submission, whatever its name and place; of what cannot be read, of the reason.
+    """Return the hash of the graded content of a submission, whatever its name and place.
 
-    parts: see `grader.course.run.Job.handed_in`.
+    If it cannot be read, the hash is of the reason.
+
+    Args:
+        parts: See `grader.course.run.Job.handed_in`.
     """
     assignment = home.assignment
     allowed = submission.Allowed(assignment.attachments, assignment.limits.attachment_mb << 20)

@@ -13,12 +13,19 @@ CONCEALED = "A hidden check."
 
 
 def render(result: Result, assignment: Assignment, lines: Sequence[str] = ()) -> str:
-    """Return the page of one result. lines: how its score comes about, the last one being the score."""
+    """Return the page of one result.
+
+    Args:
+        lines: The explanation of its score; the last line is the score.
+    """
     return page.render(hide_for_student(result.report, assignment), lines)
 
 
 def hide_for_student(report: Report, assignment: Assignment) -> Report:
-    """Return what a student may see of a report: no name of a hidden check; its title unless the assignment keeps it hidden."""
+    """Return a copy of a report that holds only content that a student may see.
+
+    It has no names of hidden checks. It has their titles, unless the assignment keeps them hidden.
+    """
     copy = report.for_student()
     kept = {question.id for question in assignment.questions if question.hidden_visibility == "hidden"}
     for number, check in enumerate(copy.checks, 1):

@@ -64,10 +64,12 @@ def gradescope_rows(course: Course, scores: Iterable[Score]) -> str:
 
 
 def canvas_rows(course: Course, scores: Iterable[Score], column: str = "") -> str:
-    """Return what Canvas' gradebook imports: one row for each student who has a score.
+    """Return the text that Canvas' gradebook imports: one row for each student who has a score.
 
-    column: the header of the assignment's column in Canvas' own export, "Homework 3 (12345)", by which Canvas finds it; with
-    another one Canvas asks whether it is to make a new assignment.
+    Args:
+        column: The header of the assignment's column in Canvas' own export, "Homework 3 (12345)".
+            Canvas finds the column by it; with another header, Canvas asks whether to make a new
+            assignment.
     """
     # As remembered of its import, not checked against it: the columns Student, ID, SIS User ID, SIS Login ID and Section come
     # first, students are found by ID (or SIS ID), and the second row holds the points possible. What an empty cell does to a

@@ -57,10 +57,14 @@ def _answer(stop: stopping.Stop) -> None:
 
 
 def open_job(about: dict[str, Any]) -> run.Job:
-    """Return the job that a client has prepared, if it is the same one here. Raises UsageError.
+    """Return the job that a client has prepared, if it is the same one here.
 
-    about: root, the folder of the assignments, if they are not in the kit's own; folder, of the results; suite and environment,
-    the client's hashes; require_level.
+    Args:
+        about: Has the keys root (the folder of the assignments, if they are not in the kit's own),
+            folder (of the results), suite and environment (the client's hashes) and require_level.
+
+    Raises:
+        UsageError: If the export is not here, or a hash differs from the client's.
     """
     course = Folder(Path(about["folder"])).course()
     if not Path(course.export).is_dir():
@@ -79,7 +83,11 @@ def open_job(about: dict[str, Any]) -> run.Job:
 
 
 def grade_shard(job: run.Job, names: list[str], workers: int | None, template: Grader) -> list[str]:
-    """Grade those of these entries that are not graded yet, and return of which the grader has failed. Raises UsageError."""
+    """Grade the entries that are not graded yet, and return the ids of those the grader failed on.
+
+    Raises:
+        UsageError: If a submission is not the one that the client read.
+    """
     course, wanted = job.course, set(names)
     entries = run.to_do(job, [entry for entry in course.entries if entry.id in wanted])
     for entry in entries:

@@ -38,10 +38,13 @@ class Bin:
 
 @dataclass(frozen=True)
 class QuestionInsight:
-    """How a class did in one question.
+    """The results of a class in one question.
 
-    counts: of submissions by state. mean: points. discrimination: the correlation of its points with those of all other
-    questions, None where there is none to speak of.
+    Attributes:
+        counts: How many submissions are in each state.
+        mean: The mean of the points.
+        discrimination: The correlation of its points with those of all other questions; None where
+            there is none to speak of.
     """
 
     question: Question
@@ -58,7 +61,11 @@ class QuestionInsight:
 
 @dataclass(frozen=True)
 class CommonMistake:
-    """Submissions in which the same mistake was recognised. ids: more than one where several explain it equally well."""
+    """Submissions in which the same mistake was recognised.
+
+    Attributes:
+        ids: More than one where several mistakes explain the submissions equally well.
+    """
 
     question: str
     ids: tuple[str, ...]
@@ -74,7 +81,11 @@ class CommonMistake:
 
 @dataclass(frozen=True)
 class CommonFailure:
-    """Submissions that are wrong in the same way, which the catalogue does not have. checks: what failed, of the first."""
+    """Submissions that are wrong in the same way, which the catalogue does not have.
+
+    Attributes:
+        checks: The failed checks of the first submission.
+    """
 
     question: str
     checks: tuple[CheckResult, ...]
@@ -83,7 +94,12 @@ class CommonFailure:
 
 @dataclass(frozen=True)
 class FailedCheck:
-    """A check that submissions fail: how many, of those in which it was run."""
+    """A check that submissions fail.
+
+    Attributes:
+        failed: How many submissions fail it.
+        run: In how many submissions it was run.
+    """
 
     check: CheckResult
     failed: int
@@ -100,7 +116,12 @@ class Concern:
 
 @dataclass(frozen=True)
 class Trouble:
-    """Runs that ended in the same unusual way. id: for links. kind: in words."""
+    """Runs that ended in the same unusual way.
+
+    Attributes:
+        id: For links.
+        kind: The way, in words.
+    """
 
     id: str
     kind: str
@@ -109,7 +130,13 @@ class Trouble:
 
 @dataclass(frozen=True)
 class Run:
-    """How long one submission took: on the wall, of the processor, and its slowest check."""
+    """How long one submission took.
+
+    Attributes:
+        seconds: Wall-clock time.
+        cpu_seconds: Processor time.
+        check: Its slowest check.
+    """
 
     entry: WorklistEntry
     seconds: float
@@ -119,7 +146,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Flake:
-    """Submissions with the same content, and the checks that decided differently: title, and how often which outcome."""
+    """Submissions with the same content, but different outcomes.
+
+    Attributes:
+        checks: The title of each check that decided differently, and how often it had which
+            outcome.
+    """
 
     submissions: tuple[WorklistEntry, ...]
     checks: tuple[tuple[str, Mapping[str, int]], ...]
@@ -127,7 +159,11 @@ class Flake:
 
 @dataclass(frozen=True)
 class Same:
-    """Submissions with the same content. blank: nobody has written anything in them."""
+    """Submissions with the same content.
+
+    Attributes:
+        blank: Whether nobody has written anything in them.
+    """
 
     submissions: tuple[WorklistEntry, ...]
     blank: bool
@@ -135,7 +171,12 @@ class Same:
 
 @dataclass(frozen=True)
 class Column:
-    """Some neighbours in the order of their points: these, and the most frequent state of each question."""
+    """Some neighbours in the order of their points.
+
+    Attributes:
+        points: The mean of their points.
+        states: The most frequent state of each question.
+    """
 
     points: float
     states: tuple[str, ...]
@@ -143,7 +184,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Strip:
-    """All graded submissions by their points, the most first. each: how many make one column."""
+    """All graded submissions by their points, the most first.
+
+    Attributes:
+        each: How many submissions make one column.
+    """
 
     columns: tuple[Column, ...]
     each: int
@@ -151,10 +196,13 @@ class Strip:
 
 @dataclass(frozen=True)
 class Insight:
-    """What a class shows.
+    """The findings about a class.
 
-    points: of each graded submission, in the order of the work list. levels, open, environments: how many submissions were
-    graded at an isolation level, where a submission could do what it must not, in an environment.
+    Attributes:
+        points: Of each graded submission, in the order of the work list.
+        levels: How many submissions were graded at each isolation level.
+        open: How many were graded where a submission could do a forbidden thing, by that thing.
+        environments: How many submissions were graded in each environment.
     """
 
     course: Course
@@ -198,7 +246,12 @@ class Insight:
 
 @dataclass(frozen=True)
 class GradedEntry:
-    """A graded submission. reason: why nothing in it could be graded, if so. states: by question."""
+    """A graded submission.
+
+    Attributes:
+        reason: Why nothing in it could be graded, if so.
+        states: By question.
+    """
 
     entry: WorklistEntry
     result: Result
@@ -208,9 +261,12 @@ class GradedEntry:
 
 
 def find_insight(course: Course, results: Mapping[str, Result | None]) -> Insight:
-    """Return what the class shows. results: by entry; None or nothing for what is still to come.
+    """Return the findings about the class.
 
     Where the grader has failed, the submission counts neither in the points nor in the questions.
+
+    Args:
+        results: By entry; None or missing for an entry that is still to come.
     """
     present = {entry.id: result for entry in course.entries if (result := results.get(entry.id)) is not None}
     graded = [

@@ -63,14 +63,26 @@ class _Strict(BaseModel):
 
 
 class Weights(_Strict):
-    """What a point counts, where that is not 1: by id of its question, and by suite; both are multiplied."""
+    """Factors of points, where they are not 1.
+
+    The factors of question and suite are multiplied.
+
+    Attributes:
+        questions: The factor of each question, by its id.
+        suites: The factor of each suite.
+    """
 
     questions: dict[str, Amount] = {}
     suites: dict[Literal["visible", "hidden"], Amount] = {}
 
 
 class Extra(_Strict):
-    """What counts beyond the maximum: ids of questions and of single checks. at_most: how many points that may be."""
+    """Extra credit: questions and checks that count beyond the maximum.
+
+    Attributes:
+        questions, checks: Ids of questions and of single checks.
+        at_most: The most points that they may add.
+    """
 
     questions: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
@@ -78,7 +90,11 @@ class Extra(_Strict):
 
 
 class Faulty(_Strict):
-    """A question, or a single check, that turned out to be wrong. then: "full" marks for all, or taken "out"."""
+    """A question, or a single check, that turned out to be wrong.
+
+    Attributes:
+        then: "full" gives full marks to all; "out" takes it out.
+    """
 
     question: str = ""
     check: str = ""
@@ -93,13 +109,19 @@ class Faulty(_Strict):
 
 
 class Late(_Strict):
-    """What late work loses.
+    """The points that late work loses.
 
-    deadline: handed in at this very moment is on time; without an offset it is of the policy's zone. grace_minutes: by which
-    the deadline, and the end of each late day, is put off. percent_per_day, points_per_day: for each day that has begun.
-    percent_of: of what was "earned", or of the "maximum". most_days: what is later than that keeps floor_percent of its
-    points. floor_percent: of what was earned, kept however late it is. free_days: days that cost nothing, and are not counted
-    in most_days. flagged_days: as how late a submission counts of which the platform only says that it is late.
+    Attributes:
+        deadline: Work submitted at this very moment is on time. Without an offset, it is in the
+            policy's zone.
+        grace_minutes: Puts off the deadline, and the end of each late day.
+        percent_per_day, points_per_day: For each day that has begun.
+        percent_of: Whether the percentage is of the points "earned", or of the "maximum".
+        most_days: Work that is later than that keeps floor_percent of its points.
+        floor_percent: Percentage of the earned points that is kept however late the work is.
+        free_days: Days that cost nothing, and are not counted in most_days.
+        flagged_days: How many days late a submission counts if the platform says only that it is
+            late.
     """
 
     deadline: Moment | None = None
@@ -120,7 +142,11 @@ class Late(_Strict):
 
 
 class Extension(_Strict):
-    """A later deadline. student: email or sid; or the id of a submission, then for all who handed it in together."""
+    """A later deadline.
+
+    Attributes:
+        student: Email or sid; or the id of a submission, then for all who submitted it together.
+    """
 
     student: str = Field(min_length=1)
     days: Count | None = None
@@ -135,10 +161,13 @@ class Extension(_Strict):
 
 
 class Attempts(_Strict):
-    """How often students may hand in.
+    """How often students may submit.
 
-    at_most: in all. per_day: between midnight and midnight in the policy's zone. beyond: each attempt beyond either of them
-    has its "cost" in points; or, if the one that would count is beyond, it is "refused", and earns nothing.
+    Attributes:
+        at_most: In all.
+        per_day: Between midnight and midnight in the policy's zone.
+        beyond: "cost": each attempt beyond either limit has its `cost` in points. "refused": if the
+            attempt that would count is beyond a limit, it earns nothing.
     """
 
     at_most: Annotated[Count, Field(ge=1)] | None = None
@@ -154,7 +183,12 @@ class Attempts(_Strict):
 
 
 class Adjustment(_Strict):
-    """Points given or taken by hand; to whom, as in Extension. reason: the student reads it."""
+    """Points given or taken by hand.
+
+    Attributes:
+        student: As in Extension.
+        reason: The student reads it.
+    """
 
     student: str = Field(min_length=1)
     points: Signed
@@ -235,7 +269,11 @@ class Policy(_Strict):
 
 
 class ScoreStep(BaseModel, frozen=True):
-    """One change on the way to a score. what: why, for the student to read."""
+    """One change on the way to a score.
+
+    Attributes:
+        what: The reason, for the student to read.
+    """
 
     what: str
     before: Decimal
@@ -243,13 +281,18 @@ class ScoreStep(BaseModel, frozen=True):
 
 
 class Score(BaseModel):
-    """What one student gets for a submission.
+    """The score of one student for a submission.
 
-    entry: the submission that counts. status: "final" · "pending": not graded yet · "not final": the grader failed, or was
-    interrupted; only a final one has points. max_points: what full marks are, without extra credit. steps: from 0 to the
-    points, each beginning where the one before ended. questions: points by question, weighted, before anything else.
-    outcomes: how many checks ended how. days_late: begun days after the student's own deadline, None where it is not known.
-    replaces: older submissions of the same student, which do not count.
+    Attributes:
+        entry: The submission that counts.
+        status: "final", "pending" (not graded yet) or "not final" (the grader failed, or was
+            interrupted). Only a final score has points.
+        max_points: Full marks, without extra credit.
+        steps: From 0 to the points; each begins where the one before ended.
+        questions: Points by question, weighted, before anything else.
+        outcomes: How many checks had each outcome.
+        days_late: Begun days after the student's own deadline; None where it is not known.
+        replaces: Older submissions of the same student, which do not count.
     """
 
     entry: str
@@ -276,12 +319,20 @@ class Score(BaseModel):
 
 
 def load_policy(path: Path) -> Policy:
-    """Return the policy that the file describes; raises UsageError that names the field at fault."""
+    """Return the policy that the file describes.
+
+    Raises:
+        UsageError: Names the field at fault.
+    """
     return parse_policy(read_source(path), str(path))
 
 
 def read_source(path: Path) -> str:
-    """Return the file's text, to the byte; raises UsageError where it cannot be read."""
+    """Return the file's text, to the byte.
+
+    Raises:
+        UsageError: If the file cannot be read.
+    """
     try:
         return path.read_bytes().decode()
     except OSError as error:
@@ -291,7 +342,14 @@ def read_source(path: Path) -> str:
 
 
 def parse_policy(text: str, name: str) -> Policy:
-    """Return the policy that a file's text describes; name: of the file, for the UsageError that names the field at fault."""
+    """Return the policy that a file's text describes.
+
+    Args:
+        name: The name of the file, for error messages.
+
+    Raises:
+        UsageError: Names the field at fault.
+    """
     try:
         return Policy.model_validate(tomllib.loads(text.removeprefix("\ufeff"), parse_float=Decimal))
     except tomllib.TOMLDecodeError as error:
@@ -319,9 +377,15 @@ def require_known(course: Course, results: Mapping[str, Result | None], policy: 
 def score_class(course: Course, results: Mapping[str, Result | None], policy: Policy) -> list[Score]:
     """Return a score for each student of the class, in the order of the submissions' ids.
 
-    Who takes part in several submissions gets one score, of the newest: of those with the latest time, or without any, the
-    one whose id comes last. results: by entry; None, or none, where one is still to come. Raises UsageError when the policy
-    names a question or check that is not there.
+    A student who takes part in several submissions gets one score, of the newest. That is the one
+    with the latest time; among those with the same time, or without any, the one whose id comes
+    last.
+
+    Args:
+        results: By entry; None or missing for an entry that is still to come.
+
+    Raises:
+        UsageError: If the policy names a question or check that is not there.
     """
     require_known(course, results, policy)
     newest: dict[str, tuple[WorklistEntry, Person]] = {}
@@ -389,9 +453,12 @@ def score_submission(entry: WorklistEntry, report: Report | None, policy: Policy
 
 
 def identify(entry: str, student: Person) -> str:
-    """Return by what a student is known in all submissions: email or number, since names may be shared by several.
+    """Return the key of a student in all submissions.
 
-    entry: id of the submission, in which alone a mere name is somebody's.
+    That is the email or number, since names may be shared by several.
+
+    Args:
+        entry: The id of the submission. A mere name identifies a student only within it.
     """
     email, sid = student.email.strip().casefold(), student.sid.strip()
     return f"email {email}" if email else f"sid {sid}" if sid else f"in {entry} {student.name}"
@@ -414,7 +481,11 @@ def format_score(value: Fraction) -> Decimal:
 
 
 class _Account:
-    """Points on their way from the checks to the score. questions: those of each, weighted."""
+    """Points on their way from the checks to the score.
+
+    Attributes:
+        questions: The points of each question, weighted.
+    """
 
     def __init__(self) -> None:
         self.points = Fraction(0)
@@ -422,7 +493,11 @@ class _Account:
         self.questions: dict[str, Fraction] = {}
 
     def to(self, points: Fraction, what: str, quiet: bool = False) -> None:
-        """Set the points. quiet: say nothing where they stay the same to a reader."""
+        """Set the points, and record the step.
+
+        Args:
+            quiet: Record no step if the points stay the same to a reader.
+        """
         before, after = format_score(self.points), format_score(points)
         if not quiet or before != after:
             self.steps.append(ScoreStep(what=what, before=before, after=after))
@@ -479,7 +554,7 @@ def _parts(report: Report, policy: Policy) -> list[_Part]:
 
 
 def _work(account: _Account, report: Report, policy: Policy) -> Fraction:
-    """Bring what the work is worth to the account: questions, scale, extra credit. Return the maximum."""
+    """Add the questions, the scale and the extra credit to the account, and return the maximum."""
     titles = {question.id: question.title for question in report.questions}
     parts = _parts(report, policy)
     for question in dict.fromkeys(part.question for part in parts):

@@ -48,9 +48,10 @@ def regrade(
 
 
 def find_changed(result: Result, checks: dict[str, str]) -> frozenset[str]:
-    """Return the checks of a result that are no longer what they were, or that the grader has spoilt.
+    """Return the checks of a result that have changed since, or that the grader has spoilt.
 
-    checks: what they are now, without parameters.
+    Args:
+        checks: The digests that checks have now, by id without parameters.
     """
     now = {check: checks.get(check.partition("[")[0]) for check in result.checks}
     spoilt = {check.id for check in result.report.checks if check.outcome is Outcome.GRADER_ERROR}

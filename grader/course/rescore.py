@@ -20,7 +20,11 @@ HISTORY = "scores-history"
 
 
 class Scores(BaseModel):
-    """The content of scores.json. policy: the text of the file by which they were made, "" for points as they are."""
+    """The content of scores.json.
+
+    Attributes:
+        policy: The text of the file by which they were made; "" for points as they are.
+    """
 
     schema_version: int = 1
     assignment: str
@@ -29,7 +33,12 @@ class Scores(BaseModel):
 
 
 class Change(BaseModel):
-    """Whose score moved. before, after: points, None where there are none. why: its causes, then steps that went and came."""
+    """A student whose score has moved.
+
+    Attributes:
+        before, after: Points; None where there are none.
+        why: The causes, then the steps that went and came.
+    """
 
     who: str
     entry: str
@@ -39,12 +48,19 @@ class Change(BaseModel):
 
 
 def rescore(folder: Folder, file: Path | None = None, output: Path | None = None) -> list[Change]:
-    """Score the class by the policy in `file`; write scores.json, the gradebooks and policy.toml; return whose score moved.
+    """Score the class by a policy, write the scores, and return whose score moved.
 
-    It is compared with the scores that were stored; where there are none yet, with those by the policy applied before, or with
-    points as they are. file: None for the policy.toml of the class, if it has one. output: a folder to write to instead of
-    the class's, which then stays as it is. The policy is kept byte for byte; scores that are replaced go to scores-history/.
-    Raises UsageError.
+    This writes scores.json, the gradebooks and policy.toml. The policy is kept byte for byte;
+    scores that are replaced go to scores-history/. The scores are compared with those that were
+    stored; where there are none yet, with those by the policy applied before, or with points as
+    they are.
+
+    Args:
+        file: The policy; None for the policy.toml of the class, if it has one.
+        output: A folder to write to instead of the class's, which then stays as it is.
+
+    Raises:
+        UsageError: If the policy does not fit the class, or a file cannot be read.
     """
     course = folder.course()
     results = folder.of(course)
@@ -95,7 +111,11 @@ def rescore_lines(folder: Folder, file: Path | None = None, output: Path | None 
 
 
 def read_scores(folder: Folder) -> Scores | None:
-    """Return the scores that were written last, or None where there are none yet; raises UsageError."""
+    """Return the scores that were written last, or None where there are none yet.
+
+    Raises:
+        UsageError: If the file is damaged.
+    """
     path = folder.path / SCORES
     try:
         return Scores.model_validate_json(path.read_bytes())

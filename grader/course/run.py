@@ -38,7 +38,11 @@ FORKS = sys.platform == "linux"  # elsewhere a judge that has threads cannot be 
 
 @dataclass(frozen=True)
 class Job:
-    """What workers need to know to grade any submission of a class. export: the folder that the entries' paths begin in."""
+    """All that workers need to know to grade any submission of a class.
+
+    Attributes:
+        export: The folder that the entries' paths begin in.
+    """
 
     root: Path
     course: Course
@@ -65,7 +69,12 @@ class Job:
     def grade(
         self, grader: Grader, entry: WorklistEntry, before: Result | None = None, again: frozenset[str] = frozenset()
     ) -> Result:
-        """Return the result of one submission. before, again: an earlier one, and what of it is run again; None for all."""
+        """Return the result of one submission.
+
+        Args:
+            before: An earlier result; None runs all checks.
+            again: The checks of the earlier result that are run again.
+        """
         began, used = time.monotonic(), time.process_time() + grader.cpu_seconds
         earlier = {check.id: check for check in before.report.checks} if before else {}
         status = "graded"
@@ -91,9 +100,12 @@ class Job:
 
     @contextlib.contextmanager
     def handed_in(self, entry: WorklistEntry) -> Iterator[Path]:
-        """Yield the path of a submission; files that a platform has renamed get back the names that students gave them.
+        """Yield the path of a submission.
 
-        Raises UsageError when one cannot be read.
+        Files that a platform has renamed get back the names that students gave them.
+
+        Raises:
+            UsageError: If a file cannot be read.
         """
         if len(entry.parts) < 2:
             if (self.export / entry.path).is_symlink():
@@ -142,7 +154,14 @@ def prepare_job(
     require_level: str = "basic",
     keep: bool = False,
 ) -> Job:
-    """Read the export, write course.json unless it is to be kept, and return what is to be graded. Raises UsageError."""
+    """Read the export, write course.json, and return the job.
+
+    Args:
+        keep: Whether to keep course.json as it is.
+
+    Raises:
+        UsageError: If the export cannot be read, or the folder cannot hold its results.
+    """
     found, entries = read_export(export, layout)
     if folder.resolve().is_relative_to(export.resolve()):
         raise UsageError(f"{folder} lies in {export}, and would be read as a submission; name a folder outside of it")
@@ -205,7 +224,12 @@ def count_cores() -> int:
 
 @dataclass
 class Worker:
-    """A process that grades one submission after another. task: the number of the one in flight, since when."""
+    """A process that grades one submission after another.
+
+    Attributes:
+        task: The number of the task in flight.
+        since: When that task began.
+    """
 
     number: int
     process: multiprocessing.Process
@@ -216,10 +240,12 @@ class Worker:
 
 @dataclass
 class Standing:
-    """How far a run is.
+    """The progress of a run.
 
-    failed: entries of which the grader itself has failed. lost: those that were left without a result. rate: submissions a
-    second.
+    Attributes:
+        failed: Entries where the grader itself has failed.
+        lost: Entries that were left without a result.
+        rate: Submissions a second.
     """
 
     count: int
@@ -250,8 +276,10 @@ Again = Mapping[str, tuple[Result, frozenset[str]]]
 def warm_grader(job: Job) -> Iterator[Grader]:
     """Yield a judge and a sandbox that are ready, for workers to be copies of them.
 
-    Raises UsageError when the suite cannot be run, or the isolation is less than required. SIGINT and SIGTERM raise
-    KeyboardInterrupt while the sandbox gets ready; after that they are noted, see `stopping`.
+    Raises:
+        UsageError: If the suite cannot be run, or the isolation is less than required.
+        KeyboardInterrupt: After SIGINT or SIGTERM while the sandbox gets ready. Later ones are
+            noted, see `stopping`.
     """
     with stopping.hear_signals() as stop, Grader(job.home, job.course.suites, job.require_level) as template:
         template.start()
@@ -275,9 +303,8 @@ def grade_entries(
 ) -> Standing:
     """Grade these entries, each into a file of its own, and return how it went.
 
-    Every worker is a copy of this process, which has a judge and a sandbox ready. A worker that dies or hangs is replaced, and
-    its submission is tried again. Raises UsageError as `warm` does, and KeyboardInterrupt after SIGINT or SIGTERM, once no
-    worker is left.
+    Every worker is a copy of this process, which has a judge and a sandbox ready. A worker that
+    dies or hangs is replaced, and its submission is tried again.
 
     Args:
         job: The job.
@@ -285,7 +312,11 @@ def grade_entries(
         workers: The most workers at the same time.
         progress: Called with the progress after each entry.
         again: Earlier results of entries, and the checks to run again; see `Again`.
-        template: The grader that `warm` yields, if it is kept for several calls.
+        template: The grader that `warm_grader` yields, if it is kept for several calls.
+
+    Raises:
+        UsageError: As `warm_grader`.
+        KeyboardInterrupt: After SIGINT or SIGTERM, once no worker is left.
     """
     standing = Standing(len(entries))
     if not entries:
@@ -324,7 +355,11 @@ class _Crew:
         self.crew: list[Worker] = []
 
     def run(self) -> None:
-        """Grade all tasks; raise KeyboardInterrupt if this process is asked to stop. Afterwards no worker is left."""
+        """Grade all tasks; afterwards no worker is left.
+
+        Raises:
+            KeyboardInterrupt: If this process is asked to stop.
+        """
         gc.collect()
         gc.freeze()  # so that collecting does not copy in every worker what all share
         try:

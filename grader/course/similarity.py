@@ -47,10 +47,14 @@ Token = tuple[int, int, int]  # as a number, how many were before it, its line
 
 @dataclass(frozen=True)
 class Pair:
-    """Two submissions that resemble each other. first, second: their ids, in order.
+    """Two submissions that resemble each other.
 
-    score: of the fingerprints that the shorter one does not share with what was given or with much of the class, how many the
-    other one has as well: 0 to 1. passages: where, as (first line, last line) in the one and in the other.
+    Attributes:
+        first, second: Their ids, in order.
+        score: The share, from 0 to 1, of the fingerprints of the shorter submission that the other
+            one has too. Fingerprints that it shares with given text, or with much of the class, do
+            not count.
+        passages: The places, as (first line, last line) in the one and in the other.
     """
 
     first: str
@@ -60,16 +64,21 @@ class Pair:
 
 
 def compare(sources: Mapping[str, str], given: Sequence[str] = ()) -> list[Pair]:
-    """Return the pairs of submissions that share most of what is their own, at most MOST with a score of at least LEVEL.
+    """Return the pairs of submissions that share most of their own text.
 
-    Where there are more, those are left out first of which both are in EACH better pairs already.
+    They are at most MOST pairs, with a score of at least LEVEL. Where there are more, a pair is
+    left out first if both submissions are in EACH better pairs already.
 
-    sources: by id of a submission, the text that is graded; of a notebook, its code cells joined. given: texts that everybody
-    has (the stub, support files); what is in them does not count, nor what is beyond MOST_TOKENS of a submission.
+    Names of variables, numbers, texts, comments, layout and the order of functions make no
+    difference; names after a dot do, because those of libraries cannot be changed. A high score has
+    innocent reasons too: a task with one obvious solution, a common tutor or book, work in pairs
+    that was allowed. So it is a reason to read both, never a verdict.
 
-    Names of variables, numbers, texts, comments, layout and the order of functions make no difference; names after a dot do,
-    because those of libraries cannot be changed. A high score has innocent reasons too: a task with one obvious solution, a
-    common tutor or book, work in pairs that was allowed. So it is a reason to read both, never a verdict.
+    Args:
+        sources: By id of a submission, the text that is graded; for a notebook, its code cells
+            joined.
+        given: Texts that everybody has (the stub, support files). Their content does not count, and
+            neither does the text beyond MOST_TOKENS of a submission.
     """
     known = {gram for text in given for piece in _pieces(text) for gram, _ in _grams(piece)}
     names = sorted(sources)
@@ -99,7 +108,12 @@ def _scored(rare: list[set[int]]) -> Iterator[tuple[int, int, float]]:
 
 
 class _Place(NamedTuple):
-    """Where a fingerprint is: the number of its first token, and its first and last line."""
+    """The place of a fingerprint.
+
+    Attributes:
+        token: The number of its first token.
+        line, end: Its first and last line.
+    """
 
     token: int
     line: int
@@ -131,7 +145,10 @@ def _winnowed(source: str, known: set[int]) -> dict[int, _Place]:
 
 
 def _unknown(piece: list[Token], known: set[int]) -> Iterator[list[Token]]:
-    """Yield the runs of tokens between what is known: an own word in given text is no evidence."""
+    """Yield the runs of tokens between known grams.
+
+    A student's own word in given text is not evidence.
+    """
     covered = {start + more for start, (gram, _) in enumerate(_grams(piece)) if gram in known for more in range(GRAM)}
     for is_known, run in groupby(enumerate(piece), lambda entry: entry[0] in covered):
         if not is_known:

@@ -21,9 +21,12 @@ OLDER = "none: a newer submission counts, not this one"
 
 
 def summarise(home: Home, folder: Folder, policy: Path | None = None, anew: bool = True) -> Iterator[str]:
-    """Write everything that is made of the results of a class; yield what to print.
+    """Write everything that is made of the results of a class; yield the lines to print.
 
-    policy: see `rescore`. anew: compare the submissions, if they are still there; otherwise what was found before counts.
+    Args:
+        policy: As `file` of `rescore`.
+        anew: Compare the submissions, if they are still there; otherwise the pairs that were found
+            before count.
     """
     course = folder.course()
     results = folder.of(course)

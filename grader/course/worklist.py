@@ -43,7 +43,11 @@ FileName = Annotated[
 
 
 class Person(BaseModel):
-    """One of those who handed a submission in. sid: the number that the platform or the school knows them by."""
+    """One of the students who made a submission.
+
+    Attributes:
+        sid: The number that the platform or the school knows the student by.
+    """
 
     name: str = ""
     email: str = ""
@@ -53,10 +57,14 @@ class Person(BaseModel):
 class WorklistEntry(BaseModel):
     """One submission of a class.
 
-    id: unique in the class, and fit for a file's name. path: file or folder, from the folder of the export. parts: for a
-    platform that puts all files of all students into one folder, by the name that the student gave it, where a file lies;
-    then `path` is the first of them. created_at: when it was handed in. late: whether the platform says that it was. earlier:
-    when the same students handed in before.
+    Attributes:
+        id: Unique in the class, and fit for a file's name.
+        path: File or folder, from the folder of the export.
+        parts: For a platform that puts all files of all students into one folder: where a file
+            lies, by the name that the student gave it. Then `path` is the first of them.
+        created_at: When it was submitted.
+        late: Whether the platform says that it was late.
+        earlier: When the same students submitted before.
     """
 
     id: str = Field(pattern=r"^[\w.@+-]+$", max_length=120)
@@ -76,9 +84,13 @@ class WorklistEntry(BaseModel):
 def read_export(folder: Path, layout: str | None = None) -> tuple[str, list[WorklistEntry]]:
     """Return the layout of an export and its submissions, in the order of their ids.
 
-    layout: "gradescope" (folders submission_*, with submission_metadata.yml if that is there) · "canvas" (one flat folder of
-    everybody's files) · "folder" (a file, zip or folder for each submission); None finds out. Raises UsageError when the folder
-    holds no submission, or its metadata cannot be read.
+    Args:
+        layout: "gradescope" (folders submission_*, with submission_metadata.yml if that is there),
+            "canvas" (one flat folder of everybody's files) or "folder" (a file, zip or folder for
+            each submission); None finds out.
+
+    Raises:
+        UsageError: If the folder holds no submission, or its metadata cannot be read.
     """
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}; unpack what the platform exported, and pass the folder")

@@ -21,7 +21,11 @@ from grader.report.text import clean
 
 
 class NothingToSee(Exception):
-    """No check has called a function of the student's; the message says why. fault: it is the grader's."""
+    """No check has called a function of the student's; the message says why.
+
+    Attributes:
+        fault: Whether it is the grader's fault.
+    """
 
     def __init__(self, message: str, fault: bool = False) -> None:
         super().__init__(message)
@@ -30,9 +34,11 @@ class NothingToSee(Exception):
 
 @dataclass(frozen=True)
 class Look:
-    """A check, what it did, the question that it belongs to, and the code that it called.
+    """A check, its last call, the question that it belongs to, and the code that it called.
 
-    file: the student's own, if that is what was graded; source: the same as bytes, or what was made of a notebook.
+    Attributes:
+        file: The student's own file, if that was graded.
+        source: The same as bytes, or the file that was made of a notebook.
     """
 
     question: Question
@@ -84,11 +90,19 @@ def find_failing(
     changed: Callable[[Report], None] | None = None,
     thorough: bool = True,
 ) -> list[Look]:
-    """Return the visible checks of a question that fail, in the order of the report; if none does, its first check alone.
+    """Return the visible checks of a question that fail; if none does, its first check alone.
 
-    name: the question's id, or the part before a dot. keyword: only checks that it fits, as pytest's -k. changed: called with
-    the report after each check. thorough: False stops at the first that fails. Raises NothingToSee, and UsageError as
-    `judge.run.grade` does.
+    They are in the order of the report.
+
+    Args:
+        name: The question's id, or the part before a dot.
+        keyword: Selects checks, as pytest's -k.
+        changed: Called with the report after each check.
+        thorough: False stops at the first check that fails.
+
+    Raises:
+        NothingToSee: If no check has called a function of the student's.
+        UsageError: As `judge.run.grade`.
     """
     chosen = select_questions(home, [name])
     with Grader(home) as grader:

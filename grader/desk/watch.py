@@ -33,7 +33,12 @@ ROOM = 13  # lines of the terminal for all but the explanation
 
 @dataclass(frozen=True)
 class GradingResult:
-    """What the grading thread has found out. changed: the questions that a save was about; whole: everything is graded."""
+    """A report from the grading thread.
+
+    Attributes:
+        changed: The questions that a save was about.
+        whole: Whether everything is graded.
+    """
 
     report: Report
     changed: frozenset[str]
@@ -50,7 +55,13 @@ class Stopped:
 
 @dataclass(frozen=True)
 class GradingStep:
-    """How far a grading is: so many checks of so many, or of a number not known yet, and what is being graded."""
+    """The progress of a grading.
+
+    Attributes:
+        done: How many checks are done.
+        count: How many there are; 0 while that is not known.
+        question: The name of the part that is being graded.
+    """
 
     done: int
     count: int
@@ -63,8 +74,10 @@ Event = GradingResult | Stopped | GradingStep
 def watch(home: Home, submission: Path, select: set[str] | None, finished: Callable[[Report], None]) -> None:
     """Grade now and after every save, until `q` is pressed.
 
-    submission: see `submission.read_submission`. select: ids of the questions to grade, None for all. finished: called
-    with each report of everything.
+    Args:
+        submission: See `submission.read_submission`.
+        select: Ids of the questions to grade; None for all.
+        finished: Called with each report of everything.
     """
     with Grader(home) as grader, _Keyboard() as keyboard:
         events: queue.SimpleQueue[Event] = queue.SimpleQueue()

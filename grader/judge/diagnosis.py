@@ -9,11 +9,14 @@ from grader.judge.student import CheckFailed
 
 
 def find_fitting(mistakes: Sequence[Mistake], seen: dict[str, CheckFailed | None]) -> list[Mistake]:
-    """Return the mistakes that explain everything that was seen of a question, in the order of the catalogue.
+    """Return the mistakes that explain everything that was seen of a question.
 
-    seen: for each of the question's checks that was run, how it failed, or None if it passed. A mistake fits when it fails the
-    same of these checks, and in each of them shows the same. Where it shows something else each time, failing is enough, but
-    no evidence: one that fits by more evidence excludes those that fit by less.
+    They are in the order of the catalogue. A mistake fits when it fails the same of these checks,
+    and in each of them shows the same. Where it shows something else each time, failing is enough,
+    but is not evidence: a mistake that fits by more evidence excludes those that fit by less.
+
+    Args:
+        seen: For each of the question's checks that was run, how it failed, or None if it passed.
     """
     failed = {check: failure for check, failure in seen.items() if failure is not None}
     passed = seen.keys() - failed.keys()

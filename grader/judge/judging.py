@@ -33,13 +33,21 @@ OF_A_RUN = tuple(CheckResult.model_fields.keys() - {"id", "question", "suite", "
 class Judge:
     """Runs checks against one submission and keeps the report.
 
-    checks: as they were collected. origin: where the lines of a notebook's definitions stand. attachments: by name, what lies
-    beside the submission, or why it was refused. material: what the checks need. unwritten: functions that are still the
-    stub's. broken: how the submission failed to load, if it did; every check then ends like that. select: question ids to run,
-    None for all. changed: called with the report before the first check and after each. seed: of all that chance decides.
-    thorough: False stops at the first check that is lost. before: by id, earlier results of checks, which are not run
-    again unless they are named in `again`, or a question that their own needs was passed and is not now, or the other way
-    round.
+    Args:
+        checks: The checks as they were collected.
+        origin: Where the lines of a notebook's definitions stand.
+        attachments: By name, the content of each file beside the submission, or why it was refused.
+        material: The data that the checks need.
+        unwritten: Functions that are still the stub's.
+        broken: How the submission failed to load, if it did; every check then ends like that.
+        select: Question ids to run; None for all.
+        changed: Called with the report before the first check and after each one.
+        seed: The seed of all that chance decides.
+        thorough: False stops at the first check that is lost.
+        before: By id, earlier results of checks. Such a check is run again only if `again` names
+            it, or if a question that its own needs was passed and is not now, or the other way
+            round.
+        again: See `before`.
     """
 
     def __init__(
@@ -220,7 +228,11 @@ class Judge:
         self.changed(self.report)
 
     def caller(self, item: pytest.Function, submission: Path | None) -> Student:
-        """Return what a check uses; submission: None for a process without student code."""
+        """Return the object through which a check uses the submission.
+
+        Args:
+            submission: None for a process without student code.
+        """
         result = self.results[item.nodeid]
         question = self.assignment.question(result.question)
         self.patience.code = item.function.__code__

@@ -38,8 +38,7 @@ def grade(
 ) -> Report:
     """Return the report of one submission.
 
-    Raises UsageError when there is nothing to grade, or when it may not be graded. Grader faults are reported as a non-final
-    report.
+    Grader faults are reported as a non-final report.
 
     Args:
         home: The assignment's files.
@@ -49,6 +48,9 @@ def grade(
         keyword: An expression as for pytest's -k.
         changed: Called with the report before the first check and after each one.
         require_level: The isolation below which nothing is graded.
+
+    Raises:
+        UsageError: If there is nothing to grade, or it may not be graded.
     """
     chosen = select_questions(home, select)
     with Grader(home, suites, require_level) as grader:
@@ -60,9 +62,12 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True)
 class Material:
-    """What the checks of one assignment need.
+    """The data that the checks of one assignment need.
 
-    cases: by suite and name. stub: the fingerprints of its functions. mistakes: what they show, by check as reports call it.
+    Attributes:
+        cases: By suite and name.
+        stub: The fingerprints of its functions.
+        mistakes: Catalogued mistakes, with their evidence by check id as in reports.
     """
 
     cases: dict[str, dict[str, Case]]
@@ -74,9 +79,14 @@ class Material:
 class Staged:
     """A submission as the sandbox sees it.
 
-    handed: the file that it comes from. path: the one that is graded. looked: what it holds, or why it cannot be graded.
-    loaded: how loading it went, if that was tried. For a notebook, origin: where its lines were, cells: where its functions
-    were, in words. remarks: what to know of how it was read.
+    Attributes:
+        handed: The file that it comes from.
+        path: The file that is graded.
+        looked: Its content, or why it cannot be graded.
+        loaded: How loading it went, if that was tried.
+        origin: For a notebook, where its lines were.
+        cells: For a notebook, where its functions were, in words.
+        remarks: Notes on how it was read.
     """
 
     handed: Handed
@@ -111,10 +121,16 @@ class Staged:
 class Grader:
     """The checks of one assignment and one warm sandbox, for one submission after another.
 
-    require_level: the isolation below which nothing is graded. seen: how each check of the last submission failed, or None if
-    it passed, by the check's id in the report. tried: likewise, its last call of the submission. retried: ids of checks of it
-    that were run twice, because the grader failed at first. template: a Grader of the same that is warm, and a number; see
-    `ForkedSandbox`. harness: one that is open already, and stays so; by default, the Grader has its own.
+    Args:
+        require_level: The isolation below which nothing is graded.
+        template: A warm Grader of the same checks, and a number; see `ForkedSandbox`.
+        harness: A harness that is open already, and stays open; by default, the Grader has its own.
+
+    Attributes:
+        seen: How each check of the last submission failed, or None if it passed, by the check's id
+            in the report.
+        tried: Likewise, the check's last call of the submission.
+        retried: Ids of its checks that were run twice, because the grader failed at first.
     """
 
     def __init__(
@@ -160,10 +176,17 @@ class Grader:
         self._sandbox.warm_up(wait=wait)
 
     def take(self, submission: Path, load: bool = False) -> Staged:
-        """Bring a submission where the sandbox can read it, and look at it before anything of it is run.
+        """Return a submission, placed where the sandbox can read it.
 
-        submission: see `submission.read_submission`. load: try to load it as well, if that saves time. Raises UsageError when
-        there is nothing to grade, or it may not be, and SandboxFault.
+        It is inspected before anything of it is run.
+
+        Args:
+            submission: See `submission.read_submission`.
+            load: Whether to try to load it as well, if that saves time.
+
+        Raises:
+            UsageError: If there is nothing to grade, or it may not be graded.
+            SandboxFault: If the sandbox itself fails.
         """
         assignment = self.home.assignment
         allowed = intake.Allowed(assignment.attachments, assignment.limits.attachment_mb << 20)
@@ -193,7 +216,7 @@ class Grader:
         return self._sandbox.cpu_seconds
 
     def refused(self, path: Path, why: str) -> Staged:
-        """Return a stand-in for what cannot be read as a submission: every check of it fails, for this reason."""
+        """Return a placeholder for what cannot be read as a submission: every check of it fails for this reason."""
         self._sandbox.start()
         self._material = self._material or self._read()
         empty = self.harness.place(b"")
@@ -265,8 +288,12 @@ class Grader:
     ) -> Report:
         """Return the report of one submission; see the function `grade`.
 
-        select: ids of questions, run whether or not those they need are among them; None for all. seed: of all that chance
-        decides. thorough: False stops at the first check that does not pass. before, again: see `Judge`.
+        Args:
+            select: Ids of questions, run whether or not those they need are among them; None for
+                all.
+            seed: The seed of all that chance decides.
+            thorough: False stops at the first check that does not pass.
+            before, again: See `Judge`.
         """
         assignment = self.home.assignment
         began = time.monotonic()
@@ -341,7 +368,12 @@ class Grader:
         before: Mapping[str, CheckResult],
         again: Set[str],
     ) -> Judge:
-        """Return the judge of this submission; raises SandboxFault, and UsageError for a keyword that is none."""
+        """Return the judge of this submission.
+
+        Raises:
+            SandboxFault: If the sandbox itself fails.
+            UsageError: If the keyword is not valid.
+        """
         assignment, looked = self.home.assignment, staged.looked
         unwritten = self._unwritten(looked)
         needed = self._written(looked)
@@ -406,7 +438,11 @@ def select_questions(home: Home, select: Sequence[str]) -> set[str] | None:
 
 
 def _whole(read: Callable[[Path, str], Read], path: Path, name: str) -> Read:
-    """Return what `read(path, name)` returns; raises UsageError when the file is damaged."""
+    """Return the result of `read(path, name)`.
+
+    Raises:
+        UsageError: If the file is damaged.
+    """
     try:
         return read(path, name)
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -55,9 +55,12 @@ LIMITS = {
 
 
 class CheckFailed(AssertionError):
-    """A check that did not pass, with the outcome and what the student reads. Checks may also simply `assert`.
+    """A check that did not pass, with the outcome and the message for the student.
 
-    evidence: what the check saw of the submission; by default, what it said of it.
+    Checks may also simply `assert`.
+
+    Attributes:
+        evidence: The facts that the check saw in the submission; by default, its message.
     """
 
     def __init__(
@@ -78,9 +81,11 @@ class CheckFailed(AssertionError):
 
 @dataclass(frozen=True)
 class Compared:
-    """What a check compared, after its view, and how; got: without its large arrays (see `compare.without_large_arrays`).
+    """The two sides of a comparison, after the check's view, and its tolerances.
 
-    forms: what is right, in each form that is accepted.
+    Attributes:
+        forms: The right value, in each form that is accepted.
+        got: The submission's value, without its large arrays (see `compare.without_large_arrays`).
     """
 
     forms: tuple[Any, ...]
@@ -116,10 +121,13 @@ class Unreadable(Exception):
 
 
 class Patience:
-    """Bounds how long, and in how much memory, the judge looks at what calls returned, which may be made to keep it busy.
+    """Limits the time and memory with which the judge reads the results of calls.
 
-    code: of the check that looks; nothing is raised while it is not running. It needs a timer, which Windows has not, and the
+    These may be made to keep the judge busy. The limit requires SIGALRM (not on Windows) and the
     main thread.
+
+    Attributes:
+        code: The code of the check that reads; nothing is raised while it is not running.
     """
 
     def __init__(self, seconds: float = 10.0, memory_mb: int = 512) -> None:
@@ -171,7 +179,11 @@ class Clock:
         self.slow: set[str] = set()
 
     def limit(self, question: Question) -> float:
-        """Return the seconds that the next call may take; raises NotRun when none are left."""
+        """Return the seconds that the next call may take.
+
+        Raises:
+            NotRun: If none are left.
+        """
         left = self.end - time.monotonic()
         if left < LEAST_SECONDS:
             raise NotRun(f"the time for the whole run ({self.limits.budget:.0f} s) was used up")
@@ -212,13 +224,22 @@ def size_in_bytes(facts: Any) -> int:
 class Student:
     """The submission, seen from a check.
 
-    Every call runs in a process of its own and returns plain data; a call that does not end well fails the check.
+    Every call runs in a process of its own and returns plain data; a call that does not end well
+    fails the check.
 
-    origin: where the lines of a notebook's definitions stand. facts: what calls of the submission have returned so far, and
-    what was attached. tried: the last of these calls, and what became of it. curves: what the check keeps for a picture, by
-    name. entries: what it puts on the leaderboard. patience: of the judge with the facts; it begins when a call has returned,
-    and whoever runs the check ends it. attachments: by name, what lies beside the submission, or why it was refused; None if
-    it is not there. replies: to the cases of its suite, shared by all checks of a run.
+    Args:
+        patience: The judge's patience with the facts. It begins when a call has returned, and the
+            code that runs the check ends it.
+        origin: Where the lines of a notebook's definitions stand.
+        attachments: By name, the content of each file beside the submission, or why it was refused;
+            None if it is not there.
+        replies: To the cases of its suite, shared by all checks of a run.
+
+    Attributes:
+        facts: The results of the submission's calls so far, and the attached content.
+        tried: The last of these calls, and its outcome.
+        curves: By name, the numbers that the check keeps for a picture.
+        entries: The numbers that it puts on the leaderboard.
     """
 
     def __init__(
@@ -256,7 +277,11 @@ class Student:
         return "".join(self._printed)
 
     def call(self, driver: str, **inputs: Any) -> Any:
-        """Return the facts that `driver(submitted, **inputs)` found; raises CheckFailed when the call does not end well."""
+        """Return the facts that `driver(submitted, **inputs)` found.
+
+        Raises:
+            CheckFailed: If the call does not end well.
+        """
         return self._call(driver, inputs)
 
     def _call(self, driver: str, inputs: dict[str, Any], case: Case | None = None) -> Any:
@@ -270,10 +295,18 @@ class Student:
         return self._facts(reply, seconds)
 
     def dialogue(self, asks: Part, answers: Part) -> Any:
-        """Return the facts that one driver has found by talking with another; raises CheckFailed when that does not end well.
+        """Return the facts that one driver has found by talking with another.
 
-        asks, answers: (driver, inputs). What the one that asks yields, in a process without student code, is sent to the one
-        that answers, beside the submission; what that yields goes back. The question's `seconds` are for all of it.
+        The question's `seconds` are for all of it.
+
+        Args:
+            asks: (driver, inputs) for a process without student code. Each value that it yields is
+                sent to `answers`.
+            answers: (driver, inputs) for the process of the submission. Each value that it yields
+                goes back.
+
+        Raises:
+            CheckFailed: If the dialogue does not end well.
         """
         self._patience.end()
         self.tried = None  # nothing that could be tried again in one process
@@ -281,7 +314,11 @@ class Student:
         return self._facts(self._sandbox.dialogue(asks, answers, self._submission, seconds, self._seed), seconds)
 
     def _facts(self, reply: Reply, seconds: float) -> Any:
-        """Return what a reply holds; raises CheckFailed when there is nothing."""
+        """Return the facts of a reply.
+
+        Raises:
+            CheckFailed: If there are none.
+        """
         if self._submission is not None:
             self._printed.append(reply.output)
         if reply.status == "ok":
@@ -303,13 +340,19 @@ class Student:
             self.curves[name] = [round(float(value), 6) for value in values[::step]]
 
     def leaderboard(self, name: str, value: Any, order: Literal["asc", "desc"] = "desc") -> None:
-        """Put a number on the leaderboard, for all to see; fail the check if it is none.
+        """Put a number on the leaderboard, for all to see.
 
-        order: "desc" where more is better. The number must have been measured with `kit`: what calls of the submission return
-        is for the submission to choose.
+        The number must have been measured with `kit`, because the submission chooses the results of
+        its own calls.
+
+        Args:
+            order: "desc" where more is better.
+
+        Raises:
+            CheckFailed: If the value is not a valid number.
         """
         if not is_number(value) or not abs(value) <= MAX_VALUE:
-            raise CheckFailed(Outcome.FAILED, f"{name} is {format_value(value)}, which is no score", self.printed)
+            raise CheckFailed(Outcome.FAILED, f"{name} is {format_value(value)}, not a valid score", self.printed)
         if len(self.entries) == MAX_ENTRIES:
             raise ValueError(f"a check has at most {MAX_ENTRIES} entries on the leaderboard")
         self.entries.append(Entry(name=name, value=round(float(value), 4), order=order))
@@ -336,7 +379,11 @@ class Student:
         return range(1 + self._seed * count, 1 + (self._seed + 1) * count)
 
     def case(self, name: str) -> Case:
-        """Return the stored case of this name: its inputs and the solution's answer; raises LookupError."""
+        """Return the stored case of this name, with its inputs and the solution's answer.
+
+        Raises:
+            LookupError: If there is no such case.
+        """
         if name not in self._cases:
             near = difflib.get_close_matches(name, self._cases, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else "; after adding a case, run build"
@@ -392,7 +439,11 @@ class Student:
             self.fail(case, text, WrongAnswer(case.name, expected, got, also, rtol, atol, exact_dtype))
 
     def fail(self, case: Case, text: str, evidence: Evidence | None = None) -> None:
-        """Fail the check: the text, and the case's inputs. evidence: see `CheckFailed`."""
+        """Fail the check with the text and the case's inputs.
+
+        Args:
+            evidence: See `CheckFailed`.
+        """
         if self.tried:
             self.tried = replace(self.tried, case=case, said=text)
         inputs = "\n".join(f"  {name} = {format_value(value, SHOWN_INPUTS)}" for name, value in case.inputs.items())
@@ -411,7 +462,11 @@ def fact_lines(name: str, value: Any, answer: Any) -> list[str]:
 def explain_failure(
     reply: Reply, question: Question, seconds: float, memory_mb: int, printed: str, origin: Origin | None = None
 ) -> CheckFailed:
-    """Return the exception for a call that did not end well, in words that say what to do. origin: of a notebook's lines."""
+    """Return the exception for a call that did not end well, in words that say what to do.
+
+    Args:
+        origin: Where a notebook's lines stand.
+    """
     try:
         reply = origin.placed(reply) if origin else reply
         return _failure(reply, question, seconds, memory_mb, printed)

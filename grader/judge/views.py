@@ -20,9 +20,13 @@ class Stored(dict):
 
 
 def only(*names: str) -> View:
-    """Return a view of some of the facts. What kind of thing was `returned`, if that is a fact, is looked at first.
+    """Return a view of some of the facts.
 
-    Raises LookupError when a stored answer has no such fact: a check of it could not fail.
+    If there is a fact `returned`, the kind of value that was returned, it is looked at first.
+
+    Raises:
+        LookupError: From the view, if a stored answer has no such fact, because a check of it could
+            not fail.
     """
 
     def view(facts: dict[str, Any]) -> dict[str, Any]:
@@ -34,10 +38,12 @@ def only(*names: str) -> View:
 
 
 def row_gradients(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return what each row contributed to the gradients, whichever minibatch it was in.
+    """Return the contribution of each row to the gradients, whichever minibatch it was in.
 
-    facts["steps"]: one dict a step, network name -> gradient `[rows, columns]` of a mean over the rows of a minibatch, each
-    of which moves only its own row. So gradient times number of rows moved is the same whenever a row is used.
+    Args:
+        facts: facts["steps"] holds one dict a step, network name -> gradient `[rows, columns]` of a
+            mean over the rows of a minibatch, each of which moves only its own row. So gradient
+            times number of rows moved is the same whenever a row is used.
     """
     view: dict[str, Any] = {"updates": len(facts["steps"])}
     for name in facts["steps"][0] if facts["steps"] else ():
@@ -58,10 +64,12 @@ def row_gradients(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def rows_once(collections: Sequence[int], epochs: int, any_order: bool = False) -> View:
-    """Return a view of the sizes of all minibatches in order, and of what is wrong with the rows of any epoch.
+    """Return a view of the sizes of all minibatches in order, and of mistakes in any epoch's rows.
 
-    collections: rows of each collection; epochs: how often each is used. any_order: sizes of the minibatches of an epoch are
-    compared in any order.
+    Args:
+        collections: The number of rows of each collection.
+        epochs: How often each collection is used.
+        any_order: Whether sizes of the minibatches of an epoch are compared in any order.
     """
     starts = np.cumsum([0, *collections])
     expected = [set(range(start, end)) for start, end in pairwise(starts.tolist()) for _ in range(epochs)]

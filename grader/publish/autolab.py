@@ -84,11 +84,16 @@ do not count, let the submission be graded again. A line of scores that is missi
 
 
 def autolab(root: Path, name: str, folder: Path, require_level: str = "basic") -> Iterator[str]:
-    """Write `folder/NAME-autolab`: autograde-Makefile, autograde.tar and README.md; yield what was checked and written.
+    """Write `folder/NAME-autolab`; yield what was checked and written.
 
-    require_level: the isolation below which it grades nothing. Before it is written, its own Makefile grades the solution, the
-    stub and a hostile file, with the Python that runs this. Raises UsageError, and writes nothing, when one does not get what
-    it must.
+    The folder holds autograde-Makefile, autograde.tar and README.md. Before it is written, its own
+    Makefile grades the solution, the stub and a hostile file, with the Python that runs this.
+
+    Args:
+        require_level: The isolation level below which it grades nothing.
+
+    Raises:
+        UsageError: If one of the three does not get the expected points; then nothing is written.
     """
     home = Home(root, name)
     content = package_files(home, require_level)

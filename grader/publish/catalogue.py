@@ -20,11 +20,17 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def mistake(question: str, hint: str, source: str = "", learns: bool = True) -> Callable[[Callable], Callable]:  # noqa: ARG001
-    """Return a decorator that declares a function to be a mistaken form of the one that a question is about.
+    """Return a decorator that declares a mistaken form of the function that a question is about.
 
-    question: the one that must lose points. hint: what a good tutor would ask. source: where the idea is from, if known.
-    learns: False if no policy can learn with it: then the checks of the whole agent must not pass either. The function's own
-    name is the mistake's id; its parameters must be those of the solution. Its file's imports and helpers go with it.
+    The function's own name is the mistake's id; its parameters must be those of the solution. Its
+    file's imports and helpers go with it.
+
+    Args:
+        question: The id of the question that must lose points.
+        hint: The question that a good tutor would ask.
+        source: Where the idea is from, if known.
+        learns: False if no policy can learn with it: then the checks of the whole agent must not
+            pass either.
     """
     return lambda function: function
 
@@ -35,16 +41,25 @@ def alternative(question: str) -> Callable[[Callable], Callable]:  # noqa: ARG00
 
 
 def altered(question: str, edits: dict[str, str], hint: str = "", source: str = "", learns: bool = True) -> None:
-    """Declare, by `name = altered(...)`, the solution's function with some texts replaced; otherwise as `mistake`.
+    """Declare, by `name = altered(...)`, the solution's function with some texts replaced.
 
-    edits: what to replace, which must stand in the function exactly once, and by what. Further lines of a replacement are
-    indented like the line it begins in.
+    For everything else, see `mistake`.
+
+    Args:
+        edits: The texts to replace, each of which must stand in the function exactly once, and
+            their replacements. Further lines of a replacement are indented like the line it begins
+            in.
     """
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One mistake or alternative: id, what was declared, the function that it replaces, and the whole submission it makes."""
+    """One mistake or alternative, as it was declared.
+
+    Attributes:
+        function: The function that it replaces.
+        submission: The whole submission that it makes.
+    """
 
     id: str
     question: str
@@ -56,7 +71,11 @@ class Variant:
 
 
 class CatalogueError(UsageError):
-    """Entries of mistakes.py or alternatives.py are not as they must be; `faults` says of each which and why."""
+    """Entries of mistakes.py or alternatives.py are not as they must be.
+
+    Attributes:
+        faults: For each such entry, which one it is, and why.
+    """
 
     def __init__(self, *faults: str) -> None:
         super().__init__("; ".join(faults))
@@ -64,10 +83,15 @@ class CatalogueError(UsageError):
 
 
 def load_catalogue(home: Home, kind: str) -> list[Variant]:
-    """Return the entries of mistakes.py or alternatives.py, in their order; none when there is no such file.
+    """Return the entries of mistakes.py or alternatives.py in their order; none without the file.
 
-    kind: "mistakes" or "alternatives". Raises CatalogueError for invalid Python, an unknown question, other parameters than the
-    solution's, a missing hint, a text to replace that is not there once, or two entries of one name.
+    Args:
+        kind: "mistakes" or "alternatives".
+
+    Raises:
+        CatalogueError: For invalid Python, an unknown question, other parameters than the
+            solution's, a missing hint, a text to replace that is not there once, or two entries of
+            one name.
     """
     path = home.solution / f"{kind}.py"
     if not path.is_file():
@@ -98,7 +122,11 @@ def load_catalogue(home: Home, kind: str) -> list[Variant]:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A declaration as it stands in the file. definition: the replacement, or None if edits make it of the solution's."""
+    """A declaration as it stands in the file.
+
+    Attributes:
+        definition: The replacement, or None if edits make it from the solution's function.
+    """
 
     id: str
     options: dict[str, Any]
@@ -126,7 +154,11 @@ class _Entry:
 
 
 def _declarations(tree: ast.Module) -> Iterator[Callable[[], _Entry]]:
-    """Yield, for every declaration, what reads it; raises CatalogueError when called."""
+    """Yield, for every declaration, a function that reads it.
+
+    Raises:
+        CatalogueError: From such a function when it is called.
+    """
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             for decorator in node.decorator_list:

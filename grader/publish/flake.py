@@ -20,7 +20,11 @@ ALLOWED = 1 / 200  # of the solution's runs, at most so many may fail a check
 
 @dataclass(frozen=True)
 class Repetition:
-    """One submission, to be graded with one seed. select: the questions; None for all."""
+    """One submission, to be graded with one seed.
+
+    Attributes:
+        select: The questions; None for all.
+    """
 
     kind: str
     name: str
@@ -32,10 +36,13 @@ class Repetition:
 def measure_flakes(
     pool: TrialPool, home: Home, seeds: int, right: Sequence[Variant], wrong: Sequence[Variant]
 ) -> Iterator[tuple[str, bool]]:
-    """Grade with many seeds, keep the counts in benchmarks/results/NAME_flake.json, and yield what was found.
+    """Grade with many seeds, keep the counts, and yield what was found.
 
-    seeds: how often the solution is graded. The alternatives share as many gradings, and so do, on the checks of the whole
-    agent alone, the mistakes that cannot learn.
+    The counts are kept in benchmarks/results/NAME_flake.json.
+
+    Args:
+        seeds: How often the solution is graded. The alternatives share as many gradings, and so do,
+            on the checks of the whole agent alone, the mistakes that cannot learn.
     """
     tasks = [*_right(home, seeds, right), *_wrong(home, seeds, wrong)]
     counts: dict[str, Counter[str]] = defaultdict(Counter)

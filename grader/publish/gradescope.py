@@ -44,12 +44,18 @@ if __name__ == "__main__":
 def gradescope(root: Path, name: str, folder: Path, wheels: Path | None = None, require_level: str = "basic") -> Iterator[str]:
     """Write `folder/NAME-gradescope.zip`; yield what was checked and written, line by line.
 
-    wheels: a folder of wheels for the platform's Python to put into the zip, so that the image is built without a network;
-    then the try-out has none either, where it may cut it off. require_level: the isolation below which it grades nothing.
+    Before it is written, the zip is unpacked and its own setup.sh and run_autograder grade six
+    submissions: at the platform's real paths in a private mount namespace where that is allowed,
+    otherwise in a prefix.
 
-    Before it is written, the zip is unpacked and its own setup.sh and run_autograder grade six submissions: at the platform's
-    real paths in a private mount namespace where that is allowed, otherwise in a prefix. Raises UsageError, and writes nothing,
-    when one of them is not graded as it must be.
+    Args:
+        wheels: A folder of wheels for the platform's Python to put into the zip, so that the image
+            is built without a network. Then the trial has no network either, where it can be cut
+            off.
+        require_level: The isolation level below which it grades nothing.
+
+    Raises:
+        UsageError: If a submission is not graded as it must be; then nothing is written.
     """
     home = Home(root, name)
     content = autograder_files(home, require_level)

@@ -14,9 +14,14 @@ MAGIC = re.compile(r"^# (?P<magic>%\w.*)$")  # a magic would not be Python; as a
 def make_notebook(source: str) -> str:
     """Return the text of a notebook without outputs, the same for the same source.
 
-    source: cells that begin with `# %%` (code) or `# %% [markdown]` (text, each line behind `# `), either with a name in
-    between, which becomes the cell's id; a cell without a name is numbered. In code, a line `# %magic` becomes the magic. What
-    stands before the first cell is for maintainers. Raises UsageError that names the line at fault.
+    Args:
+        source: Cells that begin with `# %%` (code) or `# %% [markdown]` (text, each line behind
+            `# `). A name after `# %%` becomes the cell's id; a cell without a name is numbered. In
+            code, a line `# %magic` becomes the magic. Text before the first cell is for
+            maintainers.
+
+    Raises:
+        UsageError: Names the line at fault.
     """
     import nbformat
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook

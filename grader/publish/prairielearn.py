@@ -69,11 +69,18 @@ RUN bash /opt/rl-setup/setup.sh
 
 
 def prairielearn(root: Path, name: str, folder: Path, image: str, require_level: str = "basic") -> Iterator[str]:
-    """Write `folder/NAME`, a question, and `folder/NAME-image`, for its image; yield what was checked and written.
+    """Write a question and the folder for its image; yield what was checked and written.
 
-    image: what the image will be called. require_level: the isolation below which it grades nothing. Before anything is
-    written, its own entry script grades the solution, the stub and a hostile file, with the Python that runs this. Raises
-    UsageError, and writes nothing, when one of them does not get what it must.
+    The question is `folder/NAME`; `folder/NAME-image` is for its image. Before anything is written,
+    its own entry script grades the solution, the stub and a hostile file, with the Python that runs
+    this.
+
+    Args:
+        image: The name that the image will have.
+        require_level: The isolation level below which it grades nothing.
+
+    Raises:
+        UsageError: If one of the three does not get the expected points; then nothing is written.
     """
     home = Home(root, name)
     content = question_files(home, image, require_level)

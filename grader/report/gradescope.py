@@ -36,9 +36,13 @@ def read_metadata(path: Path) -> dict[str, str]:
 
 
 def build_results(report: Report, assignment: Assignment, metadata: dict[str, str] | None = None) -> dict[str, Any]:
-    """Return the content of results.json: one test a check, in the report's order, and no field that is not specified.
+    """Return the content of results.json.
 
-    metadata: from `read_metadata`; kept in extra_data, so that a policy for late work can be applied to stored results.
+    It has one test a check, in the report's order, and no field that is not specified.
+
+    Args:
+        metadata: From `read_metadata`; kept in extra_data, so that a policy for late work can be
+            applied to stored results.
     """
     shown = report.for_student()
     numbers = {question.id: index for index, question in enumerate(assignment.questions, 1)}

@@ -23,9 +23,13 @@ SMOOTHED = 10  # the moving average is over a tenth of a curve
 
 
 def render(report: Report, account: Sequence[str] = ()) -> str:
-    """Return the page. It shows what the report holds: for a student, give it `report.for_student()`.
+    """Return the page of a report.
 
-    account: how a score comes about that is not just the report's points; the last line is the score.
+    It shows all that the report holds; for a student, pass `report.for_student()`.
+
+    Args:
+        account: The explanation of a score that is not just the report's points; the last line is
+            the score.
     """
     verb, following = terminal.next_step(report)
     return _template().render(
@@ -70,7 +74,12 @@ def _template() -> jinja2.Template:
 
 @dataclass(frozen=True)
 class Segment:
-    """The part of a question in the bar: where it begins, how wide it is, and how much of that is earned, of 100."""
+    """The part of a question in the bar, which is 100 wide.
+
+    Attributes:
+        start: Where it begins.
+        earned: How much of its width is earned.
+    """
 
     question: QuestionResult
     start: float
@@ -94,10 +103,13 @@ def bar_segments(report: Report) -> list[Segment]:
 
 @dataclass(frozen=True)
 class Plot:
-    """What is drawn of one curve.
+    """The drawing of one curve.
 
-    raw, mean: SVG paths of the values and of their moving average. ticks: (height, label) of the lines across. began: the
-    height of the first average. first, last: the averages at both ends, as text.
+    Attributes:
+        raw, mean: SVG paths of the values and of their moving average.
+        ticks: (height, label) of each line across.
+        began: The height of the first average.
+        first, last: The averages at both ends, as text.
     """
 
     name: str
@@ -135,7 +147,10 @@ def build_plots(curves: dict[str, list[float]]) -> list[Plot]:
 
 
 def smooth(values: list[float], window: int) -> list[float]:
-    """Return the averages of `window` neighbouring values: one for each value, at the ends over as many as there are."""
+    """Return the averages of `window` neighbouring values, one for each value.
+
+    At the ends, an average is over as many values as there are.
+    """
     before, after = window // 2, window - window // 2
     near = [values[max(index - before, 0) : index + after] for index in range(len(values))]
     return [sum(numbers) / len(numbers) for numbers in near]

@@ -22,7 +22,10 @@ ONE_REASON = "Nothing could be graded, for one reason:"
 
 
 def render(report: Report, stream: TextIO | None = None) -> None:
-    """Print the report: with colours and a table on a terminal, as plain lines elsewhere or when NO_COLOR is set."""
+    """Print the report.
+
+    On a terminal, it has colours and a table; elsewhere, or when NO_COLOR is set, plain lines.
+    """
     stream = stream or sys.stdout
     if stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
         _render_rich(report, stream)

@@ -26,14 +26,23 @@ def open_sandbox(
     template: tuple[Sandbox, int] | None = None,
     torch: bool = True,
 ) -> Sandbox:
-    """Return the best sandbox that this system allows; GRADER_LEVEL=basic asks for the one that every system allows,
-    GRADER_LEVEL=process for no more than an ordinary user gets, GRADER_WITHOUT=landlock,seccomp for no such layers.
+    """Return the best sandbox that this system allows.
 
-    drivers: the file of public drivers. folders: where student code and drivers find support files such as utils.py.
-    memory_mb: what a call may map beyond what torch has mapped already, where that can be limited. secrets: files that student
-    code must not read, where that can be prevented. template: see `ForkedSandbox`. torch: whether to import it before the first
-    call, for all of them. Raises ModuleNotFoundError when torch is not installed, which is better known here than in a process
-    of its own.
+    GRADER_LEVEL=basic asks for the one that every system allows, GRADER_LEVEL=process for no more
+    than an ordinary user gets, GRADER_WITHOUT=landlock,seccomp for no such layers.
+
+    Args:
+        drivers: The file of public drivers.
+        folders: Where student code and drivers find support files such as utils.py.
+        memory_mb: The memory that a call may map beyond the memory that torch has mapped already,
+            where that can be limited.
+        secrets: Files that student code must not read, where that can be prevented.
+        template: See `ForkedSandbox`.
+        torch: Whether to import it before the first call, for all of them.
+
+    Raises:
+        ModuleNotFoundError: If torch is not installed, which is better known here than in a process
+            of its own.
     """
     if importlib.util.find_spec("torch") is None:
         raise ModuleNotFoundError("No module named 'torch'", name="torch")

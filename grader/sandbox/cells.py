@@ -61,9 +61,14 @@ class NotANotebook(Exception):
 class Statement:
     """One top-level statement of a cell.
 
-    cell, line: where it stands, both counted from 1. binds: names that it may give a value, changes: those whose object it may
-    change. eager: names that must have a value when it is run; lazy: when a function of it is called. defines: whether it is a
-    function or a class. always: whether it counts even if nothing asks for it.
+    Attributes:
+        cell, line: Where it stands, both counted from 1.
+        binds: Names that it may give a value.
+        changes: Names whose object it may change.
+        eager: Names that must have a value when it is run.
+        lazy: Names that must have a value when a function of it is called.
+        defines: Whether it is a function or a class.
+        always: Whether it counts even if nothing asks for it.
     """
 
     cell: int
@@ -81,9 +86,12 @@ class Statement:
 class Extract:
     """A file made from a notebook.
 
-    source: its text. lines: of each statement its first line in `source`, its cell, its line there. cells: of each name asked
-    for and found, the cell that it came from, in words. defined: all names that the notebook defines as functions or classes.
-    left_out: what of it is no Python, in words.
+    Attributes:
+        source: Its text.
+        lines: For each statement, its first line in `source`, its cell, and its line there.
+        cells: For each name asked for and found, the cell that it came from, in words.
+        defined: All names that the notebook defines as functions or classes.
+        left_out: Descriptions of cells that are not valid Python.
     """
 
     source: str
@@ -96,8 +104,15 @@ class Extract:
 def extract(content: bytes, names: list[str], own: str) -> Extract:
     """Return what a notebook defines of `names`, with all that these need.
 
-    content: the notebook file. own: the module that the file stands for; imports of it are left out. Where a name is not there,
-    the closest one is kept instead, so that whoever looks for it can say what was found. Raises NotANotebook.
+    Where a name is not there, the closest one is kept instead, so that the code that looks for it
+    can say what was found.
+
+    Args:
+        content: The notebook file.
+        own: The module that the file stands for; imports of it are left out.
+
+    Raises:
+        NotANotebook: If the file cannot be read as a notebook.
     """
     statements: list[Statement] = []
     words: dict[int, str] = {}
@@ -359,7 +374,9 @@ def _bound_by(node: ast.stmt) -> set[str]:
 class _Resolver:
     """Which statements a name needs, and in which order they must be run.
 
-    binders: by name, the statements that give it a value; changers: those that change its object; both in the notebook's order.
+    Attributes:
+        binders: By name, the statements that give it a value, in the notebook's order.
+        changers: By name, the statements that change its object, in the notebook's order.
     """
 
     def __init__(self, statements: list[Statement]) -> None:

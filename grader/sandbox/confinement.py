@@ -41,9 +41,14 @@ SYSTEM = (
 
 
 class Confinement:
-    """What this system allows, for the workers of one server.
+    """The confinement that this system allows for the workers of one server.
 
-    settings: of the server. layers: what is used. missing: what is not, and why.
+    Args:
+        settings: The server's settings.
+
+    Attributes:
+        layers: The layers in use.
+        missing: The layers not in use, and why.
     """
 
     def __init__(self, settings: dict[str, Any]) -> None:
@@ -110,9 +115,11 @@ class Confinement:
         return functools.partial(syscall_filter.load_rules, syscall_filter.make_rules(own_user=bool(self._own_user)))
 
     def separate(self, number: int, folders: list[str], home: str, second: bool) -> None:
-        """Let a copy of the server work beside the others that were made of it: in folders, and as users, of its own.
+        """Let a copy of the server work beside other copies, in folders and as users of its own.
 
-        number: of the judge that it serves, less than MOST_CLONES. home: a folder in that of the server that was copied.
+        Args:
+            number: The number of the judge that it serves, less than MOST_CLONES.
+            home: A folder in that of the server that was copied.
         """
         self._server, self._home = os.getpid(), home
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)  # neither is passed on to a copy
@@ -160,7 +167,11 @@ class Confinement:
                         remove_folder(entry.path)
 
     def apply(self, scratch: str, user: int | None, memory_mb: int, cpu_seconds: int) -> None:
-        """Confine this process, a worker, for good. Raises OSError when a layer fails that worked before."""
+        """Confine this process, a worker, for good.
+
+        Raises:
+            OSError: If a layer fails that worked before.
+        """
         limits.limit_process(memory_mb, cpu_seconds, self._threads)
         if user:
             os.setgroups([])

@@ -146,15 +146,25 @@ def set_read_only(target: str, on: bool, recursive: bool = False) -> None:
 
 
 def landlock_version() -> int:
-    """Return the version of Landlock's interface; raises OSError where the kernel has none."""
+    """Return the version of Landlock's interface.
+
+    Raises:
+        OSError: If the kernel has none.
+    """
     return _syscall(_CREATE_RULESET, "landlock", None, ctypes.c_size_t(0), ctypes.c_uint(1))
 
 
 def landlock(version: int, allowed: Iterable[tuple[int, Access]]) -> None:
-    """Refuse this process, for good, all access to files but what is allowed, all TCP, and signals to others.
+    """Refuse this process, for good, all files but the allowed, all TCP, and signals to others.
 
-    version: from `landlock_version`; what it does not know is left out. allowed: descriptors of files or folders (O_PATH will
-    do) and what may be done there or below. Needs no_new_privs. Source: Documentation/userspace-api/landlock.rst.
+    It needs no_new_privs.
+
+    Args:
+        version: From `landlock_version`; rights that this version does not know are left out.
+        allowed: Descriptors of files or folders (O_PATH will do) and the access that is allowed
+            there or below.
+
+    Source: Documentation/userspace-api/landlock.rst.
     """
     handled = next(rights for since, rights in _FILE_RIGHTS if version >= since)
     ruleset = _Ruleset(handled, _NET_TCP * (version >= 4), _SCOPES * (version >= 6))

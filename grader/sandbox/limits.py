@@ -14,9 +14,13 @@ MAX_MORE_THREADS = 512  # of one that shares the judge's, beyond what that user 
 
 
 def limit_process(memory_mb: int, cpu_seconds: int, threads: int) -> None:
-    """Limit this process for good: memory beyond what it has now, CPU time, threads, files; and leave no core dump.
+    """Limit memory, CPU time, threads and files of this process for good; and leave no core dump.
 
-    threads: of all processes of its user together, because that is how the kernel counts; root is exempt.
+    The memory limit does not count the memory that the process has now.
+
+    Args:
+        threads: Of all processes of its user together, because that is how the kernel counts; root
+            is exempt.
     """
     import resource  # not on Windows, where the numbers above are read all the same
 

@@ -15,7 +15,11 @@ PREFIX, WEEK = "grader-", 7 * 86_400.0
 
 
 def is_reachable(path: str, needed: int = FOLDER) -> bool:
-    """Return whether a user without rights of its own can get at a folder or file. needed: of the last three mode bits."""
+    """Return whether a user without rights of its own can access a folder or file.
+
+    Args:
+        needed: The bits that it must have, of the last three mode bits.
+    """
     if not path.startswith("/proc/self/fd/"):
         path = os.path.realpath(path)
         above = path

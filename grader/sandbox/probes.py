@@ -21,7 +21,10 @@ LAZY = ("encodings.koi8_r", "colorsys", "_zoneinfo")
 def run_probes(judge: int, secrets: list[str], outside: list[str]) -> dict[str, Any]:
     """Return `{"open": [what succeeded], "libraries": why they cannot be read, or None}`.
 
-    judge: its process id. secrets: files that no worker may read. outside: folders that no worker may write to.
+    Args:
+        judge: The process id of the judge.
+        secrets: Files that no worker may read.
+        outside: Folders that no worker may write to.
     """
     server = os.getppid()
     attempts: dict[str, Callable[[], object]] = {

@@ -70,7 +70,11 @@ YOUNG = {
 
 
 def make_rules(own_user: bool) -> pyseccomp.SyscallFilter:
-    """Return the rules about the calls above, for `load`. own_user: the process has a user id that owns nothing else."""
+    """Return the rules about the calls above, for `load_rules`.
+
+    Args:
+        own_user: Whether the process has a user id that owns nothing else.
+    """
     made = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
     refuse, ignore = pyseccomp.ERRNO(errno.EPERM), pyseccomp.ERRNO(0)
     for name in REFUSED:
@@ -119,7 +123,10 @@ def _low(number: int, value: int) -> pyseccomp.Arg:
 
 
 def _all_but(rules: pyseccomp.SyscallFilter, action: int, name: str, number: int, mask: int, value: int) -> None:
-    """Refuse a call unless the bits of an argument that are in the mask have this value: one rule for each bit that differs."""
+    """Refuse a call unless the bits of an argument that are in the mask have this value.
+
+    This adds one rule for each bit that differs.
+    """
     for bit in range(mask.bit_length()):
         if mask >> bit & 1:
             rules.add_rule(action, name, pyseccomp.Arg(number, pyseccomp.MASKED_EQ, 1 << bit, ~value & 1 << bit))

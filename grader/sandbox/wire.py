@@ -48,7 +48,11 @@ class TensorArray(np.ndarray):
 
 
 def encode(tree: Any) -> bytes:
-    """Return `tree` as one frame; raises Refused for a value of another type or beyond a cap."""
+    """Return `tree` as one frame.
+
+    Raises:
+        Refused: For a value of another type or beyond a cap.
+    """
     blob: dict[str, np.ndarray] = {}
     text = json.dumps(_Encoder(blob).node(tree, "the answer", 0), allow_nan=False).encode()
     data = save_blob(blob) if blob else b""
@@ -132,7 +136,11 @@ def _name(kind: type) -> str:
 
 
 def read_lengths(header: bytes) -> tuple[int, int]:
-    """Return (JSON length, blob length) of a frame from its first bytes; raises ProtocolError beyond a cap."""
+    """Return (JSON length, blob length) of a frame from its first bytes.
+
+    Raises:
+        ProtocolError: If a length is beyond a cap.
+    """
     try:
         magic, text, blob = HEADER.unpack(header)
     except struct.error as error:
@@ -143,9 +151,13 @@ def read_lengths(header: bytes) -> tuple[int, int]:
 
 
 def decode(text: bytes, blob: bytes, tensor: Callable[[np.ndarray], Any] | None = None) -> Any:
-    """Return the tree of a frame; raises ProtocolError for anything that `encode` would not have written.
+    """Return the tree of a frame. Arrays are writable copies.
 
-    tensor: makes a tensor of an array; by default a `TensorArray`. Arrays are writable copies.
+    Args:
+        tensor: Makes a tensor of an array; by default a `TensorArray`.
+
+    Raises:
+        ProtocolError: For anything that `encode` would not have written.
     """
     try:
         arrays = _read_blob(blob)

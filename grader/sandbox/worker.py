@@ -55,11 +55,17 @@ LOST: dict[str, BaseException] = {}
 
 
 def answer(request: dict[str, Any], send: Callable[[bytes], None], turn: Callable[[bytes], dict[str, Any]]) -> None:
-    """Answer `request` with one frame: one of ACTIONS, of which only `inspect`, `extract` and `probe` run no submission.
+    """Answer `request` with one frame.
 
-    send: takes the last frame. turn: takes one that is not the last, and returns what is said to it. Shortly before the limit,
-    a call that is still running says where it is, which only the process itself can know. It may be deaf to the alarm; the
-    judge does not rely on it.
+    A request is for one of ACTIONS, of which only `inspect`, `extract` and `probe` run no
+    submission.
+
+    Shortly before the limit, a call that is still running reports where it is, which only the
+    process itself can know. It may ignore the alarm; the judge does not rely on it.
+
+    Args:
+        send: Takes the last frame.
+        turn: Takes a frame that is not the last, and returns the other side's message to it.
     """
     works = "seconds" in request and hasattr(signal, "setitimer")
     end = time.monotonic() + 0.9 * request.get("seconds", 0.0)
@@ -204,7 +210,11 @@ def fingerprints(source: bytes | str) -> dict[str, str]:
 
 
 def call(request: dict[str, Any], say: Callable[[Any], Any] | None = None) -> dict[str, Any]:
-    """Return `{"status": "ok", "facts": ...}` from the driver, or how far it came. say: in a dialogue, see `converse`."""
+    """Return `{"status": "ok", "facts": ...}` from the driver, or how far it came.
+
+    Args:
+        say: In a dialogue, see `converse`.
+    """
     submitted = None
     seed = request.get("seed", 0)
     if request["submission"] is not None:
@@ -234,7 +244,12 @@ def call(request: dict[str, Any], say: Callable[[Any], Any] | None = None) -> di
 
 
 def converse(driver: Generator[Any, Any, Any], say: Callable[[Any], Any]) -> Any:
-    """Return what a driver returns that yields what it says, and is sent what `say` returns: what the other side says to it."""
+    """Return the value that a driver returns at its end.
+
+    Args:
+        driver: Yields its messages, and is sent the replies to them.
+        say: Takes a message, and returns the other side's reply.
+    """
     heard = None
     while True:
         try:

@@ -17,8 +17,9 @@ What happens when a game ends is told by the mask `is_not_done`, `[B, T]`:
 So r_(t-1) is the last reward of the old game, and column t is a tick in which nothing is played. Nothing that comes after an
 end may come into a return before it; and in column t + 1 the agent remembers nothing.
 
-Seed 001 is the course text that this assignment follows; it follows Mnih et al. 2016, "Asynchronous methods for deep
-reinforcement learning", and Hausknecht and Stone 2015, "Deep recurrent Q-learning for partially observable MDPs".
+This assignment follows the course *Practical RL* (YSDA and HSE), week 8: recurrent actor-critic on
+KungFuMaster. That text follows Mnih et al. 2016, "Asynchronous methods for deep reinforcement
+learning", and Hausknecht and Stone 2015, "Deep recurrent Q-learning for partially observable MDPs".
 """
 
 import numpy as np
@@ -37,7 +38,10 @@ class Flatten(nn.Module):
 class SimpleRecurrentAgent(nn.Module):
     """An actor and a critic that share three convolutions, a linear layer, and a memory.
 
-    obs_shape: (1, 42, 42). n_actions: how many actions there are. reuse: not used.
+    Args:
+        obs_shape: (1, 42, 42).
+        n_actions: How many actions there are.
+        reuse: Not used.
     """
 
     def __init__(self, obs_shape, n_actions, reuse=False):
@@ -56,15 +60,19 @@ class SimpleRecurrentAgent(nn.Module):
     def forward(self, prev_state, obs_t):
         """Return (new_state, (logits, state_value)): one step of the whole network.
 
-        prev_state: the agent's memory (h, c), each float32 `[B, 128]`. obs_t: float32 `[B, 1, 42, 42]`.
+        Args:
+            prev_state: (h, c), each float32 `[B, 128]`; the agent's memory.
+            obs_t: float32 `[B, 1, 42, 42]`.
 
-        new_state: the memory after this observation, (h, c) again.
-        logits: float32 `[B, n_actions]`, of the policy, from the new h.
-        state_value: float32 `[B]`, V, from the new h: one number for each game. A column `[B, 1]` is accepted here; but then
-            `train_on_rollout` must take `[:, 0]` of it, or it computes B × B differences, without a word.
+        Returns:
+            new_state: (h, c) again; the memory after this observation.
+            logits: float32 `[B, n_actions]`; of the policy, from the new h.
+            state_value: float32 `[B]`; V, from the new h, one number for each game. A column
+                `[B, 1]` is accepted here. But then `train_on_rollout` must take `[:, 0]` of it, or
+                it silently computes B × B differences.
 
-        An activation function that works on each number by itself, such as ReLU or ELU, follows each convolution and the linear
-        layer `hid`, whose output goes into the memory.
+        An activation function that works on each number separately, such as ReLU or ELU, follows
+        each convolution and the linear layer `hid`, whose output goes into the memory.
         """
         # BEGIN SOLUTION forward
         features = F.relu(self.conv0(obs_t))
@@ -80,21 +88,34 @@ class SimpleRecurrentAgent(nn.Module):
         return torch.zeros((batch_size, 128)), torch.zeros((batch_size, 128))
 
     def sample_actions(self, agent_outputs):
-        """Return actions drawn from the policy, int64 `[batch]`, an array; from torch's global generator.
+        """Return actions drawn from the policy, int64 `[batch]`, an array.
 
-        agent_outputs: (logits, state values), as `step` returns them.
+        Args:
+            agent_outputs: (logits, state values), as `step` returns them.
+
+        The draw comes from torch's global generator.
         """
         logits, _ = agent_outputs
         return torch.multinomial(F.softmax(logits, dim=-1), 1)[:, 0].numpy()
 
     def step(self, prev_state, obs_t):
-        """Return the same as `forward`, without a gradient. obs_t: an array `[batch, 1, 42, 42]`."""
+        """Return the same as `forward`, without a gradient.
+
+        Args:
+            prev_state: As for `forward`.
+            obs_t: An array `[batch, 1, 42, 42]`.
+        """
         with torch.no_grad():
             return self.forward(prev_state, torch.as_tensor(np.asarray(obs_t), dtype=torch.float32))
 
 
 def to_one_hot(y, n_dims=None):
-    """Return the one-hot rows of integers, float32 `[numbers in y, n_dims]`. n_dims: by default the largest number + 1."""
+    """Return the one-hot rows of integers, float32 `[numbers in y, n_dims]`.
+
+    Args:
+        y: The integers.
+        n_dims: The length of a row; by default the largest number + 1.
+    """
     indices = y.to(dtype=torch.int64).reshape(-1)
     n_dims = n_dims if n_dims is not None else int(indices.max()) + 1
     return F.one_hot(indices, n_dims).to(torch.float32)
@@ -110,22 +131,31 @@ opt = torch.optim.Adam(agent.parameters(), lr=5e-4)
 def train_on_rollout(states, actions, rewards, is_not_done, prev_memory_states, gamma=0.99):
     """Make one step of `opt` on a rollout that `agent` has played; return the loss, a NumPy number.
 
-    states: `[B, T, ...]`. actions, rewards: `[B, T]`; those of the last column mean nothing. is_not_done: `[B, T]`, see above.
-    prev_memory_states: what the agent remembered *before* the first column; no gradient goes there. gamma: γ.
+    Args:
+        states: `[B, T, ...]`.
+        actions, rewards: `[B, T]`; those of the last column mean nothing.
+        is_not_done: `[B, T]`; see above.
+        prev_memory_states: The agent's memory *before* the first column; no gradient goes there.
+        gamma: γ.
 
-    loss = -J + value loss - 0.01 · entropy, where each of the three is a mean over the B games and over columns.
-        J: of log π(a_t|s_t) · (G_t - V(s_t)) over the first L columns. G_t = r_t + γ G_(t+1) is the return until the end of the
-            game, or of the rollout; there V(s_L) stands for what follows. The advantage G_t - V(s_t) is a constant: no gradient
-            goes through it.
-        value loss: of (r_t + γ V(s_(t+1)) - V(s_t))² over the first L columns. V(s_(t+1)) is a constant, and 0 if the game
-            ended with r_t.
-        entropy: of -Σ_a π(a|s_t) log π(a|s_t), over all columns.
-    A tick in which nothing is played counts in J and in the value loss as 0; in the entropy it does not matter. For the value
-    loss, G_t may be the target instead; and the entropy may leave out the last column.
+    loss = -J + value loss - 0.01 · entropy, where each of the three is a mean over the B games and
+    over columns.
+        J: Of log π(a_t|s_t) · (G_t - V(s_t)) over the first L columns. G_t = r_t + γ G_(t+1) is the
+            return until the end of the game, or of the rollout; there V(s_L) stands for what
+            follows. The advantage G_t - V(s_t) is a constant: no gradient goes through it.
+        value loss: Of (r_t + γ V(s_(t+1)) - V(s_t))² over the first L columns. V(s_(t+1)) is a
+            constant, and 0 if the game ended with r_t.
+        entropy: Of -Σ_a π(a|s_t) log π(a|s_t), over all columns.
 
-    Going through the rollout is graded by itself; all that follows, only once there is a loss and a step.
+    A tick in which nothing is played counts in J and in the value loss as 0; in the entropy it does
+    not matter. For the value loss, G_t may be the target instead; and the entropy may leave out the
+    last column.
 
-    (Seed 001; Mnih et al. 2016, algorithm S3 with entropy as in section 4. The seed leaves open what the mask is for.)
+    Going through the rollout is graded on its own; all that follows, only once there is a loss and
+    a step.
+
+    (Mnih et al. 2016, algorithm S3 with entropy as in section 4; *Practical RL*, week 8, which
+    leaves open what the mask is for.)
     """
     states = torch.as_tensor(np.asarray(states), dtype=torch.float32)  # [B, T, ...]
     actions = torch.as_tensor(np.asarray(actions), dtype=torch.int64)  # [B, T]

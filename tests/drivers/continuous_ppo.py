@@ -1,7 +1,7 @@
 """Drivers of `continuous_ppo`: they call your classes on plain data and report plain facts. They judge nothing.
 
 You may read them to see how your classes are used. Whatever a question needs from other questions is replaced by recorded
-data or stand-ins here, so that a mistake in one method costs no points in another.
+data or fakes here, so that a mistake in one method costs no points in another.
 """
 
 from __future__ import annotations
@@ -84,8 +84,11 @@ def same_state(one: Any, other: dict[str, Any]) -> bool:
 class Recorded(gym.Env):
     """An environment that plays recorded episodes, one after another, and notes what it is given.
 
-    observations: `[length + 1, obs_dim]` of each episode; rewards: `[length]` of each; ends: how each ends, "terminated",
-    "truncated", "both", or "" if somebody has to break it off.
+    Args:
+        observations: `[length + 1, obs_dim]` of each episode.
+        rewards: `[length]` of each episode.
+        ends: How each ends, "terminated", "truncated", "both", or "" if somebody has to break it
+            off.
     """
 
     def __init__(self, observations: list[np.ndarray], rewards: list[np.ndarray], ends: list[str]) -> None:
@@ -128,7 +131,7 @@ class Marking(gym.Wrapper):
 
 
 class Writer:
-    """A stand-in for TensorBoard's SummaryWriter that keeps what it is given."""
+    """A fake `SummaryWriter` of TensorBoard that keeps what it is given."""
 
     def __init__(self) -> None:
         self.scalars: list[tuple[str, float, int]] = []
@@ -279,7 +282,7 @@ def model_forward(submitted, obs_dim: int, act_dim: int, observations: np.ndarra
 
 
 class LinearModel(nn.Module):
-    """A stand-in for `Model`: mean and value are linear in the observation, the variance is the exponential of a vector."""
+    """A fake `Model`: mean and value are linear in the observation, the variance is the exponential of a vector."""
 
     def __init__(self, mean: np.ndarray, log_variance: np.ndarray, value: np.ndarray) -> None:
         super().__init__()
@@ -410,7 +413,7 @@ ADDED = "advantages and value_targets were added to the trajectory"
 
 
 class LinearValue:
-    """A stand-in for `Policy`: the value is linear in the observation; actions are nothing."""
+    """A fake `Policy`: the value is linear in the observation; actions are nothing."""
 
     def __init__(self, weights: np.ndarray, flat: bool = False) -> None:
         self.weights = np.asarray(weights, np.float32)
@@ -442,8 +445,10 @@ def gae(
 ) -> dict:
     """Call `GAE` on a trajectory whose values are linear in its observations; without γ and λ, use the defaults.
 
-    truncated: at which steps episodes ended by a time limit; their rewards hold the bootstrapped value already.
-    flat_values: `[T, N]` instead of `[T, N, 1]`, for a batched environment.
+    Args:
+        truncated: At which steps episodes ended by a time limit; their rewards hold the
+            bootstrapped value already.
+        flat_values: Whether values are `[T, N]` instead of `[T, N, 1]`, for a batched environment.
     """
     policy = LinearValue(weights, flat_values)
     options = ({} if gamma is None else {"gamma": gamma}) | ({} if lambda_ is None else {"lambda_": lambda_})
@@ -498,7 +503,7 @@ def _with_advantages(estimator, policy, observations, rewards, resets, latest_ob
 
 
 class RecordedRunner:
-    """A stand-in for `EnvRunner` that returns recorded trajectories, one after another. Every number in a row tells the row."""
+    """A fake `EnvRunner` that returns recorded trajectories, one after another. Every number in a row tells the row."""
 
     def __init__(self, sizes: list[int], num_envs: int = 0) -> None:
         self.sizes, self.num_envs = sizes, num_envs
@@ -538,7 +543,9 @@ def sampler(
 ) -> dict:
     """Call `get_next` of a `TrajectorySampler` so often, on recorded trajectories of these sizes.
 
-    transform: give it two transforms; the first notes the advantages and puts others into the minibatch, the second counts.
+    Args:
+        transform: Whether to give it two transforms; the first notes the advantages and puts others
+            into the minibatch, the second counts.
     """
     runner = RecordedRunner(sizes, num_envs)
     counted: list[int] = []
@@ -677,7 +684,7 @@ def shuffling(submitted, size: int) -> dict:
 
 
 class Still:
-    """A stand-in for `Policy` where only losses are looked at: it always answers the same."""
+    """A fake `Policy` where only losses are looked at: it always answers the same."""
 
     def __init__(self, act: dict[str, Any], model: nn.Module) -> None:
         self.model = model
@@ -756,7 +763,7 @@ def loss_facts(
 
 
 class RecordingSGD(torch.optim.Optimizer):
-    """A stand-in for `torch.optim.SGD` that keeps the gradient of every step.
+    """A fake `torch.optim.SGD` that keeps the gradient of every step.
 
     It is an Optimizer by name only: running `Optimizer.__init__` for the first time costs a second of imports.
     """
@@ -797,7 +804,7 @@ class Slopes(nn.Module):
 
 
 class LinearPolicy:
-    """A stand-in for `Policy` with a model of `Slopes`."""
+    """A fake `Policy` with a model of `Slopes`."""
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
@@ -818,7 +825,8 @@ def update(
 ) -> dict:
     """Call `PPO.step` once for each of several minibatches, with losses that are means of what the model says.
 
-    scales: by which the losses of each minibatch are multiplied, hence their gradients.
+    Args:
+        scales: By which the losses of each minibatch are multiplied, hence their gradients.
     """
     model = Slopes(policy, value)
     optimizer = RecordingSGD(model, 0.1)
@@ -859,7 +867,7 @@ def update(
 
 
 class Groups(torch.optim.Optimizer):
-    """A stand-in for an optimizer, by name: its parameter groups."""
+    """A fake optimizer, by name: its parameter groups."""
 
     def __init__(self, rates: list[float]) -> None:
         self.param_groups = [{"params": [rate], "lr": rate, "eps": 1e-5} for rate in rates]

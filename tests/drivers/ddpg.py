@@ -1,6 +1,6 @@
 """Drivers of `ddpg`: they call your classes on plain data and report plain facts. They judge nothing.
 
-You may read them to see how your classes are used. Whatever a question needs from other questions is replaced by stand-ins
+You may read them to see how your classes are used. Whatever a question needs from other questions is replaced by fakes
 here, so that a mistake in one method costs no points in another: an agent has networks of a few units, a noise and an
 environment that are known in advance. Your own replay buffer is used in updates, and your own ActionNormalizer around an
 environment, if they work: what they do may be agreed with your agent.
@@ -163,7 +163,11 @@ def storing(
 
 
 def contents(buffer: Any, count: int, opposite: bool) -> dict[str, Any]:
-    """Return what a buffer holds after so many transitions. opposite: it keeps 1 - done."""
+    """Return what a buffer holds after so many transitions.
+
+    Args:
+        opposite: Whether the buffer keeps 1 - done.
+    """
     when = f"after {count} transitions"
     facts: dict[str, Any] = {
         f"len, size and ptr {when}": [len(buffer), getattr(buffer, "size", None), getattr(buffer, "ptr", None)]
@@ -504,11 +508,11 @@ def critic(submitted, states: np.ndarray, actions: np.ndarray, init_w: float | N
     return facts | made
 
 
-# Stand-ins for what an agent is made of
+# Fakes for what an agent is made of
 
 
 class SmallActor(nn.Module):
-    """A stand-in for `Actor`, with a few units."""
+    """A fake `Actor`, with a few units."""
 
     def __init__(self, in_dim: int, out_dim: int, *others: Any, **named: Any) -> None:
         nn.Module.__init__(self)
@@ -520,7 +524,7 @@ class SmallActor(nn.Module):
 
 
 class SmallCritic(nn.Module):
-    """A stand-in for `Critic`, which returns values as yours does: `[B, 1]`, or `[B]`."""
+    """A fake `Critic`, which returns values as yours does: `[B, 1]`, or `[B]`."""
 
     column = True
 
@@ -542,7 +546,7 @@ class FlatCritic(SmallCritic):
 
 
 class KnownNoise:
-    """A stand-in for `OUNoise` that gives known samples, and counts."""
+    """A fake `OUNoise` that gives known samples, and counts."""
 
     # Of the class, so that a property of the submission's own class does not come before them.
     mu = theta = sigma = state = None
@@ -566,7 +570,7 @@ class KnownNoise:
 
 
 class KnownMemory:
-    """A stand-in for `ReplayBuffer`: it keeps everything, and a batch is all there is."""
+    """A fake `ReplayBuffer`: it keeps everything, and a batch is all there is."""
 
     max_size = batch_size = rows = None  # as in KnownNoise
 
@@ -597,7 +601,7 @@ class KnownMemory:
 
 
 class RecordingSGD(torch.optim.Optimizer):
-    """A stand-in for an optimizer that keeps the gradient of every step. It is an Optimizer by name only."""
+    """A fake optimizer that keeps the gradient of every step. It is an Optimizer by name only."""
 
     def __init__(self, network: nn.Module, lr: float) -> None:
         self.parameters = list(network.parameters())
@@ -653,9 +657,11 @@ def follows_the_other_way(submitted) -> bool:
 
 
 def stand_ins(submitted, flat: bool | None = None) -> dict[str, type]:
-    """Return what stands in for the classes that an agent is made of, by name.
+    """Return the fakes for the classes that an agent is made of, by name.
 
-    flat: whether the critic's values are `[B]`, not `[B, 1]`; those of the submission's own if None.
+    Args:
+        flat: Whether the critic's values are `[B]`, not `[B, 1]`; those of the submission's own if
+            None.
     """
     classes = {
         "Actor": SmallActor,
@@ -667,10 +673,12 @@ def stand_ins(submitted, flat: bool | None = None) -> dict[str, type]:
 
 
 def new_agent(submitted, env: gym.Env, flat: bool | None = None, **options: Any) -> Any:
-    """Return an agent that is all stand-ins, whether or not its own `__init__` comes to an end.
+    """Return an agent that is all fakes, whether or not its own `__init__` comes to an end.
 
-    flat: see `stand_ins`. options: gamma, batch_size and initial_random_steps, instead of their defaults; tau: how far targets
-    go.
+    Args:
+        flat: See `stand_ins`.
+        options: gamma, batch_size and initial_random_steps, instead of their defaults; tau: how far
+            targets go.
     """
     given = {"memory_size": 50, "batch_size": 4, "ou_noise_theta": 0.15, "ou_noise_sigma": 0.2}
     given |= {name: value for name, value in options.items() if value is not None}
@@ -726,7 +734,7 @@ def record_steps(agent: Any, actor_lr: float = 0.0, critic_lr: float = 0.0) -> N
 
 
 def parts(submitted, obs_dim: int, act_dim: int, options: dict) -> dict:
-    """Make an agent of stand-ins; report what they are made with, and what its optimizers move."""
+    """Make an agent of fakes; report what they are made with, and what its optimizers move."""
     given = {"memory_size": 77, "batch_size": 5, "ou_noise_theta": 0.4, "ou_noise_sigma": 0.3} | options
     if "tau" in given and follows_the_other_way(submitted):
         given["tau"] = 1.0 - given["tau"]
@@ -846,8 +854,11 @@ def random_actions(
 class Recorded(gym.Env):
     """An environment that plays recorded episodes, one after another, and notes what happens to it.
 
-    observations: `[length + 1, obs_dim]` of each episode; rewards: `[length]` of each; ends: how each ends, "terminated",
-    "truncated", "both", or "" if the recording just stops there.
+    Args:
+        observations: `[length + 1, obs_dim]` of each episode.
+        rewards: `[length]` of each episode.
+        ends: How each ends, "terminated", "truncated", "both", or "" if the recording just stops
+            there.
     """
 
     def __init__(self, observations: list[np.ndarray], rewards: list[np.ndarray], ends: list[str], act_dim: int = 1) -> None:
@@ -940,7 +951,7 @@ def buffer_works(submitted, obs_dim: int, act_dim: int) -> bool:
 
 
 def memory_with(submitted, rows: dict[str, np.ndarray], own: bool) -> Any:
-    """Return a memory that holds a batch: the submission's own buffer, or a stand-in."""
+    """Return a memory that holds a batch: the submission's own buffer, or a fake."""
     count, obs_dim, act_dim = len(rows["rews"]), rows["obs"].shape[1], rows["acts"].shape[1]
     memory = new_buffer(submitted, obs_dim, count, count, act_dim) if own else KnownMemory(obs_dim, count, count)
     store_all(memory, rows)
@@ -950,8 +961,12 @@ def memory_with(submitted, rows: dict[str, np.ndarray], own: bool) -> Any:
 def fits(submitted, obs_dim: int, act_dim: int, own: bool, flat: bool) -> bool:
     """Return whether `update_model` takes the rows of a batch one by one, and looks beyond those that are no ends.
 
-    own: with the submission's own buffer, or a stand-in. flat: with a critic that returns `[B]`, or `[B, 1]`. Where it does
-    not, either it is wrong, or its batches or values are of a form that it does not expect.
+    Args:
+        own: Whether to use the submission's own buffer, not a fake.
+        flat: Whether the critic returns `[B]`, not `[B, 1]`.
+
+    Where it does not, either it is wrong, or its batches or values are of a form that it does not
+    expect.
     """
     rows = {name: values[[0, 1, 0, 1]] for name, values in numbered(2, obs_dim, act_dim).items()}
     rows = {name: np.array(values) if name == "done" else values / np.abs(values).max() for name, values in rows.items()}
@@ -977,7 +992,7 @@ def fits(submitted, obs_dim: int, act_dim: int, own: bool, flat: bool) -> bool:
 
 
 def agreement(submitted, obs_dim: int, act_dim: int) -> tuple[bool, bool]:
-    """Return with what `update_model` is graded: (its own buffer, not a stand-in; a critic of values `[B]`, not `[B, 1]`).
+    """Return with what `update_model` is graded: (its own buffer, not a fake; a critic of values `[B]`, not `[B, 1]`).
 
     The submission's own, if it agrees with them: its parts may do otherwise than was asked for, all in the same way. If it
     agrees with the usual ones alone, the mistake is not the update's.
@@ -1005,10 +1020,13 @@ def updates(
     steep: float = 1.0,
     of_the_actor: bool = False,
 ) -> dict:
-    """Call `update_model` on a batch, `count` times; report the gradient of each step of the optimizers, and what it returned.
+    """Call `update_model` on a batch, `count` times; report the gradient of each optimizer step, and what it returned.
 
-    The learning rates are 0 unless given, so that one network's update cannot be seen in the other's. steep: by what the
-    critic's values are multiplied. of_the_actor: report what the second part does; otherwise it need not be there.
+    Args:
+        critic_lr, actor_lr: 0 unless given, so that one network's update cannot be seen in the
+            other's.
+        steep: By what the critic's values are multiplied.
+        of_the_actor: Whether to report what the second part does; otherwise it need not be there.
     """
     rows = dict(zip(NAMES, (obs, next_obs, acts, rews, done), strict=True))
     own, flat = agreement(submitted, obs.shape[1], acts.shape[1])
@@ -1288,7 +1306,7 @@ def units(
 
 
 class LearningActor(nn.Module):
-    """A smaller stand-in for `Actor`, which learns faster."""
+    """A smaller fake `Actor`, which learns faster."""
 
     def __init__(self, in_dim: int, out_dim: int, *others: Any, **named: Any) -> None:
         nn.Module.__init__(self)
@@ -1299,7 +1317,7 @@ class LearningActor(nn.Module):
 
 
 class LearningCritic(nn.Module):
-    """A smaller stand-in for `Critic`."""
+    """A smaller fake `Critic`."""
 
     def __init__(self, in_dim: int, *others: Any, **named: Any) -> None:
         nn.Module.__init__(self)

@@ -1,7 +1,7 @@
 """Drivers of `policy_gradient`: they call your functions on plain data and report plain facts. They judge nothing.
 
 You may read them to see how your functions are called. Whatever a question needs from other questions is replaced by
-recorded data or stand-ins here, so that a mistake in one function costs no points in another.
+recorded data or fakes here, so that a mistake in one function costs no points in another.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def copied(result: Any) -> Any:
 
 
 def again(result: Any, call) -> list[str]:
-    """Return, as a list of what changed, whether a second call gives another result: something was kept from the first."""
+    """Return, as a list of what changed, whether a second call gives another result because the first one left something."""
     # What it prints was printed by the first call already.
     with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
         second = call()
@@ -187,7 +187,9 @@ def ppo_loss(
 class Replay(utils.EnvInterface):
     """An environment that plays recorded episodes, one after another, whatever the actions are, and notes what it is given.
 
-    observations: one array `[length + 1, obs_dim]` an episode; rewards: one array `[length]` an episode.
+    Args:
+        observations: One array `[length + 1, obs_dim]` an episode.
+        rewards: One array `[length]` an episode.
     """
 
     def __init__(self, observations: list[np.ndarray], rewards: list[np.ndarray]) -> None:
@@ -298,7 +300,7 @@ def plain_number(value: Any) -> Any:
 
 
 class Table(nn.Module):
-    """A stand-in for a network: row i of its table is its output for the observation whose first number is i."""
+    """A fake network: row i of its table is its output for the observation whose first number is i."""
 
     def __init__(self, rows: np.ndarray) -> None:
         super().__init__()
@@ -309,7 +311,7 @@ class Table(nn.Module):
 
 
 class RecordingSGD(torch.optim.Optimizer):
-    """A stand-in for `torch.optim.SGD` that keeps the gradient of every step.
+    """A fake `torch.optim.SGD` that keeps the gradient of every step.
 
     It is an Optimizer by name only: running `Optimizer.__init__` for the first time costs a second of imports.
     """
@@ -352,7 +354,7 @@ def run_closure(closure) -> None:
 
 
 class CountingScheduler:
-    """A stand-in for a scheduler of `torch.optim.lr_scheduler`: the learning rate falls by a tenth at each step."""
+    """A fake scheduler, as of `torch.optim.lr_scheduler`: the learning rate falls by a tenth at each step."""
 
     def __init__(self, optimizer: RecordingSGD) -> None:
         self.optimizer = optimizer
@@ -383,11 +385,15 @@ def train(
     critic_loss_multiplier: float = 0.0,
     scheduler: bool = False,
 ) -> dict:
-    """Call `train_policy_gradient` on recorded episodes with stand-ins for everything else, and note all it does with them.
+    """Call `train_policy_gradient` on recorded episodes with fakes for everything else, and note all it does with them.
 
-    lengths: steps of each recorded episode; all other arrays have one row a step, and the first number of a step's
-    observation is its row. Both losses are linear in the networks, so the gradient of a row is the same in every epoch.
-    The policy prefers the recorded actions so much that sampling, for those who do it here, gives them again.
+    Args:
+        lengths: Steps of each recorded episode.
+
+    All other arrays have one row a step, and the first number of a step's observation is its row.
+    Both losses are linear in the networks, so the gradient of a row is the same in every epoch. The
+    policy prefers the recorded actions so much that sampling, for those who do it here, gives them
+    again.
     """
     ids = np.arange(len(rewards), dtype=np.float64)
     observed = np.stack([ids, rewards], axis=1)
@@ -538,7 +544,8 @@ def small_world() -> utils.GridWorldPointTargetEnv:
 def learn(submitted, loss: str, rollouts: int, epochs: int, seed: int) -> dict:
     """Train a policy with your functions alone; return its weights, and the final rewards, which decide nothing.
 
-    loss: the name of the policy's loss function.
+    Args:
+        loss: The name of the policy's loss function.
     """
     torch.manual_seed(seed)
     env = small_world()

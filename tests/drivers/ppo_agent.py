@@ -1,6 +1,6 @@
 """Drivers of `ppo_agent`: they call your functions and classes on plain data and report plain facts. They judge nothing.
 
-You may read them to see how your code is used. Whatever a question needs from other questions is replaced by stand-ins here,
+You may read them to see how your code is used. Whatever a question needs from other questions is replaced by fakes here,
 so that a mistake in one costs no points in another: the networks are tables or have a few units, samples are known in advance,
 and methods of the agent that are not asked about only note how they were called.
 """
@@ -95,7 +95,7 @@ class LinearCritic(nn.Module):
         return (state.flatten(start_dim=1) * self.weights).sum(dim=1, keepdim=True)
 
     def predict_on_batch(self, state: Any) -> np.ndarray:
-        """Return values as Keras does, for work that is made for seed 004."""
+        """Return values as Keras does, for submissions made for the notebook of drafts for *keras-rl*."""
         return to_plain(self(torch.as_tensor(state)))
 
 
@@ -208,7 +208,11 @@ def described_error(error: Exception) -> str:
 
 
 def other_estimators(submitted, sources: list[str]) -> dict:
-    """Run your test on estimators. sources: Python, which defines `estimator`."""
+    """Run your test on estimators.
+
+    Args:
+        sources: Python, which defines `estimator`.
+    """
     verdicts = []
     for source in sources:
         names: dict[str, Any] = {"np": np, "torch": torch}
@@ -309,7 +313,11 @@ _alike = torch.allclose
 
 
 def between(out: Tensor, into: Tensor, first: str = "ReLU") -> str:
-    """Return what happens between two layers; first: what it is called where several things would do."""
+    """Return what happens between two layers.
+
+    Args:
+        first: The name it is given where several things would do.
+    """
     if out.shape != into.shape:
         return f"{list(out.shape)} came out, {list(into.shape)} went in"
     for name in (first, *FUNCTIONS):
@@ -347,7 +355,12 @@ def shown_layers(network: nn.Module, watch: LinearLayers, state: Tensor, result:
 
 
 def actor(submitted, obs_dim: int, n: int, states: np.ndarray, log_sigma: np.ndarray) -> dict:
-    """Make an actor and call it, also with another log σ. states: `[B, w, obs_dim]`. log_sigma: `[n]`."""
+    """Make an actor and call it, also with another log σ.
+
+    Args:
+        states: `[B, w, obs_dim]`.
+        log_sigma: `[n]`.
+    """
     window = states.shape[1]
     network = submitted.Actor(obs_dim, n, *([window] if window > 1 else []))
     given = float32(states)
@@ -380,7 +393,11 @@ def actor(submitted, obs_dim: int, n: int, states: np.ndarray, log_sigma: np.nda
 
 
 def critic(submitted, obs_dim: int, states: np.ndarray) -> dict:
-    """Make a critic and call it. states: `[B, w, obs_dim]`."""
+    """Make a critic and call it.
+
+    Args:
+        states: `[B, w, obs_dim]`.
+    """
     window, actor_made = states.shape[1], None
     with quietly():  # beside which there may be something that both use
         actor_made = submitted.Actor(obs_dim, 2, *([window] if window > 1 else []))
@@ -405,11 +422,11 @@ def same_weights(network: nn.Module, other: nn.Module) -> bool:
     return all(map(torch.equal, network.parameters(), other.parameters()))
 
 
-# Stand-ins for what an agent is made of
+# Fakes for what an agent is made of
 
 
 class SmallActor(nn.Module):
-    """A stand-in for `Actor`, with a few units; it notes in which states it was asked."""
+    """A fake `Actor`, with a few units; it notes in which states it was asked."""
 
     def __init__(self, obs_dim: int, n: int, window_length: int = 1, *others: Any, **named: Any) -> None:
         nn.Module.__init__(self)
@@ -425,7 +442,7 @@ class SmallActor(nn.Module):
 
 
 class SmallCritic(nn.Module):
-    """A stand-in for `Critic`, with a few units."""
+    """A fake `Critic`, with a few units."""
 
     def __init__(self, obs_dim: int, window_length: int = 1, *others: Any, **named: Any) -> None:
         nn.Module.__init__(self)
@@ -437,7 +454,7 @@ class SmallCritic(nn.Module):
 
 
 class ActorTable(nn.Module):
-    """A stand-in for `Actor` that looks its answer up: the first number of a state is the number of a row."""
+    """A fake `Actor` that looks its answer up: the first number of a state is the number of a row."""
 
     def __init__(self, mu: np.ndarray, log_sigma: np.ndarray) -> None:
         super().__init__()
@@ -449,7 +466,7 @@ class ActorTable(nn.Module):
 
 
 class CriticTable(nn.Module):
-    """A stand-in for `Critic` that looks its answer up: the first number of a state is the number of a row."""
+    """A fake `Critic` that looks its answer up: the first number of a state is the number of a row."""
 
     def __init__(self, value: np.ndarray) -> None:
         super().__init__()
@@ -472,7 +489,7 @@ def numbered_states(count: int, window: int, obs_dim: int) -> Tensor:
 
 
 class KnownProcess:
-    """A stand-in for `IndependentGaussianProcess`: samples are known in advance, and torch computes the rest."""
+    """A fake `IndependentGaussianProcess`: samples are known in advance, and torch computes the rest."""
 
     def __init__(self, n: int, *others: Any, **named: Any) -> None:
         self.n, self.rng, self.drawn = n, np.random.default_rng(0), 0
@@ -507,7 +524,7 @@ class KnownWindows:
 
 
 class RecordingSGD(torch.optim.Optimizer):
-    """A stand-in for an optimizer that keeps the gradients of every step. It is an Optimizer by name only."""
+    """A fake optimizer that keeps the gradients of every step. It is an Optimizer by name only."""
 
     def __init__(self, tables: dict[str, nn.Parameter], others: list[nn.Parameter]) -> None:
         self.tables, self.others = tables, others
@@ -537,7 +554,11 @@ def stand_ins(submitted) -> dict[str, type]:
 
 
 def new_agent(submitted, obs_dim: int, n: int, num_envs: int = 1, window_length: int = 1, **options: Any) -> Any:
-    """Return an agent of stand-ins, whether or not its own `__init__` comes to an end; options: as of `PPOAgent`."""
+    """Return an agent of fakes, whether or not its own `__init__` comes to an end.
+
+    Args:
+        options: As of `PPOAgent`.
+    """
     classes = stand_ins(submitted)
     agent = object.__new__(submitted.PPOAgent)
     with fake_names(submitted, classes), quietly():
@@ -620,9 +641,13 @@ def forward(
 ) -> dict:
     """Call `forward` a few times, while the actor learns; report actions, and what is kept for `backward`.
 
-    observations: `[calls, obs_dim]` in one environment, `[calls, num_envs, obs_dim]` in several. states: those that the
-    memories return, `[..., w, obs_dim]`; where there are none, one observation is a state. exploring: in each call, whether
-    the agent is in training. over: whether the episodes have just ended.
+    Args:
+        observations: `[calls, obs_dim]` in one environment, `[calls, num_envs, obs_dim]` in
+            several.
+        exploring: In each call, whether the agent is in training.
+        states: Those that the memories return, `[..., w, obs_dim]`; where there are none, one
+            observation is a state.
+        over: Whether the episodes have just ended.
     """
     single, obs_dim = observations.ndim == 2, observations.shape[-1]
     num_envs = 1 if single else observations.shape[1]
@@ -714,10 +739,16 @@ def backward(
 ) -> dict:
     """Call `forward` and `backward` in turns; `finish_episode` and `update` only note how they were called.
 
-    observations: `[calls, obs_dim]` in one environment, where the others are `[calls]`; `[calls, num_envs, obs_dim]` in
-    several, where they are `[calls, num_envs]`. In the call after an end `forward` is given what was observed last.
-    testing: calls in which the agent is not in training. states: those that the memories return, `[..., w, obs_dim]`; where
-    there are none, one observation is a state.
+    Args:
+        observations: `[calls, obs_dim]` in one environment, `[calls, num_envs, obs_dim]` in
+            several.
+        rewards, terminals, truncateds: `[calls]` in one environment, `[calls, num_envs]` in
+            several.
+        testing: Calls in which the agent is not in training.
+        states: Those that the memories return, `[..., w, obs_dim]`; where there are none, one
+            observation is a state.
+
+    In the call after an end `forward` is given what was observed last.
     """
     single, obs_dim = observations.ndim == 2, observations.shape[-1]
     num_envs = 1 if single else observations.shape[1]
@@ -830,9 +861,11 @@ def fallback(critic, state, reward, gamma, lamb, next_state=None, terminated=Non
 
 
 def known_estimator(right: dict[str, Any], advantage: np.ndarray) -> Callable:
-    """Return a stand-in for your estimator that knows the advantages of one episode, and returns others for anything else.
+    """Return a fake estimator that knows the advantages of one episode, and returns others for anything else.
 
-    right: the values of the steps and of what follows the last one (0 where nothing does), rewards, γ and λ.
+    Args:
+        right: The values of the steps and of what follows the last one (0 where nothing does),
+            rewards, γ and λ.
     """
 
     def estimator(critic, state, reward, gamma, lamb, next_state=None, terminated=None, truncated=None) -> np.ndarray:
@@ -873,7 +906,7 @@ def finishing(
     weights: np.ndarray,
     advantage: np.ndarray,
 ) -> dict:
-    """Call `finish_episode`, with a critic of these weights and a stand-in for your estimator that knows the advantages."""
+    """Call `finish_episode`, with a critic of these weights and a fake estimator that knows the advantages."""
     agent = new_agent(submitted, states.shape[2], actions.shape[1], 1, states.shape[1], gamma=gamma, lamb=lamb)
     agent.critic = LinearCritic(weights)
     with torch.no_grad():
@@ -1056,7 +1089,7 @@ def losses_told(result: Any) -> Any:
 
 
 def making(submitted, num_envs: int, window_length: int, options: dict) -> dict:
-    """Make an agent of stand-ins with these options; report what it is made of."""
+    """Make an agent of fakes with these options; report what it is made of."""
     with fake_names(submitted, stand_ins(submitted)):
         agent = submitted.PPOAgent(3, 2, num_envs=num_envs, window_length=window_length, **options)
         other = submitted.PPOAgent(3, 2, num_envs=num_envs, window_length=window_length, **options)
@@ -1082,7 +1115,7 @@ def making(submitted, num_envs: int, window_length: int, options: dict) -> dict:
 
 
 class LearningActor(nn.Module):
-    """A stand-in for `Actor`, so that the grader can play what it has learned."""
+    """A fake `Actor`, so that the grader can play what it has learned."""
 
     def __init__(self, obs_dim: int, n: int, window_length: int = 1, *others: Any, **named: Any) -> None:
         nn.Module.__init__(self)
@@ -1098,7 +1131,7 @@ class LearningActor(nn.Module):
 
 
 class LearningCritic(nn.Module):
-    """A stand-in for `Critic`."""
+    """A fake `Critic`."""
 
     def __init__(self, obs_dim: int, window_length: int = 1, *others: Any, **named: Any) -> None:
         nn.Module.__init__(self)

@@ -1,6 +1,6 @@
 """Drivers of `recurrent_a2c`: they call your agent and your function on plain data and report plain facts. They judge nothing.
 
-You may read them to see how your code is used. `train_on_rollout` trains a stand-in here, which takes the place of `agent`, so
+You may read them to see how your code is used. `train_on_rollout` trains a fake here, which takes the place of `agent`, so
 that a mistake in one of them costs no points in the other; only whether its values are `[B]` or `[B, 1]` is as in your agent.
 """
 
@@ -234,11 +234,18 @@ def close(one: Tensor, other: Tensor) -> bool:
 
 
 class TableAgent(nn.Module):
-    """A stand-in for the agent: logits and values stand in a table, by game and column, and are what is trained.
+    """A fake agent: logits and values stand in a table, by game and column, and are what is trained.
 
-    logits: `[B, T, n_actions]`. values: `[B, T]`, returned as `[B, 1]` if `column`. The observation of game b in column t is
-    full of the number b · T + t. The memory tells which observations went into it, newer ones more; `heard` is what it was
-    before each, h and c, `[B, T, 2]`, and `connected` whether a gradient can go into it, `[B, T, 2]`.
+    Args:
+        logits: `[B, T, n_actions]`.
+        values: `[B, T]`, returned as `[B, 1]` if `column`.
+
+    The observation of game b in column t is full of the number b · T + t. The memory tells which
+    observations went into it, newer ones more.
+
+    Attributes:
+        heard: The memory before each observation, h and c, `[B, T, 2]`.
+        connected: Whether a gradient can go into it, `[B, T, 2]`.
     """
 
     def __init__(self, logits: np.ndarray, values: np.ndarray, column: bool = False) -> None:
@@ -304,7 +311,7 @@ class TableAgent(nn.Module):
 
 
 class CountingSGD(torch.optim.Optimizer):
-    """A stand-in for an optimizer that keeps the gradient of every step. It is an Optimizer by name only."""
+    """A fake optimizer that keeps the gradient of every step. It is an Optimizer by name only."""
 
     def __init__(self, agent: nn.Module, lr: float = 0.1) -> None:
         self.parameters = dict(agent.named_parameters())
@@ -395,8 +402,9 @@ def losses(
 ) -> dict:
     """Call `train_on_rollout` three times, so that each part of the loss can be seen by itself; without gamma, its default.
 
-    Once with everything. Once without rewards and values: all advantages and errors are 0, so only the entropy is left. Once
-    with a policy that is certain of its actions: log-probability and entropy are 0, so only the value loss is left.
+    Once with everything. Once without rewards and values, where all advantages and errors are 0, so
+    only the entropy is left. Once with a policy that is certain of its actions, where
+    log-probability and entropy are 0, so only the value loss is left.
     """
     n_actions, column = logits.shape[-1], returns_columns(submitted)
     certain = np.where(np.arange(n_actions) == actions[..., None], 60.0, 0.0)
@@ -483,7 +491,7 @@ def slope(submitted, tables: dict[str, np.ndarray], gradient: Any, arrays: dict[
 
 
 def ratio(used: Any, came: Any) -> float:
-    """Return by what a gradient has to be multiplied to get the one that was used: 0 if they do not point the same way."""
+    """Return the factor by which a gradient was multiplied before it was used; 0 if the two do not point the same way."""
     if isinstance(used, str) or isinstance(came, str) or not np.abs(came).max() > 0:
         return 0.0
     factor = float((used * came).sum() / (came * came).sum())
@@ -505,7 +513,8 @@ def kind(loss: Any) -> str:
 class AsYours(nn.Module):
     """A small agent in the form of the submission's own: its memory is `[B, 128]`, of which it uses the beginning.
 
-    column: its state values are `[B, 1]`.
+    Args:
+        column: Its state values are `[B, 1]`.
     """
 
     def __init__(self, agent: nn.Module, column: bool) -> None:

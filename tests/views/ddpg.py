@@ -30,8 +30,11 @@ def without_column(expected: dict[str, Any]) -> dict[str, Any]:
 def ornstein_uhlenbeck(*names: str) -> View:
     """Return a view of whether a path of noise x ← x + θ(μ - x) + σε has the moments that follow from that.
 
-    With ρ = 1 - θ: mean μ, variance σ²/(1 - ρ²), correlation ρ of successive samples; by their standard errors for a path of
-    this length (Bartlett 1946). names: those that are looked at; all without any.
+    Args:
+        names: The moments that are looked at; all without any.
+
+    With ρ = 1 - θ: mean μ, variance σ²/(1 - ρ²), correlation ρ of successive samples; by their
+    standard errors for a path of this length (Bartlett 1946).
     """
 
     def view(facts: dict[str, Any]) -> dict[str, Any]:

@@ -16,9 +16,10 @@ POLICY, VALUE, ENTROPY = (
 
 
 def other_entropy(inputs: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return what makes, of the entropy loss over all columns of a rollout, the one over all but the last.
+    """Return a view that turns the entropy loss over all columns of a rollout into the one over all but the last.
 
-    inputs: logits `[B, T, n_actions]`.
+    Args:
+        inputs: logits `[B, T, n_actions]`.
     """
     logits = np.asarray(inputs["logits"], np.float64)
     logits = logits - logits.max(axis=-1, keepdims=True)
@@ -40,9 +41,12 @@ def other_entropy(inputs: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str
 
 
 def n_step_value_loss(inputs: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return what makes, of the one-step value loss of a rollout, the one that has the whole return as its target.
+    """Return a view that turns the one-step value loss of a rollout into the one with the whole return as its target.
 
-    inputs: values, rewards, is_not_done `[B, T]`, and gamma (0.99). Where nothing is played, the error counts as 0.
+    Args:
+        inputs: values, rewards, is_not_done `[B, T]`, and gamma (0.99).
+
+    Where nothing is played, the error counts as 0.
     """
     values, rewards = (np.asarray(inputs[name], np.float64) for name in ("values", "rewards"))
     played, gamma = np.asarray(inputs["is_not_done"], np.float64), inputs.get("gamma", 0.99)
@@ -68,7 +72,10 @@ def n_step_value_loss(inputs: dict[str, Any]) -> Callable[[dict[str, Any]], dict
 def value_gradient(inputs: dict[str, Any]) -> View:
     """Return a view of the gradient of the value loss; where nothing is played, a target of 0 is as good as none.
 
-    inputs: values, is_not_done `[B, T]`. Facts that are no such gradient stay as they are.
+    Args:
+        inputs: values, is_not_done `[B, T]`.
+
+    Facts that are no such gradient stay as they are.
     """
     values = np.asarray(inputs["values"], np.float64)
     harmless = 2 * values / values[:, :-1].size
