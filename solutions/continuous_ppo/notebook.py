@@ -284,13 +284,13 @@ print(f"orthogonal        found {len(errors)} matrices, largest error {max(error
 # %% policy
 
 
-def stand_in(observations):
+def fake_model(observations):
     """A model that says the same in every state."""
     batch = observations.shape[:-1]
     return torch.tensor([1.0, -1.0]).expand(*batch, 2), torch.tensor([4.0, 0.25]), torch.zeros(*batch, 1)
 
 
-policy = submitted.Policy(stand_in)
+policy = submitted.Policy(fake_model)
 one, many = policy.act(np.zeros(3)), policy.act(np.zeros((20_000, 3)))
 print("one observation   ", {key: np.shape(one[key]) for key in ("actions", "log_probs", "values")})
 print("         expected ", {"actions": (2,), "log_probs": (), "values": (1,)})
