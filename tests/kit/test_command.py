@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,32 +13,19 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import list_assignments
+from tests.kit.copies import copy_assignment
 
 INPUTS = {
     "*": ("grade.py", "grader/__main__.py", "assignments/*/assignment.toml", "grading:policy_gradient"),
     "test_suite_error_is_the_graders_fault": (
         "grader/**",
-        "assignments/**",
-        "solutions/**",
-        "tests/drivers/**",
-        "tests/views/**",
-        "tests/visible/**",
-        "tests/hidden/**",
-        "tests/proof/**",
-        "utils.py",
-        "solution.json",
+        "assignments/policy_gradient/**",
+        "solutions/policy_gradient/**",
     ),
     "test_build_does_not_overwrite_work": (
         "grader/**",
-        "assignments/**",
-        "solutions/**",
-        "tests/drivers/**",
-        "tests/views/**",
-        "tests/visible/**",
-        "tests/hidden/**",
-        "tests/proof/**",
-        "utils.py",
-        "solution.json",
+        "assignments/policy_gradient/**",
+        "solutions/policy_gradient/**",
     ),
 }
 
@@ -164,10 +150,7 @@ def test_several_submissions(tmp_path: Path) -> None:
 
 def test_suite_error_is_the_graders_fault(tmp_path: Path) -> None:
     """Points that do not add up: exit code 3, not final, and nothing held against the student."""
-    for name in ("grader", "assignments", "solutions", "tests"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "kit"))
-    for name in ("utils.py", "solution.json", "grade.py"):
-        shutil.copy(ROOT / name, tmp_path)
+    copy_assignment("policy_gradient", tmp_path, "grader", "grade.py")
     toml = tmp_path / "assignments" / "policy_gradient" / "assignment.toml"
     toml.write_text(toml.read_text().replace("{ visible = 6, hidden = 7 }", "{ visible = 9, hidden = 7 }"))
     done = run("grade.py", "policy_gradient", "--submission", str(ROOT / SOLUTION), cwd=tmp_path)
@@ -237,10 +220,7 @@ def test_a_folder_in_place_of_a_report_is_told(tmp_path: Path) -> None:
 
 def test_build_does_not_overwrite_work(tmp_path: Path) -> None:
     """Who worked where the stub lies must not lose it to a build."""
-    for name in ("grader", "assignments", "solutions", "tests"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "kit"))
-    for name in ("utils.py", "solution.json", "grade.py"):
-        shutil.copy(ROOT / name, tmp_path)
+    copy_assignment("policy_gradient", tmp_path, "grader", "grade.py")
     stub = tmp_path / "assignments" / "policy_gradient" / "submitted.py"
     stub.write_text(stub.read_text() + "\n\ndef my_helper():\n    return 1\n")
     done = run("-m", "grader", "build", "policy_gradient", cwd=tmp_path)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from grader.assignment import SUITES, Home
 from grader.judge.run import Grader
-from grader.publish.trials import try_variant
+from grader.publish.trials import recalled_calls, try_variant, write_coverage
 
 pytestmark = pytest.mark.recorded
 
@@ -27,24 +27,29 @@ BATCH_OF_COLUMNS = {
     '"done": self.done_buf[rows]': '"done": self.done_buf[rows].reshape(-1, 1)',
 }
 IN_A_ROW = {"return self.out(x)\n        # END": "return self.out(x).squeeze(-1)\n        # END"}
+Lost = Callable[[dict[str, str]], dict[str, float]]
+
 OPPOSITE = {"self.done_buf[self.ptr] = done": "self.done_buf[self.ptr] = 1 - done"}
 
 
 @pytest.fixture(scope="module")
-def grader() -> Iterator[Grader]:
-    with Grader(HOME, SUITES) as grader:
-        yield grader
-
-
-def lost(grader: Grader, edits: dict[str, str]) -> dict[str, float]:
+def lost(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lost]:
     """Return the points that each question loses by edits of the solution; those that lose none are left out."""
-    text = SOLUTION
-    for old, new in edits.items():
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    report = try_variant(grader, text, set(PARTS)).report
-    found = {question.id: FULL[question.id] - question.points for question in report.questions if question.id in PARTS}
-    return {name: points for name, points in found.items() if points}
+    coverage = tmp_path_factory.mktemp("coverage") / "replies"
+    with Grader(HOME, SUITES) as grader:
+        write_coverage(grader, SOLUTION, frozenset(PARTS), coverage)
+
+        def lost(edits: dict[str, str]) -> dict[str, float]:
+            text = SOLUTION
+            for old, new in edits.items():
+                assert text.count(old) == 1, old
+                text = text.replace(old, new)
+            with recalled_calls(grader, text, coverage):
+                report = try_variant(grader, text, set(PARTS)).report
+            found = {question.id: FULL[question.id] - question.points for question in report.questions if question.id in PARTS}
+            return {name: points for name, points in found.items() if points}
+
+        yield lost
 
 
 @pytest.mark.parametrize(
@@ -56,9 +61,9 @@ def lost(grader: Grader, edits: dict[str, str]) -> dict[str, float]:
         {"return actor_loss.detach(), critic_loss.detach()": "return 1 / 0"},
     ],
 )
-def test_what_stops_behind_the_critics_step_is_the_actors(grader: Grader, edits: dict[str, str]) -> None:
+def test_what_stops_behind_the_critics_step_is_the_actors(lost: Lost, edits: dict[str, str]) -> None:
     """A right half of `update_model` lost its 13 points by a typing error in the other one."""
-    assert lost(grader, edits) == {UPDATES[1]: FULL[UPDATES[1]]}
+    assert lost(edits) == {UPDATES[1]: FULL[UPDATES[1]]}
 
 
 @pytest.mark.parametrize(
@@ -70,14 +75,14 @@ def test_what_stops_behind_the_critics_step_is_the_actors(grader: Grader, edits:
         {'"acts": self.acts_buf[rows]': '"acts": self.acts_buf[rows].squeeze()'},
     ],
 )
-def test_batches_that_the_update_is_not_made_for_are_the_buffers(grader: Grader, edits: dict[str, str]) -> None:
+def test_batches_that_the_update_is_not_made_for_are_the_buffers(lost: Lost, edits: dict[str, str]) -> None:
     """A right `update_model` lost up to 23 points because its batches came from a buffer of another form."""
-    assert set(lost(grader, edits)) == {"ReplayBuffer.sample_batch"}
+    assert set(lost(edits)) == {"ReplayBuffer.sample_batch"}
 
 
-def test_values_that_the_update_is_not_made_for_are_the_critics(grader: Grader) -> None:
+def test_values_that_the_update_is_not_made_for_are_the_critics(lost: Lost) -> None:
     """A right `update_model` lost 14 points because values without an axis make `[B, B]` of its loss."""
-    assert set(lost(grader, IN_A_ROW)) == {"Critic"}
+    assert set(lost(IN_A_ROW)) == {"Critic"}
 
 
 @pytest.mark.parametrize(
@@ -96,31 +101,31 @@ def test_values_that_the_update_is_not_made_for_are_the_critics(grader: Grader) 
         },
     ],
 )
-def test_parts_that_agree_are_right_in_the_update(grader: Grader, edits: dict[str, str]) -> None:
+def test_parts_that_agree_are_right_in_the_update(lost: Lost, edits: dict[str, str]) -> None:
     """Who keeps `1 - done`, columns or rows, and knows it, learns as well as anybody."""
-    assert not {*lost(grader, edits)} & {"Critic", *UPDATES}
+    assert not {*lost(edits)} & {"Critic", *UPDATES}
 
 
-def test_an_update_that_is_wrong_with_any_buffer_is_wrong(grader: Grader) -> None:
+def test_an_update_that_is_wrong_with_any_buffer_is_wrong(lost: Lost) -> None:
     """Two mistakes at once must not be taken for an agreement."""
-    charged = lost(grader, OPPOSITE | {"self.gamma * (1 - done) * next_value": "self.gamma * next_value"})
+    charged = lost(OPPOSITE | {"self.gamma * (1 - done) * next_value": "self.gamma * next_value"})
     assert charged[UPDATES[0]] >= 8
 
 
-def test_targets_that_are_updated_wrongly_in_place_are_the_actors(grader: Grader) -> None:
+def test_targets_that_are_updated_wrongly_in_place_are_the_actors(lost: Lost) -> None:
     """Targets copied inside `update_model` cost five points of the critic, whose targets had moved, and none of the actor."""
     copied = [f"self.{name}_target.load_state_dict(self.{name}.state_dict())\n        " for name in ("actor", "critic")]
-    charged = lost(grader, {"        self._target_soft_update()\n        return": f"        {''.join(copied)}return"})
+    charged = lost({"        self._target_soft_update()\n        return": f"        {''.join(copied)}return"})
     assert set(charged) <= set(UPDATES)
     assert charged[UPDATES[1]] > 0
     assert charged.get(UPDATES[0], 0) <= 1  # with τ = 0 a target stays
 
 
-def test_one_way_of_two_is_worth_something(grader: Grader) -> None:
+def test_one_way_of_two_is_worth_something(lost: Lost) -> None:
     """A right `action` got nothing while `reverse_action` was still to be written."""
     begin = SOLUTION.index("return np.clip(2 * (action - low)")
     line = SOLUTION[begin : SOLUTION.index("\n", begin)]
-    assert 0 < lost(grader, {line: "raise NotImplementedError"})["ActionNormalizer"] < FULL["ActionNormalizer"]
+    assert 0 < lost({line: "raise NotImplementedError"})["ActionNormalizer"] < FULL["ActionNormalizer"]
 
 
 @pytest.mark.parametrize(
@@ -148,6 +153,6 @@ def test_one_way_of_two_is_worth_something(grader: Grader) -> None:
           "        self.critic_optimizer = optim"}, "DDPGAgent.networks"),
     ],
 )  # fmt: skip
-def test_what_got_everything_before(grader: Grader, edits: dict[str, str], question: str) -> None:
+def test_what_got_everything_before(lost: Lost, edits: dict[str, str], question: str) -> None:
     """Actors that cannot push a pendulum, norms in place of ReLU, small batches, steps counted twice, ε-greedy, other rates."""
-    assert set(lost(grader, edits)) == {question}
+    assert set(lost(edits)) == {question}

@@ -14,32 +14,34 @@ from grader.assignment import Home, UsageError
 from grader.judge.run import grade
 from grader.publish.build import build, load_recipes
 from grader.publish.stub import make_stub
+from tests.kit.copies import copy_assignment
 
 pytestmark = pytest.mark.recorded
 
-INPUTS = (
-    "assignments/**",
-    "solutions/**",
-    "tests/drivers/**",
-    "tests/views/**",
-    "tests/visible/**",
-    "tests/hidden/**",
-    "tests/proof/**",
-    "utils.py",
-    "solution.json",
-)
+INPUTS = {
+    "test_build_is_up_to_date": ("grading:policy_gradient", "assignments/policy_gradient/**", "solutions/policy_gradient/**"),
+    "test_stale_files_are_seen_and_repaired": (
+        "grading:policy_gradient",
+        "assignments/policy_gradient/**",
+        "solutions/policy_gradient/**",
+    ),
+    "test_new_seed_makes_new_hidden_cases_only": (
+        "grading:policy_gradient",
+        "assignments/policy_gradient/**",
+        "solutions/policy_gradient/**",
+    ),
+    "test_stub_contains_no_solution_and_is_python": ("assignments/policy_gradient/**",),
+    "test_every_blank_names_its_question": ("assignments/policy_gradient/**",),
+    "test_cases_depend_on_seed_and_name_alone": ("solutions/policy_gradient/cases.py",),
+}
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of the kit's assignments, to be broken."""
-    for name in ("assignments", "solutions", "tests"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "kit"))
-    for name in ("utils.py", "solution.json"):
-        shutil.copy(ROOT / name, tmp_path)
-    return tmp_path
+    """A copy of one of the kit's assignments, to be broken."""
+    return copy_assignment("policy_gradient", tmp_path / "kit")
 
 
 def test_stub_contains_no_solution_and_is_python(home: Home) -> None:
@@ -96,9 +98,9 @@ def test_broken_markers_are_told(home: Home, source: str, words: str) -> None:
         make_stub(source, home.assignment)
 
 
-def test_build_is_up_to_date(home: Home) -> None:
-    """What is committed is what the solutions make."""
-    assert build(ROOT, "policy_gradient", check=True, mistakes=False) == []
+def test_build_is_up_to_date(copy: Path) -> None:
+    """What is committed is what the solutions make; the proof of each assignment says so of solution.json as well."""
+    assert build(copy, "policy_gradient", check=True, mistakes=False) == []
 
 
 def test_stale_files_are_seen_and_repaired(copy: Path) -> None:
