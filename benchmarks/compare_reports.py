@@ -72,12 +72,12 @@ def compare(name: str, other: Path, folder: Path, options: argparse.Namespace) -
 def variants(name: str, options: argparse.Namespace) -> dict[str, list[Any]]:
     """Return, by a name, the text of each variant and the questions on which it is graded."""
     sys.path.insert(0, str(ROOT))
-    from grader.assignment import Home
+    from grader.assignment import AssignmentFiles
     from grader.publish.catalogue import load_catalogue
     from grader.publish.mutants import mutants
     from grader.publish.trials import unit_questions
 
-    home = Home(ROOT, name)
+    home = AssignmentFiles(ROOT, name)
     found = {
         f"{kind} {one.id}": [one.submission, sorted(unit_questions(home.assignment, one.function))]
         for kind in ("mistakes", "alternatives")
@@ -94,11 +94,11 @@ def variants(name: str, options: argparse.Namespace) -> dict[str, list[Any]]:
 
 def grade(name: str, plan: Path, found: Path) -> None:
     """Grade the variants of a plan with the kit in the current folder."""
-    from grader.assignment import Home
+    from grader.assignment import AssignmentFiles
     from grader.judge.harness import Harness
     from grader.publish.pool import TrialPool
 
-    with Harness(Home(Path.cwd(), name)) as harness, TrialPool(harness, os.cpu_count() or 1, name) as pool:
+    with Harness(AssignmentFiles(Path.cwd(), name)) as harness, TrialPool(harness, os.cpu_count() or 1, name) as pool:
         pending = {
             variant: pool.submit(report_of, text, questions)
             for variant, (text, questions) in json.loads(plan.read_text()).items()

@@ -435,9 +435,9 @@ def overhead(count: int = 20, empty: int = 200) -> dict[str, Any]:
 def empty_calls(count: int) -> dict[str, float]:
     """Return the median wall and CPU of a driver that does nothing, at the same isolation."""
     from grader.sandbox.forked import ForkedSandbox
-    from grader.sandbox.places import make_readable, temporary_folder
+    from grader.sandbox.places import make_readable, make_temporary_folder
 
-    folder = temporary_folder()
+    folder = make_temporary_folder()
     (folder / "drivers.py").write_text("def nothing(submitted):\n    return None\n")
     make_readable(folder)
     with ForkedSandbox(folder / "drivers.py", [ROOT]) as sandbox:

@@ -24,7 +24,7 @@ from gradescope_utils.autograder_utils.decorators import number, weight
 from gradescope_utils.autograder_utils.json_test_runner import JSONTestRunner
 
 from grader.answers import read_answers
-from grader.assignment import Home
+from grader.assignment import AssignmentFiles
 
 LEARNS = {
     "vanilla": {"loss": "get_vanilla_policy_gradient_loss", "rollouts": 800, "epochs": 1},
@@ -71,7 +71,7 @@ def main() -> None:
     drivers = load("drivers", ROOT / "tests" / "drivers" / "policy_gradient.py")
     submitted = load("submitted", Path(sys.argv[1]))
     for index, case in enumerate(
-        read_answers(Home(ROOT, "policy_gradient").answers["visible"], "policy_gradient").cases.values()
+        read_answers(AssignmentFiles(ROOT, "policy_gradient").answers["visible"], "policy_gradient").cases.values()
     ):
 
         def test(self, case=case) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from grader.assignment import Home
+from grader.assignment import AssignmentFiles
 from grader.publish.gradescope import autograder_files
 
 MEMORY = 768 << 20
@@ -51,7 +51,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-o", dest="output", type=Path, default=ROOT / "benchmarks" / "results")
     options = parser.parse_args()
-    home = Home(ROOT, "policy_gradient")
+    home = AssignmentFiles(ROOT, "policy_gradient")
     members, peak = enter()
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)

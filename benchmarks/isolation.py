@@ -23,11 +23,11 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from grader.assignment import SUITES, Home
+from grader.assignment import SUITES, AssignmentFiles
 from grader.judge.run import Grader
 from grader.publish.build import build
 from grader.sandbox.forked import ForkedSandbox
-from grader.sandbox.places import temporary_folder
+from grader.sandbox.places import make_temporary_folder
 from tests.kit.attacks.catalogue import load
 from tests.kit.attacks.situations import SITUATIONS, USER
 from tests.kit.attacks.soak import soak
@@ -74,7 +74,7 @@ def cost(rounds: int = 300) -> dict[str, Any]:
     """Return the wall time of a call that does nothing, with all layers and as a plain fork, in turn on one core."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})
-    folder = temporary_folder()
+    folder = make_temporary_folder()
     times: dict[str, list[float]] = {"all layers": [], "plain fork": []}
     with opened(folder, "") as full, opened(folder, LAYERS) as plain:
         level = full.isolation.level
@@ -97,7 +97,7 @@ def cost(rounds: int = 300) -> dict[str, Any]:
 
 def soaked(calls: int) -> dict[str, Any]:
     """Return what a thousand of the worst calls leave behind."""
-    folder = temporary_folder()
+    folder = make_temporary_folder()
     with opened(folder, "") as sandbox:
         found = soak(sandbox, folder / "student", calls) | {"level": sandbox.isolation.level}
     shutil.rmtree(folder)
@@ -106,7 +106,7 @@ def soaked(calls: int) -> dict[str, Any]:
 
 def situations() -> dict[str, Any]:
     """Return what was seen of every attack in each situation."""
-    folder, seen = temporary_folder(), {}
+    folder, seen = make_temporary_folder(), {}
     folder.chmod(0o755)
     toy = Path(shutil.copytree(ROOT / "tests" / "kit" / "toy", folder / "toy"))
     build(toy, "toy")
@@ -125,7 +125,7 @@ def situations() -> dict[str, Any]:
 
 def checks() -> dict[str, Any]:
     """Return what every attack earns in place of every function of policy_gradient: each meets each check."""
-    home = Home(ROOT, "policy_gradient")
+    home = AssignmentFiles(ROOT, "policy_gradient")
     limits = home.assignment.limits.model_copy(update={"seconds": 1.0, "budget": 90.0})
     questions = tuple(question.model_copy(update={"seconds": None}) for question in home.assignment.questions)
     home.assignment = home.assignment.model_copy(update={"limits": limits, "questions": questions})
@@ -134,7 +134,7 @@ def checks() -> dict[str, Any]:
     known |= {"results": "/root", "results files": [], "kit": str(ROOT), "platform": "/etc/shadow", "unix path": "/tmp/none"}
     known |= {"datagram path": "/tmp/none"}
     known |= {"tcp port": 1, "udp port": 1, "unix name": "none", "other submission": str(home.stub)}
-    folder, points, not_final, tried = temporary_folder(), {}, [], 0
+    folder, points, not_final, tried = make_temporary_folder(), {}, [], 0
     with Grader(home, SUITES) as grader:
         for attack in load():
             if attack.honest:

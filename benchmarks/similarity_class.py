@@ -16,11 +16,11 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
-from grader.assignment import Home
+from grader.assignment import AssignmentFiles
 from grader.publish import catalogue
 
 ROOT = Path(__file__).resolve().parents[1]
-HOME = Home(ROOT, "policy_gradient")
+HOME = AssignmentFiles(ROOT, "policy_gradient")
 STUB = (ROOT / "assignments" / "policy_gradient" / "submitted.py").read_text(encoding="utf-8")
 SOLUTION = (HOME.solution / "submitted.py").read_text(encoding="utf-8")
 

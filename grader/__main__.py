@@ -13,11 +13,11 @@ from grader.console import (
     ROOT,
     USAGE,
     ClassProgress,
-    Keeping,
-    NotWritten,
-    Progress,
-    guarded,
-    require_file,
+    ProgressLine,
+    ReportNotWritten,
+    ReportWriter,
+    refuse_folder,
+    run_guarded,
 )
 from grader.report.formats import ENDINGS
 from grader.sandbox.reply import LEVELS
@@ -136,7 +136,7 @@ def main() -> int:
     doctor.set_defaults(run=_doctor)
 
     options = parser.parse_args()
-    return guarded(lambda: options.run(options))
+    return run_guarded(lambda: options.run(options))
 
 
 def _add_workers(parser: argparse.ArgumentParser, what: str) -> None:
@@ -199,14 +199,14 @@ def _verify(options: argparse.Namespace) -> int:
 
 def _grade(options: argparse.Namespace) -> int:
     from grader import submission
-    from grader.assignment import Home, UsageError
+    from grader.assignment import AssignmentFiles, UsageError
     from grader.judge.run import grade
     from grader.report import shared, terminal
     from grader.report.formats import renderer
     from grader.report.text import clean
 
     suites = _suites(options.suite)
-    home = Home(ROOT, options.name)
+    home = AssignmentFiles(ROOT, options.name)
     paths = [one for path in options.paths for one in submission.expand_paths(path, home.assignment.submission)]
     several = len(paths) > 1
     code, refused = GRADED, []
@@ -218,7 +218,7 @@ def _grade(options: argparse.Namespace) -> int:
             output = output / f"{'_'.join(part for part in path.parts if part not in '/..')}.{ENDINGS[options.format]}"
         try:
             submission.read_submission(path, home.assignment.submission)
-            require_file(output)
+            refuse_folder(output)
         except UsageError as error:
             # In a batch, one bad path must not cost the others their grade.
             if not several:
@@ -227,12 +227,12 @@ def _grade(options: argparse.Namespace) -> int:
             refused.append(str(path))
             continue
         rendered = renderer(options.format, home.assignment, options.for_student)
-        with Progress() as progress:
-            kept = Keeping(output, rendered, progress.show)
+        with ProgressLine() as progress:
+            kept = ReportWriter(output, rendered, progress.show)
             report = grade(home, path, suites, changed=kept, require_level=options.require_level)
         try:
             kept.check()
-        except NotWritten as error:
+        except ReportNotWritten as error:
             if not several:
                 raise
             print(f"error: {clean(str(error))}", file=sys.stderr)
@@ -327,13 +327,13 @@ def _autolab(options: argparse.Namespace) -> int:
 
 
 def _course(options: argparse.Namespace) -> int:
-    from grader.assignment import Home, UsageError
+    from grader.assignment import AssignmentFiles, UsageError
     from grader.course import run
     from grader.course.policy import parse_policy, read_source, require_known
     from grader.course.results import Folder
     from grader.course.summary import summarise
 
-    home = Home(ROOT, options.name)
+    home = AssignmentFiles(ROOT, options.name)
     numbers = options.shard.split("/")
     if len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
         raise UsageError(f"--shard {options.shard}: expected two numbers, as in 1/4")
@@ -362,13 +362,13 @@ def _course(options: argparse.Namespace) -> int:
 
 
 def _regrade(options: argparse.Namespace) -> int:
-    from grader.assignment import Home
+    from grader.assignment import AssignmentFiles
     from grader.course.regrade import regrade
     from grader.course.results import Folder
     from grader.course.summary import summarise
 
     folder = Folder(options.folder)
-    home = Home(ROOT, folder.course().assignment.name)
+    home = AssignmentFiles(ROOT, folder.course().assignment.name)
     if options.policy:
         for line in summarise(home, folder, options.policy, anew=False):
             print(line, flush=True)
@@ -413,10 +413,10 @@ def _ended(failed: list[str], lost: list[str] | None = None) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from grader.doctor import examine
+    from grader.doctor import attack_sandbox
 
     held = True
-    for line, fine in examine(options.require_level):
+    for line, fine in attack_sandbox(options.require_level):
         held = held and fine is not False
         print(line if fine is None else f"{'ok   ' if fine else 'FAULT'} {line}", flush=True)
     return GRADED if held else 1

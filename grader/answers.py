@@ -39,7 +39,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class CaseRecipe:
     """How to make a case: a function of a generator, declared with `@case`."""
 
     name: str
@@ -54,23 +54,23 @@ class Recipe:
         return Case(self.name, self.driver, self.question, self.make(generator))
 
 
-def case(driver: str, question: str, hidden: bool = False) -> Callable[[Callable], Recipe]:
+def case(driver: str, question: str, hidden: bool = False) -> Callable[[Callable], CaseRecipe]:
     """Return a decorator that declares a case, named after its function, which makes the inputs from a generator."""
 
-    def declare(make: Callable[[np.random.Generator], dict[str, Any]]) -> Recipe:
-        return Recipe(make.__name__, driver, question, "hidden" if hidden else "visible", make)
+    def declare(make: Callable[[np.random.Generator], dict[str, Any]]) -> CaseRecipe:
+        return CaseRecipe(make.__name__, driver, question, "hidden" if hidden else "visible", make)
 
     return declare
 
 
 @dataclass(frozen=True)
-class Answers:
+class SuiteAnswers:
     """All cases of one suite of one assignment.
 
     Attributes:
         seed: By which the cases are made.
         cases: By name.
-        stub: Fingerprints of the stub's functions (see `worker.fingerprints`).
+        stub: Fingerprints of the stub's functions (see `worker.hash_functions`).
         released: Other fingerprints that they had in stubs which students may still have.
     """
 
@@ -92,17 +92,17 @@ class Answers:
         return {name: found for name, found in before.items() if found}
 
 
-def read_answers(path: Path, name: str) -> Answers:
+def read_answers(path: Path, name: str) -> SuiteAnswers:
     """Return the cases and answers of assignment `name` from the file."""
     entry = json.loads(path.read_text(encoding="utf-8"))[name]
     cases = {
         key: Case(key, value["driver"], value["question"], _revive(value["inputs"]), _revive(value["answer"]))
         for key, value in entry["cases"].items()
     }
-    return Answers(entry["seed"], cases, entry["stub"], entry.get("released", {}))
+    return SuiteAnswers(entry["seed"], cases, entry["stub"], entry.get("released", {}))
 
 
-def render_answers(name: str, answers: Answers, packed: bool = False) -> str:
+def render_answers(name: str, answers: SuiteAnswers, packed: bool = False) -> str:
     """Return the text of the file with the cases of assignment `name`.
 
     Args:
@@ -251,7 +251,7 @@ def _compressed(array: np.ndarray) -> dict[str, str]:
     return {kind: base64.b64encode(data).decode()}
 
 
-def fingerprint(data: Any, digits: int | None = None) -> str:
+def hash_content(data: Any, digits: int | None = None) -> str:
     """Return a hash of plain data.
 
     Args:

@@ -26,7 +26,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Points(_Strict):
+class QuestionPoints(_Strict):
     visible: float = Field(ge=0)
     hidden: float = Field(ge=0)
 
@@ -43,7 +43,7 @@ class Question(_Strict):
     title: str
     function: str
     task: str
-    points: Points
+    points: QuestionPoints
     needs: tuple[str, ...] = ()
     seconds: float | None = Field(default=None, gt=0)
     hidden_visibility: Literal["hidden", "after_due_date", "after_published", "visible"] = "after_published"
@@ -58,7 +58,7 @@ class Limits(_Strict):
     attachment_mb: int = Field(default=1, ge=1, le=32)
 
 
-class Hints(_Strict):
+class HintVisibility(_Strict):
     """Whether students see the hint for a mistake that a failed check was recognised as, by suite."""
 
     visible: bool = True
@@ -80,7 +80,7 @@ class Assignment(_Strict):
     attachments: tuple[Attachment, ...] = Field(default=(), max_length=8)
     requirements: tuple[Requirement, ...] = ()
     limits: Limits = Limits()
-    hints: Hints = Hints()
+    hints: HintVisibility = HintVisibility()
     questions: tuple[Question, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -115,7 +115,7 @@ class Assignment(_Strict):
 OVERVIEW = "solution.json"  # visible cases and answers: of all assignments in the repository, of its own in a student's folder
 
 
-class Home:
+class AssignmentFiles:
     """Where the files of one assignment lie: in the kit's repository, or in the flat folder that a student unzips."""
 
     def __init__(self, root: Path, name: str | None = None) -> None:

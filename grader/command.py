@@ -15,16 +15,16 @@ from grader.console import (
     GRADED,
     GRADER_ERROR,
     STOPPED,
-    Keeping,
-    Progress,
-    guarded,
-    memory_limit_mb,
-    replace,
-    require_file,
+    ProgressLine,
+    ReportWriter,
+    read_memory_limit_mb,
+    refuse_folder,
+    run_guarded,
+    write_report,
 )
 
 if TYPE_CHECKING:
-    from grader.assignment import Home
+    from grader.assignment import AssignmentFiles
     from grader.report.model import Report
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,24 +52,24 @@ def student(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--show", metavar="QUESTION", help="show as tables what a failing check compares")
     parser.add_argument("--debug", metavar="QUESTION", help="step through its case in pdb, without the limits of grading")
     options = parser.parse_intermixed_args(arguments)
-    return guarded(lambda: _look_closer(options) if options.show or options.debug else _grade_student(options))
+    return run_guarded(lambda: _look_closer(options) if options.show or options.debug else _grade_student(options))
 
 
 def _grade_student(options: argparse.Namespace) -> int:
     from grader.judge.run import grade
     from grader.report import terminal
 
-    require_file(options.json)
-    require_file(options.html)
+    refuse_folder(options.json)
+    refuse_folder(options.html)
     home, questions = _asked(options.words)
     submission = options.submission or home.stub
     if options.watch and sys.stdin.isatty() and sys.stdout.isatty():
         return _watch(home, submission, questions, options)
     if options.watch:
         print("--watch needs a terminal, for keys and to show what changes; graded once instead", file=sys.stderr)
-    with Progress() as progress:
-        kept = Keeping(options.json, _for_student, progress.show)
-        page = Keeping(options.html, _page_for_student, kept)
+    with ProgressLine() as progress:
+        kept = ReportWriter(options.json, _for_student, progress.show)
+        page = ReportWriter(options.html, _page_for_student, kept)
         report = grade(home, submission, select=questions, keyword=options.keyword, changed=page)
     terminal.render(report.for_student())
     for file in (kept, page):
@@ -80,15 +80,15 @@ def _grade_student(options: argparse.Namespace) -> int:
     return GRADED if report.final else GRADER_ERROR
 
 
-def _watch(home: Home, submission: Path, questions: Sequence[str], options: argparse.Namespace) -> int:
+def _watch(home: AssignmentFiles, submission: Path, questions: Sequence[str], options: argparse.Namespace) -> int:
     from grader.assignment import UsageError
     from grader.desk.watch import watch
     from grader.judge.run import select_questions
 
     if options.keyword:
         raise UsageError("--watch grades questions, not single checks; leave -k out, or name questions")
-    kept = Keeping(options.json, _for_student, lambda _: None)
-    page = Keeping(options.html, _page_for_student, kept)
+    kept = ReportWriter(options.json, _for_student, lambda _: None)
+    page = ReportWriter(options.html, _page_for_student, kept)
     try:
         watch(home, submission, select_questions(home, questions), finished=page)
     except KeyboardInterrupt:
@@ -98,7 +98,7 @@ def _watch(home: Home, submission: Path, questions: Sequence[str], options: argp
     return GRADED
 
 
-def _tell_closer(report: Report, home: Home, options: argparse.Namespace) -> None:
+def _tell_closer(report: Report, home: AssignmentFiles, options: argparse.Namespace) -> None:
     """Print the commands that look closer at what is to be fixed first, if there is anything to look at."""
     from grader.report import terminal
 
@@ -110,16 +110,16 @@ def _tell_closer(report: Report, home: Home, options: argparse.Namespace) -> Non
     print(f"Look closer: python grade.py{name}{path} --show {first.id}  (or --debug {first.id}, step by step)")
 
 
-def _asked(words: Sequence[str]) -> tuple[Home, list[str]]:
+def _asked(words: Sequence[str]) -> tuple[AssignmentFiles, list[str]]:
     """Return the assignment that a student's words name, if they have to, and the questions."""
-    from grader.assignment import Home, list_assignments
+    from grader.assignment import AssignmentFiles, list_assignments
 
     known = list_assignments(ROOT)
     questions = list(words)
     name = known[0] if len(known) == 1 else None
     if known and questions and (questions[0] in known or len(known) > 1):
         name = questions.pop(0)
-    return Home(ROOT, name), questions
+    return AssignmentFiles(ROOT, name), questions
 
 
 def _look_closer(options: argparse.Namespace) -> int:
@@ -139,7 +139,7 @@ def _look_closer(options: argparse.Namespace) -> int:
         raise UsageError(f"{used} looks at the one question named after it, so leave out: {', '.join(refused)}")
     submission = options.submission or home.stub
     try:
-        with Progress() as progress:
+        with ProgressLine() as progress:
             looks = find_failing(home, submission, name, options.keyword, progress.show, thorough=not options.debug)
         if options.debug:
             from grader.desk.debug import debug
@@ -174,21 +174,21 @@ def gradescope(require_level: str = "basic") -> int:
     Args:
         require_level: The isolation level below which nothing is graded.
     """
-    from grader.assignment import SUITES, Home, UsageError
+    from grader.assignment import SUITES, AssignmentFiles, UsageError
     from grader.judge.run import grade
     from grader.report import gradescope as rendering
 
     root = Path(os.environ.get("AUTOGRADER_ROOT", "/autograder"))
     output = root / "results" / "results.json"
-    replace(output, rendering.without_tests("The grader was stopped before it could begin: please submit again."))
+    write_report(output, rendering.render_refusal("The grader was stopped before it could begin: please submit again."))
     try:
-        home = Home(ROOT)
-        home.assignment = home.assignment.within(memory_limit_mb())
+        home = AssignmentFiles(ROOT)
+        home.assignment = home.assignment.within(read_memory_limit_mb())
         metadata = rendering.read_metadata(root / "submission_metadata.json")
         rendered = partial(rendering.render, assignment=home.assignment, metadata=metadata)
-        kept = Keeping(output, rendered, lambda _: None)
+        kept = ReportWriter(output, rendered, lambda _: None)
         grade(home, root / "submission", SUITES, changed=kept, require_level=require_level)
         kept.check()
     except UsageError as error:
-        replace(output, rendering.without_tests(f"Nothing was graded: {error}"))
+        write_report(output, rendering.render_refusal(f"Nothing was graded: {error}"))
     return GRADED

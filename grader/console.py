@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 GRADED, USAGE, GRADER_ERROR, STOPPED = 0, 2, 3, 130
 
 
-def guarded(action: Callable[[], int]) -> int:
+def run_guarded(action: Callable[[], int]) -> int:
     """Return the action's exit code; report usage errors and missing packages on one line."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that folders and processes are cleared up
     for descriptor in range(3):  # one of these that was closed would be given to a socket, and closed again in the sandbox
@@ -61,7 +61,7 @@ def _reported(action: Callable[[], int]) -> int:
     except UsageError as error:
         _tell(error)
         return USAGE
-    except NotWritten as error:
+    except ReportNotWritten as error:
         _tell(error)
         return GRADER_ERROR
     except BrokenPipeError:
@@ -87,7 +87,7 @@ def _lacks(error: ModuleNotFoundError) -> int:
     return USAGE
 
 
-def require_file(path: Path | None) -> None:
+def refuse_folder(path: Path | None) -> None:
     """Raise UsageError if a report cannot be written at `path` because a folder is there."""
     from grader.assignment import UsageError
 
@@ -95,7 +95,7 @@ def require_file(path: Path | None) -> None:
         raise UsageError(f"{path} is a folder; name a file in it")
 
 
-def memory_limit_mb() -> int | None:
+def read_memory_limit_mb() -> int | None:
     """Return what the container allows all processes together, or None when it sets no limit."""
     for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         with contextlib.suppress(OSError, ValueError):
@@ -104,21 +104,21 @@ def memory_limit_mb() -> int | None:
     return None
 
 
-class NotWritten(Exception):
+class ReportNotWritten(Exception):
     """A report could not be written; what the file held before is still there."""
 
 
-def replace(path: Path, text: str) -> None:
-    """Replace the file by `text` in one step; raises NotWritten when it cannot be."""
+def write_report(path: Path, text: str) -> None:
+    """Replace the file by `text` in one step; raises ReportNotWritten when it cannot be."""
     from grader.report.model import write
 
     try:
         write(path, text)
     except OSError as error:
-        raise NotWritten(f"{path} cannot be written ({error.strerror}); it does not hold the last report") from error
+        raise ReportNotWritten(f"{path} cannot be written ({error.strerror}); it does not hold the last report") from error
 
 
-class Keeping:
+class ReportWriter:
     """What to do whenever the report changes: replace the file, if there is one, and show how far it is.
 
     A disk that is full at one moment must not end the grading: the next change is written again, and `check` reports it.
@@ -128,30 +128,30 @@ class Keeping:
         self.path = path
         self.rendered = rendered
         self.show = show
-        self.error: NotWritten | None = None
+        self.error: ReportNotWritten | None = None
 
     def __call__(self, report: Report) -> None:
         self.show(report)
         if self.path is not None:
             try:
-                replace(self.path, self.rendered(report))
+                write_report(self.path, self.rendered(report))
                 self.error = None
-            except NotWritten as error:
+            except ReportNotWritten as error:
                 self.error = error
 
     def check(self) -> None:
-        """Raise NotWritten if the last report is not in the file."""
+        """Raise ReportNotWritten if the last report is not in the file."""
         if self.error is not None:
             raise self.error
 
 
-class Progress:
+class ProgressLine:
     """One line on a terminal that says how many checks are done; nothing elsewhere."""
 
     def __init__(self) -> None:
         self.visible = sys.stderr is not None and sys.stderr.isatty()
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressLine:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -174,7 +174,7 @@ class ClassProgress:
     EVERY = 30.0  # seconds
 
     def __init__(self) -> None:
-        self.line = Progress()
+        self.line = ProgressLine()
         self.reported = time.monotonic()
 
     def __enter__(self) -> ClassProgress:

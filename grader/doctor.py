@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.sandbox import open_sandbox
-from grader.sandbox.places import make_readable, temporary_folder
+from grader.sandbox.places import make_readable, make_temporary_folder
 from grader.sandbox.reply import LEVELS, Isolation, Reply, SandboxFault
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Attempt:
+class Attack:
     """One attack.
 
     Attributes:
@@ -38,31 +38,39 @@ class Attempt:
     safe: bool = False
 
 
-def has_ended(*statuses: str) -> Callable[[Reply], bool]:
+def status_is_one_of(*statuses: str) -> Callable[[Reply], bool]:
     """Return whether a reply has one of these."""
     return lambda reply: reply.status in statuses
 
 
 ATTEMPTS = (
-    Attempt("loop for ever", "while True: pass", has_ended("timeout"), safe=True),
-    Attempt("use all memory", "return bytearray(10**12)", has_ended("memory"), safe=True),
-    Attempt(
-        "use all memory bit by bit", "x = []\nwhile True: x.append(bytearray(10**6))", has_ended("memory", "timeout", "crashed")
+    Attack("loop for ever", "while True: pass", status_is_one_of("timeout"), safe=True),
+    Attack("use all memory", "return bytearray(10**12)", status_is_one_of("memory"), safe=True),
+    Attack(
+        "use all memory bit by bit",
+        "x = []\nwhile True: x.append(bytearray(10**6))",
+        status_is_one_of("memory", "timeout", "crashed"),
     ),
-    Attempt("print without end", "while True: print('x' * 10**4)", has_ended("raised", "timeout")),
-    Attempt(
-        "fill the disk", "for n in range(10**6): open(str(n), 'wb').write(bytes(10**7))", has_ended("raised", "timeout", "disk")
+    Attack("print without end", "while True: print('x' * 10**4)", status_is_one_of("raised", "timeout")),
+    Attack(
+        "fill the disk",
+        "for n in range(10**6): open(str(n), 'wb').write(bytes(10**7))",
+        status_is_one_of("raised", "timeout", "disk"),
     ),
-    Attempt("start processes without end", "import os\nwhile True: os.fork()", has_ended("raised", "timeout")),
-    Attempt("end the process as if it had passed", "import os\nos._exit(0)", has_ended("crashed"), safe=True),
-    Attempt("forge an answer", "import os\nos.write(3, b'RLG1' * 100)\nreturn 1", has_ended("protocol", "raised"), safe=True),
-    Attempt("read a secret file", "return open({secret!r}).read()", lambda reply: reply.facts != SECRET, safe=True),
-    Attempt("write into the grader's folder", "open({folder!r} + '/note', 'w')\nreturn 1", has_ended("raised"), safe=True),
-    Attempt("end the server", "import os\nos.kill(os.getppid(), 9)\nimport time; time.sleep(9)", has_ended("raised")),
+    Attack("start processes without end", "import os\nwhile True: os.fork()", status_is_one_of("raised", "timeout")),
+    Attack("end the process as if it had passed", "import os\nos._exit(0)", status_is_one_of("crashed"), safe=True),
+    Attack(
+        "forge an answer", "import os\nos.write(3, b'RLG1' * 100)\nreturn 1", status_is_one_of("protocol", "raised"), safe=True
+    ),
+    Attack("read a secret file", "return open({secret!r}).read()", lambda reply: reply.facts != SECRET, safe=True),
+    Attack(
+        "write into the grader's folder", "open({folder!r} + '/note', 'w')\nreturn 1", status_is_one_of("raised"), safe=True
+    ),
+    Attack("end the server", "import os\nos.kill(os.getppid(), 9)\nimport time; time.sleep(9)", status_is_one_of("raised")),
 )
 
 
-def examine(require_level: str = "basic") -> Iterator[tuple[str, bool | None]]:
+def attack_sandbox(require_level: str = "basic") -> Iterator[tuple[str, bool | None]]:
     """Yield (what was found, whether it is as it must be), line by line; None for a remark.
 
     Attacks that only a level above the one reached can hold off are remarks.
@@ -70,7 +78,7 @@ def examine(require_level: str = "basic") -> Iterator[tuple[str, bool | None]]:
     Args:
         require_level: The level that must be reached.
     """
-    folder = temporary_folder()
+    folder = make_temporary_folder()
     try:
         student = folder / "student"
         student.mkdir()
@@ -107,7 +115,7 @@ def _layers(isolation: Isolation) -> Iterator[tuple[str, bool | None]]:
         yield f"open  a submission could {what}", None
 
 
-def _tried(sandbox: Sandbox, path: Path, attempt: Attempt, body: str, isolation: Isolation) -> tuple[str, bool | None]:
+def _tried(sandbox: Sandbox, path: Path, attempt: Attack, body: str, isolation: Isolation) -> tuple[str, bool | None]:
     lines = "".join(f"    {line}\n" for line in body.splitlines())
     path.write_text(f"def function():\n{lines}", encoding="utf-8")
     path.chmod(0o644)

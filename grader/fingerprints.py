@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from grader import answers
 from grader.answers import Case
-from grader.assignment import Home
+from grader.assignment import AssignmentFiles
 
 LIBRARIES = ("torch", "numpy", "gymnasium", "pytest", "safetensors")
 KIT = Path(__file__).parent
@@ -43,7 +43,7 @@ PYTEST_USES = re.compile(r"pytest_\w+|pytestmark|(setup|teardown)_?\w*")
 Tree = TypeVar("Tree", bound=ast.AST)
 
 
-def digest(parts: Iterable[bytes | str]) -> str:
+def hash_parts(parts: Iterable[bytes | str]) -> str:
     """Return a hash of these parts, in their order."""
     whole = hashlib.sha256()
     for part in parts:
@@ -53,22 +53,22 @@ def digest(parts: Iterable[bytes | str]) -> str:
     return whole.hexdigest()
 
 
-def of_suite(home: Home, suites: tuple[str, ...]) -> str:
+def hash_suite(home: AssignmentFiles, suites: tuple[str, ...]) -> str:
     """Return the hash of all that an assignment's checks consist of."""
     texts: list[bytes | str] = [(home.folder / "assignment.toml").read_bytes(), home.drivers.read_bytes()]
     texts += [path.read_bytes() for path in (home.views, *home.support()) if path.is_file()]
     for suite in suites:
         texts += [suite, home.checks[suite].read_bytes(), home.answers[suite].read_text(encoding="utf-8")]
         texts.append(home.mistakes[suite].read_text(encoding="utf-8") if home.mistakes[suite].is_file() else "")
-    return digest(texts)
+    return hash_parts(texts)
 
 
-def of_kit(*more: str) -> str:
+def hash_kit(*more: str) -> str:
     """Return the hash of the parts of the kit that decide about all checks alike, and of more files of it."""
     parts = [KIT / part for part in (*DECIDES, *more)]
     files = [file for part in parts for file in (sorted(part.glob("**/*")) if part.is_dir() else [part])]
     files = [file for file in files if file.suffix in (".py", ".ini")]
-    return digest(
+    return hash_parts(
         part for file in files if file not in (VIEWS, FACTS) for part in (file.relative_to(KIT).as_posix(), _code_of(file))
     )
 
@@ -91,18 +91,18 @@ def _drop_docstrings(tree: Tree) -> Tree:
     return tree
 
 
-def of_environment(home: Home) -> str:
+def hash_environment(home: AssignmentFiles) -> str:
     """Return the hash of the libraries, the kind of machine, and the parts of the kit that decide about outcomes."""
-    texts = [platform.python_version(), platform.system(), platform.machine(), *of_libraries(), *home.assignment.requirements]
-    return digest([*texts, of_kit()])
+    texts = [platform.python_version(), platform.system(), platform.machine(), *list_libraries(), *home.assignment.requirements]
+    return hash_parts([*texts, hash_kit()])
 
 
-def of_libraries() -> list[str]:
+def list_libraries() -> list[str]:
     """Return the libraries that can change an outcome, with their versions."""
     return [f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES]
 
 
-class About(NamedTuple):
+class CheckIngredients(NamedTuple):
     """What decides about a check, beside the submission.
 
     Attributes:
@@ -120,12 +120,12 @@ class About(NamedTuple):
     cases: frozenset[str]
 
 
-def of_checks(home: Home, suites: tuple[str, ...]) -> dict[str, str]:
-    """Return the digest of each check, by its id without parameters; see `about_checks`."""
-    return {check: about.digest for check, about in about_checks(home, suites).items()}
+def hash_checks(home: AssignmentFiles, suites: tuple[str, ...]) -> dict[str, str]:
+    """Return the digest of each check, by its id without parameters; see `list_check_ingredients`."""
+    return {check: about.digest for check, about in list_check_ingredients(home, suites).items()}
 
 
-def about_checks(home: Home, suites: tuple[str, ...]) -> dict[str, About]:
+def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> dict[str, CheckIngredients]:
     """Return, by check id without parameters, all that decides about a check but the submission.
 
     - the function with all that it uses of its file, of views, of drivers and of the code that
@@ -141,11 +141,11 @@ def about_checks(home: Home, suites: tuple[str, ...]) -> dict[str, About]:
     views = _module(home.views) if home.views.is_file() else _parsed("")
     support = [part for path in home.support() for part in (path.name, path.read_bytes().replace(b"\r\n", b"\n"))]
     helpers = [statement for path in home.support() if path.suffix == ".py" for statement in _module(path).all_statements()]
-    found: dict[str, About] = {}
+    found: dict[str, CheckIngredients] = {}
     for suite in suites:
         stored = answers.read_answers(home.answers[suite], home.assignment.name)
         stub = sorted((name, sorted(every)) for name, every in stored.unwritten().items())
-        cases, given = stored.cases, digest([*support, str(stub)])
+        cases, given = stored.cases, hash_parts([*support, str(stub)])
         prints = {name: _of_case(case) for name, case in cases.items()}
         checks = _module(home.checks[suite])
         for name in checks.statements:
@@ -168,8 +168,8 @@ def about_checks(home: Home, suites: tuple[str, ...]) -> dict[str, About]:
                 beside = [statement.text for statement in (*run, *helpers)]
                 reads = [any(map(pattern.search, beside)) for pattern in (READS_ALL, READS_TEXT)]
                 read = [home.drivers.read_text(encoding="utf-8")] if reads[1] else []
-                hashed = digest([given, *settings, *code, *(prints[case] for case in used), *read])
-                found[f"{suite}/{name}"] = About(hashed, names, *reads, frozenset(used))
+                hashed = hash_parts([given, *settings, *code, *(prints[case] for case in used), *read])
+                found[f"{suite}/{name}"] = CheckIngredients(hashed, names, *reads, frozenset(used))
     return found
 
 
@@ -178,16 +178,16 @@ def reads_text(drivers: Path, name: str) -> bool:
     return any(READS_TEXT.search(statement.text) for statement in _module(drivers).reach({name}))
 
 
-def of_submission(text: str, about: Sequence[About]) -> str:
+def hash_reached_code(text: str, about: Sequence[CheckIngredients]) -> str:
     """Return the hash of all code in a submission that these checks can reach, and of all that runs when it is imported."""
     if any(check.reads_text for check in about):
-        return digest([text])
+        return hash_parts([text])
     module = _parsed(text)
     names = frozenset().union(*(check.names for check in about))
     reached = [statement.text for statement in module.reach(names, imports=True)]
     if any(check.reads_all for check in about) or any(map(READS_ALL.search, reached)):
         reached = [statement.text for statement in module.reach(module.statements, imports=True)]
-    return digest([*reached, *module.at_import])
+    return hash_parts([*reached, *module.at_import])
 
 
 def _texts_in(value: object) -> Iterator[str]:
@@ -206,7 +206,7 @@ def _is_check(name: str) -> bool:
     return name.startswith(("test", "Test"))
 
 
-def question_of(home: Home, check: str) -> str:
+def find_question(home: AssignmentFiles, check: str) -> str:
     """Return the question that a check is about; nothing if its decorators do not say it in so many letters."""
     suite, _, name = check.partition("/")
     asked = re.search(r"^@points\(.*question='([^']*)'", _module(home.checks[suite]).statements[name][-1].text, re.MULTILINE)
@@ -214,10 +214,10 @@ def question_of(home: Home, check: str) -> str:
 
 
 def _of_case(case: Case) -> str:
-    return digest([case.name, case.driver, answers.fingerprint(case.inputs), answers.fingerprint(case.answer)])
+    return hash_parts([case.name, case.driver, answers.hash_content(case.inputs), answers.hash_content(case.answer)])
 
 
-def _settings(home: Home, checks: Module, name: str) -> list[str]:
+def _settings(home: AssignmentFiles, checks: ParsedModule, name: str) -> list[str]:
     """Return what assignment.toml says of a check's question, where it can change an outcome; of all that it could be about."""
     words = {word for statement in checks.statements[name] for word in statement.words}
     limits = home.assignment.limits
@@ -228,7 +228,7 @@ def _settings(home: Home, checks: Module, name: str) -> list[str]:
     return settings
 
 
-class Statement(NamedTuple):
+class ParsedStatement(NamedTuple):
     """A statement at the top level of a file.
 
     Attributes:
@@ -246,11 +246,11 @@ class Statement(NamedTuple):
     computes_case: bool
 
 
-def _module(path: Path) -> Module:
+def _module(path: Path) -> ParsedModule:
     return _parsed(path.read_text(encoding="utf-8"))
 
 
-class Module:
+class ParsedModule:
     """A file of Python, read and not run.
 
     Attributes:
@@ -262,8 +262,8 @@ class Module:
 
     def __init__(self, text: str) -> None:
         self.at_import: list[str] = []
-        self.statements: dict[str, list[Statement]] = {}
-        self.effects: list[Statement] = []
+        self.statements: dict[str, list[ParsedStatement]] = {}
+        self.effects: list[ParsedStatement] = []
         self.imports: list[str] = []
         ours: frozenset[str] = frozenset()  # names that are imported from the kit, which has no effects
         lines = text.split("\n")
@@ -278,11 +278,11 @@ class Module:
             if part.has_effect:
                 self.effects.append(_statement(node.lineno, part.code))
 
-    def all_statements(self) -> list[Statement]:
+    def all_statements(self) -> list[ParsedStatement]:
         """Return every statement that defines a name or has an effect."""
         return [*(statement for group in self.statements.values() for statement in group), *self.effects]
 
-    def reach(self, names: Iterable[str], imports: bool = False) -> list[Statement]:
+    def reach(self, names: Iterable[str], imports: bool = False) -> list[ParsedStatement]:
         """Return the statements that define these names, those with effects, and all that they use.
 
         They are as they stand in the file. Names that the file does not define are left out.
@@ -302,7 +302,7 @@ class Module:
         return [*modules, *sorted({*self.effects, *own}, key=lambda statement: (statement.line, statement.text))]
 
 
-_parsed = lru_cache(16)(Module)
+_parsed = lru_cache(16)(ParsedModule)
 
 
 class StatementCode(NamedTuple):
@@ -389,7 +389,7 @@ def _defined(node: ast.stmt) -> Iterator[tuple[str, str]]:
 
 
 @cache
-def _statement(line: int, text: str) -> Statement:
+def _statement(line: int, text: str) -> ParsedStatement:
     nodes = list(ast.walk(ast.parse(text)))
     words = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     words |= {node.arg for node in nodes if isinstance(node, ast.arg)}  # a fixture is used by its name
@@ -398,7 +398,7 @@ def _statement(line: int, text: str) -> Statement:
     attributes = frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute))
     asked = [node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args]
     computed = any(node.func.attr == "expect" and not isinstance(node.args[0], (ast.Constant, ast.Name)) for node in asked)
-    return Statement(line, text, frozenset(words), attributes, computed)
+    return ParsedStatement(line, text, frozenset(words), attributes, computed)
 
 
 def _run_at_import(node: ast.AST) -> Iterator[ast.AST]:

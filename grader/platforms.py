@@ -9,7 +9,7 @@ import json
 import os
 from pathlib import Path
 
-from grader.console import GRADED, ROOT, Keeping, memory_limit_mb, replace
+from grader.console import GRADED, ROOT, ReportWriter, read_memory_limit_mb, write_report
 
 
 def prairielearn(require_level: str = "basic") -> int:
@@ -26,20 +26,20 @@ def prairielearn(require_level: str = "basic") -> int:
 
     root = Path(os.environ.get("GRADE_ROOT", "/grade"))
     output = root / "results" / "results.json"
-    replace(output, rendering.without_tests("The grader was stopped before it could begin: please submit again."))
+    write_report(output, rendering.render_refusal("The grader was stopped before it could begin: please submit again."))
 
-    from grader.assignment import SUITES, Home, UsageError
+    from grader.assignment import SUITES, AssignmentFiles, UsageError
     from grader.judge.run import grade
 
     try:
-        home = Home(ROOT)
-        home.assignment = home.assignment.within(memory_limit_mb())
-        kept = Keeping(output, rendering.render, lambda _: None)
+        home = AssignmentFiles(ROOT)
+        home.assignment = home.assignment.within(read_memory_limit_mb())
+        kept = ReportWriter(output, rendering.render, lambda _: None)
         asked = _asked(root / "data" / "data.json")
         grade(home, root / "student", SUITES, select=asked, changed=kept, require_level=require_level)
         kept.check()
     except UsageError as error:
-        replace(output, rendering.without_tests(f"Nothing was graded: {error}"))
+        write_report(output, rendering.render_refusal(f"Nothing was graded: {error}"))
     return GRADED
 
 
@@ -66,16 +66,16 @@ def autolab(handin: Path, require_level: str = "basic") -> int:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
 
-    from grader.assignment import SUITES, Home, UsageError
+    from grader.assignment import SUITES, AssignmentFiles, UsageError
     from grader.judge.run import grade
     from grader.report import autolab as rendering
 
-    home = Home(ROOT)
-    home.assignment = home.assignment.within(memory_limit_mb())
+    home = AssignmentFiles(ROOT)
+    home.assignment = home.assignment.within(read_memory_limit_mb())
     try:
         text = rendering.render(grade(home, handin, SUITES, require_level=require_level))
     except UsageError as error:
-        text = rendering.without_checks(f"Nothing was graded: {error}", home.assignment)
+        text = rendering.render_refusal(f"Nothing was graded: {error}", home.assignment)
     os.dup2(nowhere, 2)  # Autolab reads both as one
     with open(stdout, "w", encoding="utf-8", newline="\n") as file:
         file.write(text)
@@ -84,11 +84,11 @@ def autolab(handin: Path, require_level: str = "basic") -> int:
 
 def classroom() -> int:
     """Grade the student's folder with the visible checks and hand the result on as the step's output `result`."""
-    from grader.assignment import Home, UsageError
+    from grader.assignment import AssignmentFiles, UsageError
     from grader.judge.run import grade
     from grader.report import classroom as rendering
 
-    home = Home(ROOT)
+    home = AssignmentFiles(ROOT)
     try:
         text = rendering.render(grade(home, home.stub))
     except UsageError as error:

@@ -22,7 +22,7 @@ NOT_HANDED_IN = ("__MACOSX", "__pycache__", "node_modules", "site-packages", "ve
 
 
 @dataclass(frozen=True)
-class Handed:
+class SubmittedFile:
     """One submitted file.
 
     Attributes:
@@ -42,7 +42,7 @@ class Handed:
 
 
 @dataclass(frozen=True)
-class Allowed:
+class AttachmentRules:
     """The files that may be attached.
 
     Attributes:
@@ -54,7 +54,7 @@ class Allowed:
     most: int = 1 << 20
 
 
-def read_submission(path: Path, name: str, allowed: Allowed = Allowed()) -> list[Handed]:
+def read_submission(path: Path, name: str, allowed: AttachmentRules = AttachmentRules()) -> list[SubmittedFile]:
     """Return the file to grade; or two, for when the first is only the stub.
 
     The two are a file called `name` and the notebook beside it.
@@ -112,7 +112,7 @@ def stage_submission(content: bytes, path: Path) -> Path:
 Opener = Callable[[], BinaryIO]
 
 
-def _choose(files: dict[PurePosixPath, Opener], path: Path, name: str, allowed: Allowed) -> list[Handed]:
+def _choose(files: dict[PurePosixPath, Opener], path: Path, name: str, allowed: AttachmentRules) -> list[SubmittedFile]:
     """Return what to grade of all that a folder or a zip holds; see `read_submission`."""
     python = _outermost([entry for entry in files if entry.name == name])
     notebooks = _outermost([entry for entry in files if entry.suffix.lower() == NOTEBOOK])
@@ -208,7 +208,7 @@ def _names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir() if entry.is_file())
 
 
-def _read(name: str, opener: Opener, suffix: str, path: Path | None, attachments: dict[str, bytes | str]) -> Handed:
+def _read(name: str, opener: Opener, suffix: str, path: Path | None, attachments: dict[str, bytes | str]) -> SubmittedFile:
     most = MAX_BYTES.get(suffix, MAX_BYTES[".py"])
     with opener() as file:
         content = file.read(most + 1)
@@ -217,7 +217,7 @@ def _read(name: str, opener: Opener, suffix: str, path: Path | None, attachments
         raise UsageError(f"{name} is larger than {most >> 20} MB; {hint}")
     # A notebook under another name: no Python begins like this.
     renamed = content.lstrip()[:1] == b"{" and b'"cells"' in content
-    return Handed(name, content, suffix == NOTEBOOK or renamed, path, attachments)
+    return SubmittedFile(name, content, suffix == NOTEBOOK or renamed, path, attachments)
 
 
 def _open(path: Path) -> BinaryIO:

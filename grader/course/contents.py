@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader import submission
-from grader.assignment import Home, UsageError
+from grader.assignment import AssignmentFiles, UsageError
 from grader.course.worklist import HANDED_IN
-from grader.fingerprints import digest
+from grader.fingerprints import hash_parts
 
 
-def of_submission(place: Path, parts: dict[str, Path], home: Home) -> str:
+def of_submission(place: Path, parts: dict[str, Path], home: AssignmentFiles) -> str:
     """Return the hash of the graded content of a submission, whatever its name and place.
 
     If it cannot be read, the hash is of the reason.
@@ -19,25 +19,25 @@ def of_submission(place: Path, parts: dict[str, Path], home: Home) -> str:
         parts: See `grader.course.run.Job.handed_in`.
     """
     assignment = home.assignment
-    allowed = submission.Allowed(assignment.attachments, assignment.limits.attachment_mb << 20)
+    allowed = submission.AttachmentRules(assignment.attachments, assignment.limits.attachment_mb << 20)
     if parts:
-        return digest(
+        return hash_parts(
             part for name, path in sorted(parts.items()) for part in (name, _content(path) if is_useful(name, home) else "")
         )
     if place.is_symlink():
-        return digest(["link"])
+        return hash_parts(["link"])
     try:
         handed = submission.read_submission(place, assignment.submission, allowed)
     except UsageError as error:
-        return digest(["refused", str(error).replace(str(place), "")])
+        return hash_parts(["refused", str(error).replace(str(place), "")])
     texts: list[bytes | str] = []
     for file in handed:
         texts += ["notebook" if file.notebook else "file", file.content]
         texts += [part for name, content in sorted(file.attachments.items()) for part in (name, content)]
-    return digest(texts)
+    return hash_parts(texts)
 
 
-def is_useful(name: str, home: Home) -> bool:
+def is_useful(name: str, home: AssignmentFiles) -> bool:
     """Return whether a file of this name, one of several that a student handed in, can be of use."""
     return Path(name).suffix.lower() in HANDED_IN or name in home.assignment.attachments
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from grader import fingerprints
-from grader.assignment import Home, UsageError
+from grader.assignment import AssignmentFiles, UsageError
 from grader.course import run, stopping
 from grader.course.results import Folder
 from grader.judge.run import Grader
@@ -69,16 +69,16 @@ def open_job(about: dict[str, Any]) -> run.Job:
     course = Folder(Path(about["folder"])).course()
     if not Path(course.export).is_dir():
         raise UsageError(f"there is no {course.export} here; the export has to be on the shared file system as well")
-    home = Home(Path(about["root"] or Path(__file__).resolve().parents[2]), course.assignment.name)
+    home = AssignmentFiles(Path(about["root"] or Path(__file__).resolve().parents[2]), course.assignment.name)
     same = "expected the hash {}, found {}; use the same kit, Python and libraries on all machines, then run the command again"
     for what, wanted, own in (
-        ("suite", about["suite"], fingerprints.of_suite(home, course.suites)),
-        ("environment", about["environment"], fingerprints.of_environment(home)),
+        ("suite", about["suite"], fingerprints.hash_suite(home, course.suites)),
+        ("environment", about["environment"], fingerprints.hash_environment(home)),
         ("suite in course.json", about["suite"], course.suite),
     ):
         if wanted != own:
             raise UsageError(f"the {what} is not the client's: {same.format(wanted[:12], own[:12])}")
-    checks = fingerprints.of_checks(home, course.suites)
+    checks = fingerprints.hash_checks(home, course.suites)
     return run.Job(home.root, course, Path(course.export), Path(about["folder"]), checks, about["require_level"])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from grader.assignment import Home, UsageError
+from grader.assignment import AssignmentFiles, UsageError
 from grader.course import run
 from grader.course.results import Course, Folder, Result
 from grader.course.summary import summarise
@@ -13,7 +13,7 @@ from grader.report.model import Outcome
 
 
 def regrade(
-    home: Home, folder: Folder, workers: int, progress: Callable[[run.Standing], None], require_level: str
+    home: AssignmentFiles, folder: Folder, workers: int, progress: Callable[[run.Standing], None], require_level: str
 ) -> Iterator[str]:
     """Run again, of each graded submission, the checks that are no longer what they were; yield what to print.
 

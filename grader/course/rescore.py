@@ -10,7 +10,15 @@ from pydantic import BaseModel, ValidationError
 
 from grader.assignment import UsageError
 from grader.course.gradebook import write_all
-from grader.course.policy import Score, ScoreStep, find_strangers, identify, parse_policy, read_source, score_class
+from grader.course.policy import (
+    Score,
+    ScoreStep,
+    find_strangers,
+    identify,
+    parse_policy,
+    read_source,
+    score_class,
+)
 from grader.course.results import Folder
 from grader.report.model import write
 

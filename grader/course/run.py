@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader import fingerprints
-from grader.assignment import Home, UsageError
+from grader.assignment import AssignmentFiles, UsageError
 from grader.course import contents, stopping
 from grader.course.results import Course, Folder, Result, ResultFingerprints
 from grader.course.worklist import WorklistEntry, find_unread, read_export
@@ -52,9 +52,9 @@ class Job:
     require_level: str = "basic"
 
     @property
-    def home(self) -> Home:
+    def home(self) -> AssignmentFiles:
         """Where the assignment lies; whether a submission could read those of others, or results, is tried out."""
-        home = Home(self.root, self.course.assignment.name)
+        home = AssignmentFiles(self.root, self.course.assignment.name)
         handed_in = (
             path for entry in self.course.entries for path in (self.export / entry.path, *_inside(self.export / entry.path))
         )
@@ -146,7 +146,7 @@ def _inside(path: Path) -> Iterator[Path]:
 
 
 def prepare_job(
-    home: Home,
+    home: AssignmentFiles,
     export: Path,
     folder: Path,
     suites: tuple[str, ...],
@@ -177,15 +177,15 @@ def prepare_job(
         suites=suites,
         export=str(export.resolve()),
         layout=found,
-        suite=fingerprints.of_suite(home, suites),
-        environment=fingerprints.of_environment(home),
+        suite=fingerprints.hash_suite(home, suites),
+        environment=fingerprints.hash_environment(home),
         submissions={entry.id: hash_submission(home, export, entry) for entry in entries},
         unread=find_unread(export, found, entries),
         entries=entries,
     )
     if not keep:
         Folder(folder).write_course(course)
-    return Job(home.root, course, export.resolve(), folder.resolve(), fingerprints.of_checks(home, suites), require_level)
+    return Job(home.root, course, export.resolve(), folder.resolve(), fingerprints.hash_checks(home, suites), require_level)
 
 
 def list_remarks(job: Job) -> Iterator[str]:
@@ -197,7 +197,7 @@ def list_remarks(job: Job) -> Iterator[str]:
         yield f"others on this machine may look into {job.folder}, with grades and hidden checks: chmod 700 {job.folder}"
 
 
-def hash_submission(home: Home, export: Path, entry: WorklistEntry) -> str:
+def hash_submission(home: AssignmentFiles, export: Path, entry: WorklistEntry) -> str:
     """Return the hash of a submission, as it lies in the export."""
     parts = {name: export / path for name, path in entry.parts.items()} if len(entry.parts) > 1 else {}
     return contents.of_submission(export / entry.path, parts, home)
@@ -322,7 +322,10 @@ def grade_entries(
     if not entries:
         return standing
     tasks = [(entry, *(again or {}).get(entry.id, (None, frozenset()))) for entry in entries]
-    with stopping.hear_signals() as stop, warm_grader(job) if template is None else contextlib.nullcontext(template) as ready:
+    with (
+        stopping.hear_signals() as stop,
+        warm_grader(job) if template is None else contextlib.nullcontext(template) as ready,
+    ):
         _Crew(job, tasks, ready, min(workers, len(tasks)), standing, progress, stop).run()
     return standing
 

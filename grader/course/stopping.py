@@ -92,7 +92,7 @@ def hear_signals() -> Iterator[Stop]:
 def held_back() -> Iterator[None]:
     """Let no signal reach this thread inside the block; they arrive after it.
 
-    A process that is started in the block begins like this as well, until it calls `take_over`. Without this it would have the
+    A process that is started in the block begins like this as well, until it calls `take_over`. Otherwise it would have the
     handlers of its parent, and be in the middle of multiprocessing's code, which reports every exception with a traceback.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows

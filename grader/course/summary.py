@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from grader import submission
-from grader.assignment import Home, UsageError
+from grader.assignment import AssignmentFiles, UsageError
 from grader.course import classpage, rescore
 from grader.course.policy import Score, identify
 from grader.course.results import Course, Folder
@@ -20,7 +20,7 @@ SIMILAR = "similarity.json"
 OLDER = "none: a newer submission counts, not this one"
 
 
-def summarise(home: Home, folder: Folder, policy: Path | None = None, anew: bool = True) -> Iterator[str]:
+def summarise(home: AssignmentFiles, folder: Folder, policy: Path | None = None, anew: bool = True) -> Iterator[str]:
     """Write everything that is made of the results of a class; yield the lines to print.
 
     Args:
@@ -63,7 +63,7 @@ def explain_scores(course: Course, scores: Sequence[Score]) -> dict[str, list[st
     return pages
 
 
-def find_similar(home: Home, course: Course) -> list[Pair]:
+def find_similar(home: AssignmentFiles, course: Course) -> list[Pair]:
     """Return the pairs of similar submissions, of those that can still be read."""
     sources: dict[str, str] = {}
     for entry in course.entries:

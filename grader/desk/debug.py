@@ -22,7 +22,7 @@ from typing import Any
 
 from rich.text import Text
 
-from grader.assignment import Home
+from grader.assignment import AssignmentFiles
 from grader.desk.look import Look, NothingToSee, make_console
 from grader.judge.compare import format_value
 from grader.judge.student import explain_failure
@@ -38,14 +38,14 @@ KEYS = """\
 LIBRARIES = ("torch", "torch.*", "numpy", "numpy.*", "contextlib", "bdb", "grader.*")  # which `s` steps over
 
 
-def debug(home: Home, seen: Look) -> None:
+def debug(home: AssignmentFiles, seen: Look) -> None:
     """Run the call of a check again, under pdb; raises NothingToSee if the submission cannot be loaded here."""
     with tempfile.TemporaryDirectory(prefix="debug-") as folder:
         path = seen.file or stage_submission(seen.source, Path(folder, home.assignment.submission))
         _debug(home, seen, Path(os.path.abspath(path)))
 
 
-def _debug(home: Home, seen: Look, path: Path) -> None:
+def _debug(home: AssignmentFiles, seen: Look, path: Path) -> None:
     function = seen.question.function
     submitted = _load(home, seen, path)
     if not hasattr(submitted, function):
@@ -68,16 +68,16 @@ def _debug(home: Home, seen: Look, path: Path) -> None:
             _conclude(seen, facts, debugger.arrived)
 
 
-def _load(home: Home, seen: Look, path: Path) -> Any:
+def _load(home: AssignmentFiles, seen: Look, path: Path) -> Any:
     """Return the submission as a worker loads it, with what a driver finds there; raises NothingToSee if it cannot be."""
     os.environ["MPLBACKEND"] = "Agg"
     sys.dont_write_bytecode = True  # no __pycache__ beside the student's file
     sys.path[:0] = list(dict.fromkeys(str(file.parent) for file in home.support()))
     importlib.import_module("torch").set_num_threads(1)  # sums in another order differ in their last digits
-    worker.load("drivers", home.drivers)
+    worker.load_module("drivers", home.drivers)
     worker.seed_everything(seen.tried.seed)
     try:
-        submitted = worker.load("submitted", path)
+        submitted = worker.load_module("submitted", path)
     except Exception as error:
         raise NothingToSee(_describe(seen, "import", error, path)) from error
     worker.seed_everything(seen.tried.seed)
@@ -107,7 +107,7 @@ def _conclude(seen: Look, facts: Any, arrived: bool) -> None:
         text, blob = wire.read_lengths(frame[: wire.HEADER.size])
         body = frame[wire.HEADER.size :]
         facts = wire.decode(body[:text], body[text : text + blob])
-    except wire.Refused as error:
+    except wire.ValueRefused as error:
         print(f"\nThe grader cannot take what came back: {clean(str(error))}")
         return
     print(f"\nWhat the grader sees of this call (driver {seen.tried.driver}):")

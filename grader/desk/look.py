@@ -11,10 +11,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from grader.assignment import Home, Question, UsageError
+from grader.assignment import AssignmentFiles, Question, UsageError
 from grader.judge.compare import format_value
 from grader.judge.run import Grader, select_questions
-from grader.judge.student import Tried
+from grader.judge.student import LastCall
 from grader.report import terminal
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import clean
@@ -43,7 +43,7 @@ class Look:
 
     question: Question
     check: CheckResult
-    tried: Tried
+    tried: LastCall
     file: Path | None = None
     source: bytes = b""
 
@@ -83,7 +83,7 @@ def make_console() -> Console:
 
 
 def find_failing(
-    home: Home,
+    home: AssignmentFiles,
     submission: Path,
     name: str,
     keyword: str = "",
@@ -128,7 +128,7 @@ def find_failing(
     return [entry for entry in looks if not entry.passed] or looks[:1]
 
 
-def _require_tried(first: CheckResult, name: str, own: list[CheckResult], tried: dict[str, Tried]) -> None:
+def _require_tried(first: CheckResult, name: str, own: list[CheckResult], tried: dict[str, LastCall]) -> None:
     """Raise NothingToSee if the first check that fails has not come so far as to call anything."""
     if first not in own:
         raise NothingToSee(f"{name} is not run before {first.question} passes: look at {first.question} first.")

@@ -16,7 +16,7 @@ from rich.text import Text
 from grader.desk.look import Look, make_console
 from grader.judge import compare
 from grader.judge.compare import difference, format_number, is_number
-from grader.judge.student import Compared
+from grader.judge.student import Comparison
 from grader.report.text import clean
 
 CUT = "[...]"
@@ -119,7 +119,7 @@ def _print_table(console: Console, labels: list[str], size: int, rows: list[int]
     console.print(Padding(table, (0, 0, 0, 2), expand=False), soft_wrap=False)
 
 
-def _print_compared(console: Console, compared: Compared, passed: bool) -> None:
+def _print_compared(console: Console, compared: Comparison, passed: bool) -> None:
     """Print the parts that differ, or if none does all of them; and name the others."""
     forms = [list(_parts(form, compared.got, compared)) for form in compared.forms]
     parts = min(forms, key=lambda form: sum(part.differs for part in form))
@@ -142,7 +142,7 @@ def _names(paths: list[str]) -> str:
     return ", ".join(paths[:NAMES]) + more
 
 
-def _parts(expected: Any, got: Any, how: Compared, path: str = "") -> Iterator[ComparedPart]:
+def _parts(expected: Any, got: Any, how: Comparison, path: str = "") -> Iterator[ComparedPart]:
     """Yield the parts of two trees, place by place."""
     if isinstance(expected, dict) and isinstance(got, dict):
         for key in [*expected, *(key for key in got if key not in expected)]:
@@ -169,7 +169,7 @@ def _array(value: Any) -> np.ndarray | None:
     return value if isinstance(value, np.ndarray) and value.ndim and value.size > 1 and value.dtype.kind in "fiub" else None
 
 
-def _comparable(part: ComparedPart, how: Compared) -> bool:
+def _comparable(part: ComparedPart, how: Comparison) -> bool:
     """Return whether both sides are arrays, or both lists, that can be compared number by number."""
     one, other = _array(part.expected), _array(part.got)
     if one is None or other is None or one.shape != other.shape:
@@ -224,7 +224,7 @@ def _distance(part: ComparedPart) -> str:
     return format_number(abs(float(numbers[1]) - float(numbers[0]))) if part.differs and all(map(is_number, numbers)) else ""
 
 
-def _print_array(console: Console, part: ComparedPart, how: Compared) -> None:
+def _print_array(console: Console, part: ComparedPart, how: Comparison) -> None:
     """Print two arrays of one shape beside each other, and a map of where they differ, if they do."""
     expected, got = np.asarray(_array(part.expected)), np.asarray(_array(part.got))
     shape = expected.shape

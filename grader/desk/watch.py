@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.assignment import Assignment, Home, UsageError
-from grader.judge.run import Grader, Staged
+from grader.assignment import Assignment, AssignmentFiles, UsageError
+from grader.judge.run import Grader, PreparedSubmission
 from grader.report import terminal
 from grader.report.model import Outcome, QuestionResult, Report
 from grader.report.text import clean
@@ -71,7 +71,7 @@ class GradingStep:
 Event = GradingResult | Stopped | GradingStep
 
 
-def watch(home: Home, submission: Path, select: set[str] | None, finished: Callable[[Report], None]) -> None:
+def watch(home: AssignmentFiles, submission: Path, select: set[str] | None, finished: Callable[[Report], None]) -> None:
     """Grade now and after every save, until `q` is pressed.
 
     Args:
@@ -120,7 +120,7 @@ def watch(home: Home, submission: Path, select: set[str] | None, finished: Calla
             screen.end()
 
 
-def _debug(home: Home, submission: Path, question: QuestionResult) -> None:
+def _debug(home: AssignmentFiles, submission: Path, question: QuestionResult) -> None:
     """Step through a question in a process of its own: torch and student code stay out of this one."""
     name = [] if (home.root / "assignment.toml").is_file() else [home.assignment.name]
     script = str(home.root / "grade.py")
@@ -258,7 +258,7 @@ class _Grading:
     def _step(self, report: Report) -> None:
         self._events.put(GradingStep(*report.progress()))
 
-    def _changed(self, staged: Staged) -> frozenset[str]:
+    def _changed(self, staged: PreparedSubmission) -> frozenset[str]:
         """Return the questions whose function, or something that it uses, is not what was graded last."""
         now, own = staged.reach, staged.fingerprints
         changed = {name for name in now if now[name] != self._reach.get(name)}
@@ -283,7 +283,7 @@ class _Grading:
 class _Screen:
     """What is on the terminal: a bar of the questions done, each one's mark, what to do next, and the keys."""
 
-    def __init__(self, home: Home, submission: Path) -> None:
+    def __init__(self, home: AssignmentFiles, submission: Path) -> None:
         from rich.console import Console
 
         self._console = Console(highlight=False)

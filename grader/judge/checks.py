@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from _pytest.runner import runtestprotocol
 
-from grader.assignment import Home, UsageError
+from grader.assignment import AssignmentFiles, UsageError
 from grader.report.model import CheckResult
 
 if TYPE_CHECKING:
-    from grader.judge.judging import Judge
-    from grader.judge.student import Student
+    from grader.judge.judging import CheckRunner
+    from grader.judge.student import SubmissionUnderTest
 
 # Of pytest's plugins these cost time and bring nothing here.
 NOT_NEEDED = (
@@ -32,7 +32,7 @@ class SuiteError(Exception):
     """The checks and assignment.toml do not fit together."""
 
 
-class Checks:
+class CollectedChecks:
     """The checks of some suites, and the pytest plugin that collects them and provides their fixtures.
 
     Args:
@@ -46,9 +46,9 @@ class Checks:
     """
 
     _config: pytest.Config
-    _judge: Judge  # of the submission whose turn it is
+    _judge: CheckRunner  # of the submission whose turn it is
 
-    def __init__(self, home: Home, suites: Sequence[str], keyword: str = "") -> None:
+    def __init__(self, home: AssignmentFiles, suites: Sequence[str], keyword: str = "") -> None:
         self.assignment = home.assignment
         self.suites = suites
         self.declared: list[tuple[pytest.Item, CheckResult]] = []
@@ -77,7 +77,7 @@ class Checks:
         if not self.errors:
             self._config._do_configure()  # pytest has cleared up what checks may use, as for tmp_path
 
-    def run(self, item: pytest.Item, judge: Judge) -> None:
+    def run(self, item: pytest.Item, judge: CheckRunner) -> None:
         """Run one check of a submission, and inform its judge of the outcome."""
         self._judge = judge
         try:
@@ -151,12 +151,12 @@ class Checks:
         self._judge.ended(item, call)
 
     @pytest.fixture
-    def student(self, request: pytest.FixtureRequest) -> Student:
+    def student(self, request: pytest.FixtureRequest) -> SubmissionUnderTest:
         """The submission."""
         return self._judge.caller(request.node, self._judge.submission)
 
     @pytest.fixture
-    def kit(self, request: pytest.FixtureRequest) -> Student:
+    def kit(self, request: pytest.FixtureRequest) -> SubmissionUnderTest:
         """The same drivers in a process without student code, for what a student must not be able to fake."""
         return self._judge.caller(request.node, None)
 

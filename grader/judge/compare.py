@@ -112,7 +112,7 @@ def is_number(value: Any) -> bool:
 MAX_KEPT = 1 << 16  # numbers of an array that are kept for a closer look
 
 
-def without_large_arrays(tree: Any) -> Any:
+def drop_large_arrays(tree: Any) -> Any:
     """Return facts with every array of more than 65,536 numbers replaced by a text that says so.
 
     Whatever else they hold is bounded by the wire.
@@ -120,9 +120,9 @@ def without_large_arrays(tree: Any) -> Any:
     if isinstance(tree, np.ndarray) and tree.size > MAX_KEPT:
         return f"{name_kind(tree)} of shape {list(tree.shape)}, too large to be kept"
     if isinstance(tree, dict):
-        return {key: without_large_arrays(value) for key, value in tree.items()}
+        return {key: drop_large_arrays(value) for key, value in tree.items()}
     if isinstance(tree, (list, tuple)):
-        return type(tree)(without_large_arrays(value) for value in tree)
+        return type(tree)(drop_large_arrays(value) for value in tree)
     return tree
 
 

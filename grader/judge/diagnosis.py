@@ -8,7 +8,7 @@ from grader.answers import UNPREDICTABLE, Mistake
 from grader.judge.student import CheckFailed
 
 
-def find_fitting(mistakes: Sequence[Mistake], seen: dict[str, CheckFailed | None]) -> list[Mistake]:
+def find_fitting_mistakes(mistakes: Sequence[Mistake], seen: dict[str, CheckFailed | None]) -> list[Mistake]:
     """Return the mistakes that explain everything that was seen of a question.
 
     They are in the order of the catalogue. A mistake fits when it fails the same of these checks,
@@ -35,6 +35,6 @@ def _evidence(mistake: Mistake, failed: dict[str, CheckFailed]) -> int:
     return len(evident) if all(failure.evidence.fits(mistake.shows[check]) for check, failure in evident.items()) else 0
 
 
-def hint_of(mistakes: list[Mistake]) -> str:
+def find_hint(mistakes: list[Mistake]) -> str:
     """Return the hint for mistakes that fit equally well: that of the first, since catalogues begin with the general ones."""
     return mistakes[0].hint if mistakes else ""

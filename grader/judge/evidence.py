@@ -53,7 +53,7 @@ class WrongAnswer(Evidence):
         case: The name of the case.
         expected: The right answer.
         got: The wrong one.
-        also: What makes of an answer another form that is accepted as well (see `Student.require`).
+        also: What makes of an answer another form that is accepted as well (see `SubmissionUnderTest.require`).
         rtol: Relative tolerance of the check.
         atol: Absolute tolerance.
         exact_dtype: Whether float32 and float64 and the like differ.
@@ -82,11 +82,11 @@ class WrongAnswer(Evidence):
         return isinstance(recorded, list) and any(map(self._outlined.fits, recorded))
 
     @cached_property
-    def _outlined(self) -> Outline:
+    def _outlined(self) -> AnswerOutline:
         return self._outline(self.got)
 
-    def _outline(self, answer: Any) -> Outline:
-        outline = Outline(self.rtol, self.atol, self.exact_dtype)
+    def _outline(self, answer: Any) -> AnswerOutline:
+        outline = AnswerOutline(self.rtol, self.atol, self.exact_dtype)
         outline.add(self.case, MISSING)
         outline.add(answer, self.expected)
         return outline
@@ -103,7 +103,7 @@ class WrongAnswer(Evidence):
         return difference(one, other, self.rtol * NEAR, self.atol * NEAR, self.exact_dtype, equal_nan=True) is None
 
 
-class Outline:
+class AnswerOutline:
     """What an answer is made of, and its numbers beside those that are expected.
 
     Attributes:
@@ -228,7 +228,7 @@ def thin_arrays(tree: Any) -> Any:
 MOST_HASHED = 2_000  # parts of what a check saw: a hostile reply may have as many as the wire lets through
 
 
-def signature(shown: Any) -> str:
+def hash_evidence(shown: Any) -> str:
     """Return a short hash of plain data, the same where numbers differ by their rounding only.
 
     Of data with more parts than MOST_HASHED only the first ones count, in a fixed order, and of arrays those that are kept to

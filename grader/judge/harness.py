@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grader import submission as intake
-from grader.assignment import Home, UsageError
+from grader.assignment import AssignmentFiles, UsageError
 from grader.sandbox import open_sandbox
-from grader.sandbox.places import make_readable, temporary_folder
+from grader.sandbox.places import make_readable, make_temporary_folder
 from grader.sandbox.reply import SandboxFault
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ class Harness:
         sandbox: Runs drivers beside the submission that was placed last.
     """
 
-    def __init__(self, home: Home, template: tuple[Harness, int] | None = None) -> None:
+    def __init__(self, home: AssignmentFiles, template: tuple[Harness, int] | None = None) -> None:
         self.home = home
-        self._folder = temporary_folder(template[0]._folder if template else None)
+        self._folder = make_temporary_folder(template[0]._folder if template else None)
         try:
             support, self.student = self._folder / "support", self._folder / "student"
             support.mkdir()
@@ -102,6 +102,6 @@ class Harness:
             intake.stage_submission(code.tobytes(), folder / f"{path.stem}.{sys.implementation.cache_tag}.pyc")
 
 
-def uses_torch(home: Home) -> bool:
+def uses_torch(home: AssignmentFiles) -> bool:
     """Return whether drivers or support files name torch, if only in a comment: then a server imports it at once."""
     return any(NAMES_TORCH.search(path.read_bytes()) for path in (home.drivers, *home.support()))

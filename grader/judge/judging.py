@@ -12,17 +12,17 @@ import pytest
 
 from grader.assignment import SUITES, Assignment, Question
 from grader.judge.compare import format_value
-from grader.judge.diagnosis import find_fitting, hint_of
-from grader.judge.evidence import signature
-from grader.judge.origin import Origin
-from grader.judge.student import CheckFailed, Clock, NotRun, Patience, Replies, Student, Tried
+from grader.judge.diagnosis import find_fitting_mistakes, find_hint
+from grader.judge.evidence import hash_evidence
+from grader.judge.origin import NotebookOrigin
+from grader.judge.student import CheckFailed, CheckNotRun, LastCall, ReadingBudget, ReplyCache, SubmissionUnderTest, TimeBudget
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import clean
 from grader.sandbox.reply import SandboxFault
 
 if TYPE_CHECKING:
-    from grader.judge.checks import Checks
-    from grader.judge.run import Material
+    from grader.judge.checks import CollectedChecks
+    from grader.judge.run import SuiteData
     from grader.sandbox import Sandbox
 
 
@@ -30,7 +30,7 @@ OF_A_RUN = tuple(CheckResult.model_fields.keys() - {"id", "question", "suite", "
 """What of a check's result comes from running it, and not from the suite."""
 
 
-class Judge:
+class CheckRunner:
     """Runs checks against one submission and keeps the report.
 
     Args:
@@ -53,13 +53,13 @@ class Judge:
     def __init__(
         self,
         assignment: Assignment,
-        checks: Checks,
+        checks: CollectedChecks,
         report: Report,
         sandbox: Sandbox,
         submission: Path,
-        origin: Origin | None,
+        origin: NotebookOrigin | None,
         attachments: dict[str, bytes | str],
-        material: Material,
+        material: SuiteData,
         unwritten: set[str],
         broken: CheckFailed | None,
         select: set[str] | None,
@@ -86,16 +86,16 @@ class Judge:
         self.again = again
         self.stopped = False
         self.retried: list[str] = []  # checks that were run twice, because the grader failed at first
-        self.clock = Clock(assignment)
-        self.patience = Patience()
+        self.clock = TimeBudget(assignment)
+        self.patience = ReadingBudget()
         chosen = [entry for entry in checks.declared if select is None or entry[1].question in select]
         self.results = {item.nodeid: result.model_copy() for item, result in chosen}
         report.checks = list(self.results.values())
         # Visible checks run first: after the hidden ones, a submission could reveal them in the output of a visible check.
         self.items = sorted((item for item, _ in chosen), key=lambda item: self.results[item.nodeid].suite != "visible")
         self.seen: dict[str, dict[str, CheckFailed | None]] = {}  # by question and check: how it failed, or None if not
-        self.replies = {suite: Replies() for suite in SUITES}  # of the submission
-        self.tried: dict[str, Tried] = {}  # by check: its last call of the submission
+        self.replies = {suite: ReplyCache() for suite in SUITES}  # of the submission
+        self.tried: dict[str, LastCall] = {}  # by check: its last call of the submission
 
     def run(self) -> None:
         """Run the checks, one after another. A fault of theirs, or of the judge, ends in the report's note."""
@@ -157,10 +157,10 @@ class Judge:
         for suite in self.report.suites if checks else ():  # right work is not searched for mistakes
             # Only visible checks explain the failure of a visible check, so that its hint reveals nothing about hidden ones.
             known = {check: failure for check, failure in seen.items() if suite != "visible" or check.startswith("visible/")}
-            fits = find_fitting(self.material.mistakes, known)
+            fits = find_fitting_mistakes(self.material.mistakes, known)
             for check in checks:
                 if check.suite == suite:
-                    check.mistakes, check.hint = tuple(mistake.id for mistake in fits), hint_of(fits)
+                    check.mistakes, check.hint = tuple(mistake.id for mistake in fits), find_hint(fits)
 
     def _needs_moved(self, result: CheckResult) -> bool:
         """Return whether a question that its own needs was passed before and is no more, or the other way round."""
@@ -172,7 +172,7 @@ class Judge:
         result = self.results[item.nodeid]
         error = call.excinfo.value if call.excinfo else None
         used = getattr(item, "funcargs", {}).get("student")
-        student = used if isinstance(used, Student) else None
+        student = used if isinstance(used, SubmissionUnderTest) else None
         printed, facts = (student.printed, student.facts) if student else ("", [])
         if student and call.when == "call":
             result.curves, result.entries = student.curves, tuple(student.entries)
@@ -188,7 +188,7 @@ class Judge:
             self._failed(result, error)
             if not error.unwritten:
                 self._saw(result, error)
-        elif isinstance(error, NotRun):
+        elif isinstance(error, CheckNotRun):
             result.outcome, result.message = Outcome.NOT_RUN, clean(f"not run: {error}")
         elif isinstance(error, AssertionError):
             failure = CheckFailed(Outcome.FAILED, str(error), printed)
@@ -219,7 +219,7 @@ class Judge:
     def _failed(result: CheckResult, error: CheckFailed) -> None:
         result.outcome, result.unwritten, result.detail = error.outcome, error.unwritten, ""
         result.message, result.printed = clean(error.message), clean(error.printed)
-        result.signature = "" if error.unwritten else signature(error.evidence.shown)
+        result.signature = "" if error.unwritten else hash_evidence(error.evidence.shown)
 
     def _publish(self) -> None:
         if self.changed is None:
@@ -227,7 +227,7 @@ class Judge:
         self.report.summarise(self.assignment)
         self.changed(self.report)
 
-    def caller(self, item: pytest.Function, submission: Path | None) -> Student:
+    def caller(self, item: pytest.Function, submission: Path | None) -> SubmissionUnderTest:
         """Return the object through which a check uses the submission.
 
         Args:
@@ -239,7 +239,9 @@ class Judge:
         cases = self.material.cases[result.suite]
         clock, seed, patience, origin, attachments = self.clock, self.seed, self.patience, self.origin, self.attachments
         replies = self.replies[result.suite] if submission is not None else None
-        return Student(self.sandbox, submission, question, cases, clock, seed, patience, origin, attachments, replies)
+        return SubmissionUnderTest(
+            self.sandbox, submission, question, cases, clock, seed, patience, origin, attachments, replies
+        )
 
 
 def _missing_needs(question: Question, checks: Iterable[CheckResult]) -> list[str]:

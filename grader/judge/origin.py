@@ -9,7 +9,7 @@ from grader.sandbox.reply import Reply
 
 
 @dataclass(frozen=True)
-class Origin:
+class NotebookOrigin:
     """lines: of each statement its first line in the file, its cell, and its first line there, in the file's order."""
 
     lines: list[tuple[int, int, int]]

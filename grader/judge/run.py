@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, TypeVar
 from grader import answers
 from grader import submission as intake
 from grader.answers import Case, Mistake
-from grader.assignment import Home, UsageError
+from grader.assignment import AssignmentFiles, UsageError
 from grader.judge.harness import Harness
-from grader.judge.origin import Origin
+from grader.judge.origin import NotebookOrigin
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import clean
 from grader.sandbox.reply import LEVELS, Reply, SandboxFault
 
 if TYPE_CHECKING:
-    from grader.judge.checks import Checks
-    from grader.judge.judging import Judge
-    from grader.judge.student import CheckFailed, Tried
-    from grader.submission import Handed
+    from grader.judge.checks import CollectedChecks
+    from grader.judge.judging import CheckRunner
+    from grader.judge.student import CheckFailed, LastCall
+    from grader.submission import SubmittedFile
 
 
 def grade(
-    home: Home,
+    home: AssignmentFiles,
     submission: Path,
     suites: Sequence[str] = ("visible",),
     select: Sequence[str] = (),
@@ -61,7 +61,7 @@ Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
-class Material:
+class SuiteData:
     """The data that the checks of one assignment need.
 
     Attributes:
@@ -76,7 +76,7 @@ class Material:
 
 
 @dataclass(frozen=True)
-class Staged:
+class PreparedSubmission:
     """A submission as the sandbox sees it.
 
     Attributes:
@@ -89,11 +89,11 @@ class Staged:
         remarks: Notes on how it was read.
     """
 
-    handed: Handed
+    handed: SubmittedFile
     path: Path
     looked: Reply
     loaded: Reply | None = None
-    origin: Origin | None = None
+    origin: NotebookOrigin | None = None
     cells: dict[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
 
@@ -135,7 +135,7 @@ class Grader:
 
     def __init__(
         self,
-        home: Home,
+        home: AssignmentFiles,
         suites: Sequence[str] = ("visible",),
         require_level: str = "basic",
         template: tuple[Grader, int] | None = None,
@@ -152,10 +152,10 @@ class Grader:
         self.suites = tuple(suites)
         self.require_level = require_level
         self.seen: dict[str, CheckFailed | None] = {}
-        self.tried: dict[str, Tried] = {}
+        self.tried: dict[str, LastCall] = {}
         self.retried: list[str] = []
-        self._material: Material | None = template[0]._material if template else None
-        self._checks: dict[str, Checks] = dict(template[0]._checks) if template else {}  # by the keyword
+        self._material: SuiteData | None = template[0]._material if template else None
+        self._checks: dict[str, CollectedChecks] = dict(template[0]._checks) if template else {}  # by the keyword
         self._lent = harness is not None
         self.harness = harness or Harness(home, (template[0].harness, template[1]) if template else None)
         self._sandbox = self.harness.sandbox
@@ -175,7 +175,7 @@ class Grader:
         """Let the sandbox import what calls need, and return while it does; an untouched stub would not ask for it."""
         self._sandbox.warm_up(wait=wait)
 
-    def take(self, submission: Path, load: bool = False) -> Staged:
+    def take(self, submission: Path, load: bool = False) -> PreparedSubmission:
         """Return a submission, placed where the sandbox can read it.
 
         It is inspected before anything of it is run.
@@ -189,7 +189,7 @@ class Grader:
             SandboxFault: If the sandbox itself fails.
         """
         assignment = self.home.assignment
-        allowed = intake.Allowed(assignment.attachments, assignment.limits.attachment_mb << 20)
+        allowed = intake.AttachmentRules(assignment.attachments, assignment.limits.attachment_mb << 20)
         handed = intake.read_submission(submission, assignment.submission, allowed)
         self._sandbox.start()
         self._material = self._material or self._read()
@@ -215,16 +215,18 @@ class Grader:
         """CPU seconds of the sandbox's calls so far; 0 where the sandbox cannot measure them."""
         return self._sandbox.cpu_seconds
 
-    def refused(self, path: Path, why: str) -> Staged:
+    def refused(self, path: Path, why: str) -> PreparedSubmission:
         """Return a placeholder for what cannot be read as a submission: every check of it fails for this reason."""
         self._sandbox.start()
         self._material = self._material or self._read()
         empty = self.harness.place(b"")
-        return Staged(intake.Handed(str(path), b"", False, None), empty, Reply("unreadable", details={"message": why}))
+        return PreparedSubmission(
+            intake.SubmittedFile(str(path), b"", False, None), empty, Reply("unreadable", details={"message": why})
+        )
 
-    def _file(self, handed: Handed, load: bool) -> Staged:
+    def _file(self, handed: SubmittedFile, load: bool) -> PreparedSubmission:
         path = self.harness.place(handed.content)
-        return Staged(handed, path, *self._look(path, load))
+        return PreparedSubmission(handed, path, *self._look(path, load))
 
     def _look(self, path: Path, load: bool) -> tuple[Reply, Reply | None]:
         """Return what a file holds and, if that is asked for and saves time, how loading it went."""
@@ -239,13 +241,13 @@ class Grader:
         seconds = self.home.assignment.limits.seconds
         return self._sandbox.open(path, self._functions(), lambda looked: bool(self._written(looked)), seconds)
 
-    def _notebook(self, handed: Handed, load: bool) -> Staged:
+    def _notebook(self, handed: SubmittedFile, load: bool) -> PreparedSubmission:
         """Make a file of what a notebook defines; where that cannot be done, `looked` of what is returned says why."""
         names = self._functions()
         notebook = self.harness.place(handed.content, "notebook")
         reply = self._sandbox.extract(notebook, names, Path(self.home.assignment.submission).stem)
         notebook.unlink()
-        staged = Staged(handed, self.harness.place(b""), reply)
+        staged = PreparedSubmission(handed, self.harness.place(b""), reply)
         if reply.status != "ok":
             return staged
         facts = reply.facts
@@ -260,7 +262,7 @@ class Grader:
             staged,
             looked=looked,
             loaded=loaded,
-            origin=Origin([tuple(entry) for entry in facts["lines"].tolist()]),
+            origin=NotebookOrigin([tuple(entry) for entry in facts["lines"].tolist()]),
             cells={key: clean(words) for key, words in facts["cells"].items()},
             remarks=remarks,
         )
@@ -277,7 +279,7 @@ class Grader:
 
     def grade(
         self,
-        submission: Path | Staged,
+        submission: Path | PreparedSubmission,
         select: set[str] | None = None,
         keyword: str = "",
         changed: Callable[[Report], None] | None = None,
@@ -293,7 +295,7 @@ class Grader:
                 all.
             seed: The seed of all that chance decides.
             thorough: False stops at the first check that does not pass.
-            before, again: See `Judge`.
+            before, again: See `CheckRunner`.
         """
         assignment = self.home.assignment
         began = time.monotonic()
@@ -308,7 +310,7 @@ class Grader:
         )
         self.seen, self.tried, self.retried = {}, {}, []
         try:
-            staged = submission if isinstance(submission, Staged) else self.take(submission, load=True)
+            staged = submission if isinstance(submission, PreparedSubmission) else self.take(submission, load=True)
             report.submission, report.cells = staged.name, staged.cells
             report.remarks = (*staged.remarks, *staged.refused)
             isolation = self._sandbox.isolation
@@ -332,7 +334,7 @@ class Grader:
             changed(report)
         return report
 
-    def _read(self) -> Material:
+    def _read(self) -> SuiteData:
         """Return cases, answers and mistakes; meanwhile the server looks at the submission."""
         name, mistakes = self.home.assignment.name, {}
         found = {suite: _whole(answers.read_answers, self.home.answers[suite], name) for suite in self.suites}
@@ -342,24 +344,24 @@ class Grader:
                 known = mistakes.get(key)
                 mistakes[key] = replace(mistake, shows={**known.shows, **shows} if known else shows)
         stub = next(iter(found.values())).unwritten()
-        return Material({suite: content.cases for suite, content in found.items()}, stub, list(mistakes.values()))
+        return SuiteData({suite: content.cases for suite, content in found.items()}, stub, list(mistakes.values()))
 
     def read_suites(self) -> None:
         """Read checks, cases, answers and mistakes now, so that copies of this process share them."""
         self._material = self._material or self._read()
         self._collected("")
 
-    def _collected(self, keyword: str) -> Checks:
-        from grader.judge.checks import Checks
+    def _collected(self, keyword: str) -> CollectedChecks:
+        from grader.judge.checks import CollectedChecks
 
         if keyword not in self._checks:
-            self._checks[keyword] = Checks(self.home, self.suites, keyword)
+            self._checks[keyword] = CollectedChecks(self.home, self.suites, keyword)
         return self._checks[keyword]
 
     def _judge(
         self,
         report: Report,
-        staged: Staged,
+        staged: PreparedSubmission,
         select: set[str] | None,
         keyword: str,
         changed: Callable[[Report], None] | None,
@@ -367,7 +369,7 @@ class Grader:
         thorough: bool,
         before: Mapping[str, CheckResult],
         again: Set[str],
-    ) -> Judge:
+    ) -> CheckRunner:
         """Return the judge of this submission.
 
         Raises:
@@ -381,7 +383,7 @@ class Grader:
             self._sandbox.warm_up(wait=False)
 
         # Imported and collected here, while the server imports torch.
-        from grader.judge.judging import Judge
+        from grader.judge.judging import CheckRunner
         from grader.judge.student import explain_failure
 
         checks = self._collected(keyword)
@@ -393,7 +395,7 @@ class Grader:
             if reply.status != "ok":
                 first, allowed = assignment.questions[0], assignment.limits
                 broken = explain_failure(reply, first, allowed.seconds, allowed.memory_mb, reply.output, staged.origin)
-        return Judge(
+        return CheckRunner(
             assignment=assignment,
             checks=checks,
             report=report,
@@ -422,7 +424,7 @@ class Grader:
         return {name for name, unwritten in self._material.stub.items() if now.get(name) in unwritten}
 
 
-def select_questions(home: Home, select: Sequence[str]) -> set[str] | None:
+def select_questions(home: AssignmentFiles, select: Sequence[str]) -> set[str] | None:
     """Return the ids of the questions asked for and of those they need; None for all."""
     if not select:
         return None

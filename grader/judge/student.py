@@ -19,9 +19,9 @@ import numpy as np
 
 from grader.answers import Case
 from grader.assignment import Assignment, Question
-from grader.judge.compare import SHOWN_INPUTS, difference, format_value, is_number, without_large_arrays
+from grader.judge.compare import SHOWN_INPUTS, difference, drop_large_arrays, format_value, is_number
 from grader.judge.evidence import Evidence, WrongAnswer
-from grader.judge.origin import Origin
+from grader.judge.origin import NotebookOrigin
 from grader.judge.views import Stored
 from grader.report.model import Entry, Outcome
 from grader.sandbox.limits import MAX_FILE_BYTES, MAX_OPEN_FILES, MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES, MAX_THREADS
@@ -80,12 +80,12 @@ class CheckFailed(AssertionError):
 
 
 @dataclass(frozen=True)
-class Compared:
+class Comparison:
     """The two sides of a comparison, after the check's view, and its tolerances.
 
     Attributes:
         forms: The right value, in each form that is accepted.
-        got: The submission's value, without its large arrays (see `compare.without_large_arrays`).
+        got: The submission's value, without its large arrays (see `compare.drop_large_arrays`).
     """
 
     forms: tuple[Any, ...]
@@ -96,7 +96,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Tried:
+class LastCall:
     """The last call that a check made of the submission, for a closer look by the student (`grader.desk`); not in any report.
 
     Attributes:
@@ -112,15 +112,15 @@ class Tried:
     inputs: dict[str, Any]
     seed: int
     case: Case | None = None
-    compared: Compared | None = None
+    compared: Comparison | None = None
     said: str = ""
 
 
-class Unreadable(Exception):
+class ReadingTimeout(Exception):
     """The judge has looked at what a call returned for too long."""
 
 
-class Patience:
+class ReadingBudget:
     """Limits the time and memory with which the judge reads the results of calls.
 
     These may be made to keep the judge busy. The limit requires SIGALRM (not on Windows) and the
@@ -162,15 +162,15 @@ class Patience:
     def _over(self, _: int, frame: FrameType | None) -> None:
         while frame is not None:
             if frame.f_code is self.code:
-                raise Unreadable("it takes too long to read")
+                raise ReadingTimeout("it takes too long to read")
             frame = frame.f_back
 
 
-class NotRun(Exception):
+class CheckNotRun(Exception):
     """What the check needs is not there, for which the message gives the reason; nobody is to blame."""
 
 
-class Clock:
+class TimeBudget:
     """The budget of a run, and the limit of each call; a question that ran out of time once gets less the next time."""
 
     def __init__(self, assignment: Assignment) -> None:
@@ -182,18 +182,18 @@ class Clock:
         """Return the seconds that the next call may take.
 
         Raises:
-            NotRun: If none are left.
+            CheckNotRun: If none are left.
         """
         left = self.end - time.monotonic()
         if left < LEAST_SECONDS:
-            raise NotRun(f"the time for the whole run ({self.limits.budget:.0f} s) was used up")
+            raise CheckNotRun(f"the time for the whole run ({self.limits.budget:.0f} s) was used up")
         seconds = question.seconds or self.limits.seconds
         if question.id in self.slow:
             seconds = max(seconds / 4, LEAST_SECONDS)
         return min(seconds, left)
 
 
-class Replies:
+class ReplyCache:
     """What the submission has replied to stored cases in this run: checks that look at the same case share one call.
 
     Each call would begin in the same state, with the same seed. Large facts are not kept, nor what depends on the time it took.
@@ -210,18 +210,18 @@ class Replies:
         """Keep a reply for the checks to come."""
         if case and reply.status in ("ok", "raised", "import", "missing") and len(self._kept) < MAX_KEPT:
             with contextlib.suppress(Exception):  # of a form that cannot be copied or is too large to be worth it
-                if size_in_bytes(reply.facts) <= MAX_KEPT_BYTES:
+                if estimate_size(reply.facts) <= MAX_KEPT_BYTES:
                     self._kept[case.name] = copy.deepcopy(reply)
 
 
-def size_in_bytes(facts: Any) -> int:
+def estimate_size(facts: Any) -> int:
     """Return about how many bytes plain data takes."""
     if isinstance(facts, (dict, list, tuple)):
-        return 64 + sum(map(size_in_bytes, facts.values() if isinstance(facts, dict) else facts))
+        return 64 + sum(map(estimate_size, facts.values() if isinstance(facts, dict) else facts))
     return facts.nbytes if isinstance(facts, np.ndarray) else sys.getsizeof(facts)
 
 
-class Student:
+class SubmissionUnderTest:
     """The submission, seen from a check.
 
     Every call runs in a process of its own and returns plain data; a call that does not end well
@@ -248,12 +248,12 @@ class Student:
         submission: Path | None,
         question: Question,
         cases: dict[str, Case],
-        clock: Clock,
+        clock: TimeBudget,
         seed: int,
-        patience: Patience,
-        origin: Origin | None,
+        patience: ReadingBudget,
+        origin: NotebookOrigin | None,
         attachments: Mapping[str, bytes | str | None],
-        replies: Replies | None = None,
+        replies: ReplyCache | None = None,
     ) -> None:
         self._sandbox = sandbox
         self._submission = submission
@@ -267,8 +267,8 @@ class Student:
         self.curves: dict[str, list[float]] = {}
         self.entries: list[Entry] = []
         self._attachments = attachments
-        self._replies = Replies() if replies is None else replies
-        self.tried: Tried | None = None
+        self._replies = ReplyCache() if replies is None else replies
+        self.tried: LastCall | None = None
         self._patience = patience
 
     @property
@@ -286,7 +286,7 @@ class Student:
 
     def _call(self, driver: str, inputs: dict[str, Any], case: Case | None = None) -> Any:
         self._patience.end()
-        self.tried = Tried(driver, inputs, self._seed, case)
+        self.tried = LastCall(driver, inputs, self._seed, case)
         seconds = self._clock.limit(self._question)
         reply = self._replies.of(case)
         if reply is None:
@@ -372,7 +372,7 @@ class Student:
 
     def not_run(self, reason: str) -> NoReturn:
         """End the check as not run, as when a package is not installed that it needs: it is neither passed nor failed."""
-        raise NotRun(reason)
+        raise CheckNotRun(reason)
 
     def seeds(self, count: int) -> range:
         """Return seeds for something that chance decides: always the same, unless the suite itself is being measured."""
@@ -429,12 +429,15 @@ class Student:
         forms = (expected, also(expected)) if also else (expected,)
         if self.tried:
             self.tried = replace(
-                self.tried, case=case, compared=Compared(forms, without_large_arrays(got), rtol, atol, exact_dtype)
+                self.tried, case=case, compared=Comparison(forms, drop_large_arrays(got), rtol, atol, exact_dtype)
             )
         text = difference(expected, got, rtol, atol, exact_dtype)
         if text and all(difference(form, got, rtol, atol, exact_dtype) for form in forms[1:]):
             text += "".join(
-                f"\n{line}" for name in also_show if name in facts for line in fact_lines(name, facts[name], case.answer[name])
+                f"\n{line}"
+                for name in also_show
+                if name in facts
+                for line in describe_fact(name, facts[name], case.answer[name])
             )
             self.fail(case, text, WrongAnswer(case.name, expected, got, also, rtol, atol, exact_dtype))
 
@@ -452,7 +455,7 @@ class Student:
         raise CheckFailed(Outcome.FAILED, f"{text}\n{called}\n{inputs}", self.printed, evidence=evidence)
 
 
-def fact_lines(name: str, value: Any, answer: Any) -> list[str]:
+def describe_fact(name: str, value: Any, answer: Any) -> list[str]:
     """Return the lines by which a message shows a fact: of a dictionary, what the answer has as well, which is not too much."""
     if isinstance(value, dict) and isinstance(answer, dict):
         return [f"{name}:", *(f"  {key}: {format_value(value[key])}" for key in answer if key in value)]
@@ -460,7 +463,7 @@ def fact_lines(name: str, value: Any, answer: Any) -> list[str]:
 
 
 def explain_failure(
-    reply: Reply, question: Question, seconds: float, memory_mb: int, printed: str, origin: Origin | None = None
+    reply: Reply, question: Question, seconds: float, memory_mb: int, printed: str, origin: NotebookOrigin | None = None
 ) -> CheckFailed:
     """Return the exception for a call that did not end well, in words that say what to do.
 
@@ -511,7 +514,7 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
         case "syntax":
             text = f"your file is not valid Python: {details.get('message', '')}{format_trace(details)}"
         case "import":
-            text = f"your file cannot be imported: {error_line(details)}{format_trace(details)}{limit_note(details)}"
+            text = f"your file cannot be imported: {format_error(details)}{format_trace(details)}{describe_limit(details)}"
             if "get_ipython" in str(details.get("message")):
                 text += "\nThis file was exported from a notebook: hand in the notebook itself, or leave such lines out."
             if details.get("type") == "ModuleNotFoundError":
@@ -524,7 +527,7 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
             text = str(details.get("message", ""))
         case _:
             unwritten = _is_blank(details, question)
-            text = error_line(details) + format_trace(details) + limit_note(details)
+            text = format_error(details) + format_trace(details) + describe_limit(details)
             if unwritten:
                 where = describe_place(details["frames"][-1]) if details.get("frames") else "your code"
                 text = f"{where} still raises the stub's NotImplementedError; delete it when your code is there"
@@ -540,13 +543,13 @@ def _is_blank(details: dict[str, Any], question: Question) -> bool:
     return details.get("type") == "NotImplementedError" and own == question.function
 
 
-def error_line(details: dict[str, Any]) -> str:
+def format_error(details: dict[str, Any]) -> str:
     """Return an exception as Python prints it."""
     message = NO_KEYBOARD.get(details.get("type"), str(details.get("message", "")))
     return f"{details.get('type', 'Exception')}: {message}" if message else str(details.get("type", "Exception"))
 
 
-def limit_note(details: dict[str, Any]) -> str:
+def describe_limit(details: dict[str, Any]) -> str:
     """Return a line on the limit that an exception looks like, or nothing."""
     note = LIMITS.get(str(details.get("limit")), "")
     return f"\n{note}" if note else ""

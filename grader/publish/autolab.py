@@ -9,7 +9,7 @@ import tarfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from grader.assignment import Assignment, Home, UsageError
+from grader.assignment import Assignment, AssignmentFiles, UsageError
 from grader.publish.package import (
     SETUP,
     grader_modules,
@@ -47,11 +47,11 @@ AUTOGRADE = '''\
 import sys
 from pathlib import Path
 
-from grader.console import guarded
+from grader.console import run_guarded
 from grader.platforms import autolab
 
 if __name__ == "__main__":
-    sys.exit(guarded(lambda: autolab(Path(sys.argv[1]), "{require_level}")))
+    sys.exit(run_guarded(lambda: autolab(Path(sys.argv[1]), "{require_level}")))
 '''
 
 README = """\
@@ -95,14 +95,14 @@ def autolab(root: Path, name: str, folder: Path, require_level: str = "basic") -
     Raises:
         UsageError: If one of the three does not get the expected points; then nothing is written.
     """
-    home = Home(root, name)
+    home = AssignmentFiles(root, name)
     content = package_files(home, require_level)
     suites = ("visible", "hidden")
     yield from try_out_package(home, suites, lambda place, source: _points(place, content, home.assignment, source))
     yield write_folder(folder / f"{name}-autolab", content)
 
 
-def package_files(home: Home, require_level: str = "basic") -> dict[str, bytes]:
+def package_files(home: AssignmentFiles, require_level: str = "basic") -> dict[str, bytes]:
     """Return the content of the package by name."""
     grader = server_files(home) | grader_modules(home, "platforms", "report/autolab", "report/picture", "report/shared")
     mine = {

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from grader import answers
-from grader.answers import UNPREDICTABLE, Answers, Case, Mistake, Recipe
-from grader.assignment import OVERVIEW, SUITES, Home, UsageError, list_assignments
-from grader.fingerprints import about_checks
+from grader.answers import UNPREDICTABLE, Case, CaseRecipe, Mistake, SuiteAnswers
+from grader.assignment import OVERVIEW, SUITES, AssignmentFiles, UsageError, list_assignments
+from grader.fingerprints import list_check_ingredients
 from grader.judge.compare import difference, format_value, is_number
 from grader.judge.harness import Harness
 from grader.judge.student import explain_failure
@@ -27,8 +27,8 @@ from grader.publish.pool import TrialPool
 from grader.publish.stub import make_stub
 from grader.publish.trials import record_mistakes
 from grader.report.model import write
-from grader.sandbox.wire import Refused
-from grader.sandbox.worker import fingerprints
+from grader.sandbox.wire import ValueRefused
+from grader.sandbox.worker import hash_functions
 
 DEFAULT_SEED = 1
 MAX_CASE = 250_000  # characters of a case with its answer: people read them, and every clone holds them
@@ -62,7 +62,7 @@ def build(
     Raises:
         UsageError: If something that only an instructor can mend is in the way.
     """
-    home = Home(root, name)
+    home = AssignmentFiles(root, name)
     if not home.solution.is_dir():
         raise UsageError(f"there is no {home.solution}: stubs and answers are made from solutions, which only instructors have")
     solution = home.solution / home.assignment.submission
@@ -84,12 +84,12 @@ def build(
     recipes = load_recipes(home)
     with contextlib.ExitStack() as stack:
         harness = harness or stack.enter_context(Harness(home))
-        return stale + _from_trials(home, recipes, fingerprints(stub), harness, check, seed, mistakes, workers, report)
+        return stale + _from_trials(home, recipes, hash_functions(stub), harness, check, seed, mistakes, workers, report)
 
 
 def _from_trials(
-    home: Home,
-    recipes: list[Recipe],
+    home: AssignmentFiles,
+    recipes: list[CaseRecipe],
     stub: dict[str, str],
     harness: Harness,
     check: bool,
@@ -118,7 +118,8 @@ def _from_trials(
                 released = old.replaced_by(stub) if old else {}
                 kept = {key: before[key] for key in both.keys() - moved.keys()}
                 write(
-                    path, answers.render_answers(name, Answers(chosen, solved | kept, stub, released), packed=suite == "hidden")
+                    path,
+                    answers.render_answers(name, SuiteAnswers(chosen, solved | kept, stub, released), packed=suite == "hidden"),
                 )
     stale += write_overview(home.root, check)
     if mistakes:
@@ -173,14 +174,14 @@ def _kept(was: Mistake | None, now: Mistake) -> Mistake:
     return replace(now, shows=shows)
 
 
-def load_recipes(home: Home) -> list[Recipe]:
+def load_recipes(home: AssignmentFiles) -> list[CaseRecipe]:
     """Return the cases declared in the assignment's cases.py, checked."""
     path = home.solution / "cases.py"
     try:
         module = _import(path)
     except Exception as error:
         raise UsageError(f"{path.relative_to(home.root)} cannot be imported: {type(error).__name__}: {error}") from error
-    recipes = [value for value in vars(module).values() if isinstance(value, Recipe)]
+    recipes = [value for value in vars(module).values() if isinstance(value, CaseRecipe)]
     ids = {question.id for question in home.assignment.questions}
     for recipe in recipes:
         if recipe.question not in ids:
@@ -190,7 +191,7 @@ def load_recipes(home: Home) -> list[Recipe]:
     return recipes
 
 
-def _cook(recipe: Recipe, seed: int) -> Case:
+def _cook(recipe: CaseRecipe, seed: int) -> Case:
     try:
         case = recipe.cook(seed)
     except Exception as error:
@@ -210,14 +211,14 @@ def solve(harness: Harness, cases: dict[str, Case]) -> dict[str, Case]:
     for key, case in cases.items():
         try:
             reply = harness.sandbox.call(case.driver, case.inputs, submission, SECONDS)
-        except Refused as refused:
+        except ValueRefused as refused:
             raise UsageError(f"case {key} cannot be handed to its driver: {refused}") from refused
         if reply.status != "ok":
             question = home.assignment.question(case.question)
             why = explain_failure(reply, question, SECONDS, home.assignment.limits.memory_mb, reply.output)
             raise UsageError(f"case {key}: its driver {case.driver!r} fails on the solution: {why}\n{reply.output}".strip())
         solved[key] = Case(key, case.driver, case.question, case.inputs, reply.facts)
-        size = len(answers.render_answers("", Answers(0, {key: solved[key]}, {})))
+        size = len(answers.render_answers("", SuiteAnswers(0, {key: solved[key]}, {})))
         if size > MAX_CASE:
             raise UsageError(
                 f"case {key} takes {size / 1e3:.0f} kB of text, at most {MAX_CASE / 1e3:.0f}: give it fewer numbers"
@@ -225,13 +226,13 @@ def solve(harness: Harness, cases: dict[str, Case]) -> dict[str, Case]:
     return solved
 
 
-def _notebook(home: Home) -> str | None:
+def _notebook(home: AssignmentFiles) -> str | None:
     """Return the text of the notebook, if the assignment has one."""
     source = home.solution / "notebook.py"
     return make_notebook(source.read_text(encoding="utf-8")) if source.is_file() else None
 
 
-def _keep_work(home: Home, stub: str) -> None:
+def _keep_work(home: AssignmentFiles, stub: str) -> None:
     """Raise UsageError if the stub's file holds more than a stub.
 
     It is somebody's work then, which must not be lost.
@@ -239,23 +240,23 @@ def _keep_work(home: Home, stub: str) -> None:
     old = _old(home.answers["visible"], home.assignment.name)
     if old is None or not home.stub.is_file():
         return
-    known = {*fingerprints(stub).values(), *(own for every in old.unwritten().values() for own in every)}
+    known = {*hash_functions(stub).values(), *(own for every in old.unwritten().values() for own in every)}
     try:
-        now = fingerprints(home.stub.read_bytes())
+        now = hash_functions(home.stub.read_bytes())
     except (SyntaxError, ValueError):
         now = {"the file": ""}
     if work := [name for name, fingerprint in now.items() if fingerprint not in known]:
         raise UsageError(f"{home.stub} holds work of its own ({', '.join(work[:3])}); move it away, then build again")
 
 
-def _old(path: Path, name: str) -> Answers | None:
+def _old(path: Path, name: str) -> SuiteAnswers | None:
     try:
         return answers.read_answers(path, name)
     except (FileNotFoundError, KeyError, ValueError):
         return None
 
 
-def _tolerances(home: Home, suite: str) -> dict[str, dict[str, float]]:
+def _tolerances(home: AssignmentFiles, suite: str) -> dict[str, dict[str, float]]:
     """Return by case the smallest tolerances that are written in a check which names it; without one, the default is meant."""
     found: dict[str, dict[str, float]] = {}
     with contextlib.suppress(SyntaxError, OSError):  # of checks, which trying them out will say
@@ -281,11 +282,11 @@ def _same(was: Case, now: Case, **tolerance: float) -> bool:
     )
 
 
-def _moved(home: Home, suite: str, cases: dict[str, tuple[Case, Case]]) -> Iterator[str]:
+def _moved(home: AssignmentFiles, suite: str, cases: dict[str, tuple[Case, Case]]) -> Iterator[str]:
     """Yield by how much the answers of cases, as they were and as they are, have moved, and for which checks."""
     about = {}
     with contextlib.suppress(SyntaxError, OSError, ValueError):  # of checks, which trying them out will say
-        about = about_checks(home, (suite,)) if cases else {}
+        about = list_check_ingredients(home, (suite,)) if cases else {}
     for key, (was, now) in cases.items():
         checks = ", ".join(sorted(check for check in about if key in about[check].cases)) or "no check"
         if difference(now.inputs, was.inputs, rtol=1e-12, atol=0.0, exact_dtype=True) is not None:

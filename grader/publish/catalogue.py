@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
-from grader.assignment import Assignment, Home, UsageError
+from grader.assignment import Assignment, AssignmentFiles, UsageError
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -82,7 +82,7 @@ class CatalogueError(UsageError):
         self.faults = faults
 
 
-def load_catalogue(home: Home, kind: str) -> list[Variant]:
+def load_catalogue(home: AssignmentFiles, kind: str) -> list[Variant]:
     """Return the entries of mistakes.py or alternatives.py in their order; none without the file.
 
     Args:

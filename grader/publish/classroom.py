@@ -13,9 +13,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.assignment import Assignment, Home, UsageError
-from grader.publish.package import grader_modules, lay_out, output_of, try_out_package, with_unix_lines, write_folder
-from grader.publish.release import student_files as student_files
+from grader.assignment import Assignment, AssignmentFiles, UsageError
+from grader.publish.package import (
+    grader_modules,
+    lay_out,
+    output_of,
+    try_out_package,
+    with_unix_lines,
+    write_folder,
+)
+from grader.publish.release import student_files
 
 WORKFLOW = ".github/workflows/classroom.yml"
 ENTRY = ".github/grade.py"
@@ -29,11 +36,11 @@ from pathlib import Path
 
 sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from grader.console import guarded
+from grader.console import run_guarded
 from grader.platforms import classroom
 
 if __name__ == "__main__":
-    sys.exit(guarded(classroom))
+    sys.exit(run_guarded(classroom))
 '''
 
 STEPS = """\
@@ -78,14 +85,14 @@ def classroom(root: Path, name: str, folder: Path) -> Iterator[str]:
     Before it is written, the command of its workflow grades the solution, the stub and a hostile file, with the Python that
     runs this. Raises UsageError, and writes nothing, when one of them does not get what it must.
     """
-    home = Home(root, name)
+    home = AssignmentFiles(root, name)
     content = repository_files(home)
     yield from try_out_package(home, ("visible",), lambda place, source: _points(place, content, home.assignment, source))
     yield write_folder(folder / f"{name}-classroom", content)
     yield f"graded there: {home.assignment.total('visible'):g} points, by visible checks; students can change what grades them"
 
 
-def repository_files(home: Home) -> dict[str, bytes]:
+def repository_files(home: AssignmentFiles) -> dict[str, bytes]:
     """Return the content of the repository by name: the student's folder, the workflow and what it runs."""
     minutes = int(home.assignment.limits.budget // 60) + 11  # up to ten of them to install, without a cache
     mine = {

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from grader.assignment import Home
+from grader.assignment import AssignmentFiles
 from grader.judge.run import Grader
 from grader.publish.catalogue import Variant
 from grader.publish.pool import TrialPool
@@ -34,7 +34,7 @@ class Repetition:
 
 
 def measure_flakes(
-    pool: TrialPool, home: Home, seeds: int, right: Sequence[Variant], wrong: Sequence[Variant]
+    pool: TrialPool, home: AssignmentFiles, seeds: int, right: Sequence[Variant], wrong: Sequence[Variant]
 ) -> Iterator[tuple[str, bool]]:
     """Grade with many seeds, keep the counts, and yield what was found.
 
@@ -67,7 +67,7 @@ def measure_flakes(
     yield f"wrote {path.relative_to(home.root)}", False
 
 
-def _right(home: Home, seeds: int, right: Sequence[Variant]) -> Iterator[Repetition]:
+def _right(home: AssignmentFiles, seeds: int, right: Sequence[Variant]) -> Iterator[Repetition]:
     solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
     for seed in range(seeds):
         yield Repetition("solution", "solution", solution, None, seed)
@@ -76,7 +76,7 @@ def _right(home: Home, seeds: int, right: Sequence[Variant]) -> Iterator[Repetit
             yield Repetition("alternatives", variant.id, variant.submission, None, seed)
 
 
-def _wrong(home: Home, seeds: int, wrong: Sequence[Variant]) -> Iterator[Repetition]:
+def _wrong(home: AssignmentFiles, seeds: int, wrong: Sequence[Variant]) -> Iterator[Repetition]:
     """Yield, for each question about the whole agent, gradings of mistakes in what it needs."""
     for question in sorted(whole_agent(home.assignment)):
         needs = home.assignment.question(question).needs

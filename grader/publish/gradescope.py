@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
-from grader.assignment import Home, UsageError
+from grader.assignment import AssignmentFiles, UsageError
 from grader.publish.package import SETUP, grader_modules, server_files, with_unix_lines
 from grader.publish.release import make_zip, write_zip
 from grader.publish.stub import make_stub
@@ -34,10 +34,10 @@ AUTOGRADE = '''\
 import sys
 
 from grader.command import gradescope
-from grader.console import guarded
+from grader.console import run_guarded
 
 if __name__ == "__main__":
-    sys.exit(guarded(lambda: gradescope("{require_level}")))
+    sys.exit(run_guarded(lambda: gradescope("{require_level}")))
 '''
 
 
@@ -57,7 +57,7 @@ def gradescope(root: Path, name: str, folder: Path, wheels: Path | None = None, 
     Raises:
         UsageError: If a submission is not graded as it must be; then nothing is written.
     """
-    home = Home(root, name)
+    home = AssignmentFiles(root, name)
     content = autograder_files(home, require_level)
     if wheels is not None:
         found = sorted(wheels.glob("*.whl"))
@@ -69,7 +69,7 @@ def gradescope(root: Path, name: str, folder: Path, wheels: Path | None = None, 
     yield write_zip(folder / f"{name}-gradescope.zip", data, len(content))
 
 
-def autograder_files(home: Home, require_level: str = "basic") -> dict[str, bytes]:
+def autograder_files(home: AssignmentFiles, require_level: str = "basic") -> dict[str, bytes]:
     """Return the content of the zip by name: the student's folder and the hidden checks; no solution."""
     content = server_files(home) | grader_modules(home, "report/gradescope", "report/picture", "report/shared")
     return with_unix_lines(
@@ -87,7 +87,7 @@ def _notebook(source: str) -> str:
     return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4})
 
 
-def submissions(home: Home) -> dict[str, tuple[dict[str, str], float]]:
+def submissions(home: AssignmentFiles) -> dict[str, tuple[dict[str, str], float]]:
     """Return what the zip is tried out with: by name, the files handed in and the points they must get."""
     name = home.assignment.submission
     solution = (home.solution / name).read_text(encoding="utf-8")
@@ -102,7 +102,7 @@ def submissions(home: Home) -> dict[str, tuple[dict[str, str], float]]:
     }
 
 
-def _try_out(home: Home, data: bytes, offline: bool) -> Iterator[str]:
+def _try_out(home: AssignmentFiles, data: bytes, offline: bool) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="grader-gradescope-") as temporary:
         work = Path(temporary)
         with zipfile.ZipFile(BytesIO(data)) as archive:

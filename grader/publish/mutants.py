@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from grader.assignment import Assignment, Home, UsageError, tomllib
+from grader.assignment import Assignment, AssignmentFiles, UsageError, tomllib
 from grader.publish.stub import BEGIN, END
 
 
@@ -46,7 +46,7 @@ class Survivor(BaseModel):
         return self.question == mutant.question and re.fullmatch(pattern, mutant.change) is not None
 
 
-def known_survivors(home: Home) -> list[Survivor]:
+def known_survivors(home: AssignmentFiles) -> list[Survivor]:
     """Return what solutions/NAME/survivors.toml says of mutants that survive."""
     path = home.solution / "survivors.toml"
     if not path.is_file():
@@ -58,7 +58,7 @@ def known_survivors(home: Home) -> list[Survivor]:
         raise UsageError(f"{path}: {error}") from error
 
 
-def mutants(home: Home) -> Iterator[Mutant]:
+def mutants(home: AssignmentFiles) -> Iterator[Mutant]:
     """Yield every mutant of the solution. Of equal changes in one question, those after the first are numbered."""
     source = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
     seen: Counter[tuple[str, str]] = Counter()

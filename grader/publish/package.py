@@ -8,9 +8,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from grader.assignment import Home, UsageError
-from grader.publish.release import mistakes_file, render_requirements
-from grader.publish.release import student_files as student_files
+from grader.assignment import AssignmentFiles, UsageError
+from grader.publish.release import mistakes_file, render_requirements, student_files
 from grader.publish.stub import make_stub
 
 # With these, a make inside of a make (make test, say) prints the folder that it leaves after all else; on a platform none is.
@@ -77,7 +76,7 @@ os._exit(0)
 """
 
 
-def server_files(home: Home) -> dict[str, bytes]:
+def server_files(home: AssignmentFiles) -> dict[str, bytes]:
     """Return what grading on a server needs, by name: the student's folder and the hidden checks; no solution."""
     name = home.assignment.name
     content = {key: value for key, value in student_files(home).items() if not key.startswith(STUDENTS_ONLY)}
@@ -91,12 +90,12 @@ def server_files(home: Home) -> dict[str, bytes]:
     }
 
 
-def grader_modules(home: Home, *names: str) -> dict[str, bytes]:
-    """Return modules of the grader that students do not get, by name: `modules(home, "platforms", "report/junit")`."""
+def grader_modules(home: AssignmentFiles, *names: str) -> dict[str, bytes]:
+    """Return modules of the grader that students do not get, by name: `grader_modules(home, "report/junit")`."""
     return {f"grader/{name}.py": (home.root / "grader" / f"{name}.py").read_bytes() for name in names}
 
 
-def try_out_package(home: Home, suites: Sequence[str], run: Callable[[Path, str], float]) -> Iterator[str]:
+def try_out_package(home: AssignmentFiles, suites: Sequence[str], run: Callable[[Path, str], float]) -> Iterator[str]:
     """Have the package grade the solution, the stub and a hostile file; yield what each gets.
 
     run(folder, source): lays the package out in the empty folder, runs its own entry script on the source, and returns the

@@ -14,7 +14,7 @@ from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
-from grader.assignment import SUITES, Home
+from grader.assignment import SUITES, AssignmentFiles
 from grader.judge.harness import Harness
 from grader.judge.run import Grader
 
@@ -129,7 +129,7 @@ def _start_copy(template: Grader, started: Synchronized, parent: int) -> None:
 def _start_anew(root: os.PathLike, name: str) -> None:
     """Make this process a worker with a sandbox of its own."""
     global _own
-    _own = _patient(Grader(Home(root, name), SUITES))
+    _own = _patient(Grader(AssignmentFiles(root, name), SUITES))
 
 
 def _run(task: Callable, arguments: tuple, options: dict[str, Any]) -> Any:

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.assignment import Assignment, Home, UsageError
+from grader.assignment import Assignment, AssignmentFiles, UsageError
 from grader.publish.package import (
     SETUP,
     grader_modules,
@@ -20,8 +20,7 @@ from grader.publish.package import (
     with_unix_lines,
     write_folder,
 )
-from grader.publish.release import make_zip
-from grader.publish.release import student_files as student_files
+from grader.publish.release import make_zip, student_files
 
 FAMILY = uuid.UUID("5b0a6a0e-0d3c-5f5e-9c57-0f8f2f6c7e11")  # of all questions that are made here
 ENTRY = "tests/run"
@@ -41,11 +40,11 @@ AUTOGRADE = '''\
 
 import sys
 
-from grader.console import guarded
+from grader.console import run_guarded
 from grader.platforms import prairielearn
 
 if __name__ == "__main__":
-    sys.exit(guarded(lambda: prairielearn("{require_level}")))
+    sys.exit(run_guarded(lambda: prairielearn("{require_level}")))
 '''
 
 QUESTION = """\
@@ -82,7 +81,7 @@ def prairielearn(root: Path, name: str, folder: Path, image: str, require_level:
     Raises:
         UsageError: If one of the three does not get the expected points; then nothing is written.
     """
-    home = Home(root, name)
+    home = AssignmentFiles(root, name)
     content = question_files(home, image, require_level)
     total = home.assignment.total("visible") + home.assignment.total("hidden")
 
@@ -99,7 +98,7 @@ def prairielearn(root: Path, name: str, folder: Path, image: str, require_level:
     yield write_folder(folder / f"{name}-image", context)
 
 
-def question_files(home: Home, image: str, require_level: str = "basic") -> dict[str, bytes]:
+def question_files(home: AssignmentFiles, image: str, require_level: str = "basic") -> dict[str, bytes]:
     """Return the content of the question's folder by name; only clientFilesQuestion/ is open to students."""
     assignment = home.assignment
     grader = server_files(home) | grader_modules(home, "platforms", "report/prairielearn", "report/picture", "report/shared")

@@ -24,8 +24,8 @@ from pydantic import BaseModel, ConfigDict
 
 from grader import answers, fingerprints
 from grader.answers import Mistake
-from grader.assignment import SUITES, Home
-from grader.fingerprints import digest
+from grader.assignment import SUITES, AssignmentFiles
+from grader.fingerprints import hash_parts
 from grader.publish.pool import Pending, TrialPool
 from grader.publish.trials import Facts, Task, Tried, Verdict, run_task, same_facts
 from grader.report.model import write
@@ -96,7 +96,7 @@ class Records:
         changed: Ids of the records that `verify --all` did not write as they are.
     """
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: AssignmentFiles) -> None:
         self.path = home.root / "tests" / "proof" / f"{home.assignment.name}.jsonl"
         self.head: Head | None = None
         self.known: dict[str, Record] = {}
@@ -112,7 +112,9 @@ class Records:
             self.known = {}
             return
         versions = list(_versions(self.path))
-        proven = next((set(older) for found, older in [(self.head.digest, lines), *versions] if found == digest(older)), set())
+        proven = next(
+            (set(older) for found, older in [(self.head.digest, lines), *versions] if found == hash_parts(older)), set()
+        )
         said: dict[str, set[str]] = defaultdict(set)
         for older in (lines, *(older for _, older in versions)):
             for line in older:
@@ -124,7 +126,7 @@ class Records:
         """Replace the file by what `verify --all` has just shown."""
         lines = [record.line() for record in sorted(records, key=lambda record: record.trial)]
         commit = _git(self.path.parents[2], "rev-parse", "--short=12", "HEAD").strip()
-        head = Head(proven=commit, libraries=tuple(_libraries()), digest=digest(lines))
+        head = Head(proven=commit, libraries=tuple(_libraries()), digest=hash_parts(lines))
         self.path.parent.mkdir(exist_ok=True)
         write(self.path, "\n".join([json.dumps(head.model_dump()), *lines]) + "\n")
 
@@ -137,19 +139,19 @@ class Keys:
         mistakes: By suite and id, what each shows: which one a failure looks like depends on all that fail the check.
     """
 
-    def __init__(self, home: Home, mistakes: Mapping[str, Mapping[str, Mistake]]) -> None:
+    def __init__(self, home: AssignmentFiles, mistakes: Mapping[str, Mapping[str, Mistake]]) -> None:
         self._solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
-        self._common = [fingerprints.of_kit(*DECIDES), *_libraries(), str(home.assignment.hints)]
+        self._common = [fingerprints.hash_kit(*DECIDES), *_libraries(), str(home.assignment.hints)]
         shows: dict[str, list[str]] = defaultdict(list)
         for suite in SUITES:
             for entry in mistakes[suite].values():
-                seen = digest([entry.id, entry.question, entry.hint, answers.fingerprint(entry.shows, answers.DIGITS)])
+                seen = hash_parts([entry.id, entry.question, entry.hint, answers.hash_content(entry.shows, answers.DIGITS)])
                 for check in entry.shows:
                     shows[f"{suite}/{check.partition('[')[0]}"].append(seen)
         self._checks: dict[str, list[str]] = defaultdict(list)
-        self._about: dict[str, list[fingerprints.About]] = defaultdict(list)
-        for check, about in fingerprints.about_checks(home, SUITES).items():
-            question = fingerprints.question_of(home, check)
+        self._about: dict[str, list[fingerprints.CheckIngredients]] = defaultdict(list)
+        for check, about in fingerprints.list_check_ingredients(home, SUITES).items():
+            question = fingerprints.find_question(home, check)
             self._checks[question] += [check, about.digest, *shows[check]]
             self._about[question].append(about)
 
@@ -157,15 +159,15 @@ class Keys:
         """Return the hash of all that decides about a task."""
         asked = [part for question in sorted(task.questions | task.whole) for part in (question, *self._checks[question])]
         entries = [
-            f"{suite} {answers.fingerprint([entry.question, entry.hint, entry.shows], answers.DIGITS)}"
+            f"{suite} {answers.hash_content([entry.question, entry.hint, entry.shows], answers.DIGITS)}"
             for suite, entry in task.entries.items()
             if entry
         ]
         about = [task.id, str(task.thorough), *task.mistake, str(len(task.whole))]
         checks = [check for question in ("", *sorted(task.questions | task.whole)) for check in self._about[question]]
         texts = [task.submission, *([self._solution] if task.observed else [])]
-        code = [fingerprints.of_submission(text, checks) for text in texts]
-        return digest([*self._common, *code, *about, *asked, *entries, *self._checks[""]])[:KEY]
+        code = [fingerprints.hash_reached_code(text, checks) for text in texts]
+        return hash_parts([*self._common, *code, *about, *asked, *entries, *self._checks[""]])[:KEY]
 
 
 class Trials:
@@ -187,7 +189,7 @@ class Trials:
     def __init__(
         self,
         pool: TrialPool,
-        home: Home,
+        home: AssignmentFiles,
         tasks: Sequence[Task],
         mistakes: Mapping[str, Mapping[str, Mistake]],
         sample: int,
@@ -284,13 +286,13 @@ def _described(verdict: Verdict) -> str:
 
 def shorten_name(name: str) -> str:
     """Return a name as it stands in records: the end of a long one, which is code, makes room for its hash."""
-    return name if len(name) <= NAME else f"{name[: NAME - 8]} #{digest([name])[:6]}"
+    return name if len(name) <= NAME else f"{name[: NAME - 8]} #{hash_parts([name])[:6]}"
 
 
 def _libraries() -> list[str]:
     """Return Python's minor version and the libraries that decide, with theirs."""
     # What follows a plus names a build, for CPUs or with CUDA, of the same library.
-    libraries = [library.partition("+")[0] for library in fingerprints.of_libraries()]
+    libraries = [library.partition("+")[0] for library in fingerprints.list_libraries()]
     return ["Python " + ".".join(platform.python_version_tuple()[:2]), *libraries]
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from grader import answers
-from grader.assignment import OVERVIEW, Assignment, Home, UsageError, tomllib
+from grader.assignment import OVERVIEW, Assignment, AssignmentFiles, UsageError, tomllib
 
 GRADER_PARTS = ("", "desk", "judge", "report", "sandbox")  # what a student's grader consists of; no publish
 INSTRUCTORS_ONLY = ("__main__.py", "doctor.py", "platforms.py")
@@ -78,14 +78,14 @@ def release(root: Path, name: str, folder: Path) -> Iterator[str]:
     Before it is written it is unpacked in a fresh place and graded there by its own grade.py, forked and spawned: the stub
     must get nothing, the solution everything. Raises UsageError, and writes nothing, when it does not.
     """
-    home = Home(root, name)
+    home = AssignmentFiles(root, name)
     content = student_files(home)
     data = make_zip(content)
     yield from _try_out(home, data)
     yield write_zip(folder / f"{name}.zip", data, len(content))
 
 
-def student_files(home: Home) -> dict[str, bytes]:
+def student_files(home: AssignmentFiles) -> dict[str, bytes]:
     """Return the content of the student's folder by name. An allow-list: what is not named here cannot leak."""
     assignment, root = home.assignment, home.root
     content = {
@@ -113,7 +113,7 @@ def student_files(home: Home) -> dict[str, bytes]:
     return {key: value.replace(b"\r\n", b"\n") for key, value in sorted(content.items())}
 
 
-def mistakes_file(home: Home, suite: str) -> dict[str, bytes]:
+def mistakes_file(home: AssignmentFiles, suite: str) -> dict[str, bytes]:
     """Return the file of what mistakes show to the checks of a suite, by name; nothing when none are recorded."""
     path, name = home.mistakes[suite], home.assignment.name
     if not answers.read_mistakes(path, name):
@@ -121,7 +121,7 @@ def mistakes_file(home: Home, suite: str) -> dict[str, bytes]:
     return {f"tests/{suite}/mistakes/{name}.json": path.read_bytes()}
 
 
-def render_requirements(home: Home, desk: bool) -> str:
+def render_requirements(home: AssignmentFiles, desk: bool) -> str:
     """Return requirements.txt: what pyproject.toml and the assignment say that grading needs, with `desk` a student's desk."""
     project = tomllib.loads((home.root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     desks = project["optional-dependencies"]["desk"] if desk else []
@@ -150,7 +150,7 @@ def write_zip(path: Path, data: bytes, count: int) -> str:
     return f"wrote {path}: {count} files, {len(data) / 1024:.0f} kB"
 
 
-def _readme(home: Home) -> str:
+def _readme(home: AssignmentFiles) -> str:
     assignment = home.assignment
     return README.format(
         title=assignment.title,
@@ -171,7 +171,7 @@ def _but_attachments(assignment: Assignment) -> str:
     return f" but, if you like,\n{' and '.join(assignment.attachments)} in the same folder ({most})"
 
 
-def _try_out(home: Home, data: bytes) -> Iterator[str]:
+def _try_out(home: AssignmentFiles, data: bytes) -> Iterator[str]:
     assignment = home.assignment
     solution = home.solution / assignment.submission
     with tempfile.TemporaryDirectory(prefix="größe mit Leerzeichen ") as temporary:

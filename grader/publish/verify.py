@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grader import answers
 from grader.answers import Mistake
-from grader.assignment import SUITES, Home
+from grader.assignment import SUITES, AssignmentFiles
 from grader.judge.harness import Harness
 from grader.judge.run import Grader
 from grader.publish import flake as flakiness
@@ -66,7 +66,7 @@ def verify(
         sample: The seed by which records are drawn that are tried all the same; by default, another one at each run.
     """
     began, faults = _cpu_seconds(), 0
-    home = Home(root, name)
+    home = AssignmentFiles(root, name)
     proof = Proof(home, everything, quick)
     with Harness(home) as harness:
         with TrialPool(harness, workers, name) as pool:
@@ -99,7 +99,7 @@ class Proof:
         trials: All trials but those of the solution, the stub and the whole agent, which have no records.
     """
 
-    home: Home
+    home: AssignmentFiles
     everything: bool
     quick: bool
     usable: bool = False
@@ -143,7 +143,7 @@ class Proof:
         yield from self.stub(stub.result())
         yield from self.alternatives(units, needed, spared=len(list(filter(None, training))) - len(list(filter(None, needed))))
         yield from self.mistakes(wrong, known)
-        yield from self.whole_agent(*whole.result())
+        yield from self.end_to_end(*whole.result())
         if not self.quick:
             yield from self.mutants(changed)
         yield from self.trials.findings()
@@ -262,7 +262,7 @@ class Proof:
         if tried.note:
             yield f"the mistake {variant.id}: {tried.note}", True
 
-    def whole_agent(self, catches: list[tuple[str, str]], unproven: list[str]) -> Iterator[Finding]:
+    def end_to_end(self, catches: list[tuple[str, str]], unproven: list[str]) -> Iterator[Finding]:
         yield from ((f"{check} catches {mistake}", False) for check, mistake in catches)
         for question in unproven:
             yield f"the checks of {question} are vacuous: no mistake that cannot learn fails them", True
@@ -354,7 +354,7 @@ def _stale(grader: Grader) -> list[Path]:
     return build(home.root, home.assignment.name, check=True, mistakes=False, harness=grader.harness)
 
 
-def _generated(home: Home, stale: list[Path]) -> Iterator[Finding]:
+def _generated(home: AssignmentFiles, stale: list[Path]) -> Iterator[Finding]:
     for path in stale:
         yield f"{path.relative_to(home.root)} is stale: run `python -m grader build {home.assignment.name}`", True
     if not stale:

@@ -60,7 +60,7 @@ def list_problems(assignment: Assignment) -> dict[str, float]:
     return worth | ({HIDDEN_CHECKS: hidden} if hidden else {})
 
 
-def without_checks(message: str, assignment: Assignment) -> str:
+def render_refusal(message: str, assignment: Assignment) -> str:
     """Return stdout when nothing was graded."""
     content = {"scores": dict.fromkeys(list_problems(assignment), 0.0), "scoreboard": [0.0]}
     stage = {"graded": {"passed": False, "hint": clean(message)}}

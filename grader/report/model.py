@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from grader.assignment import SUITES, Assignment, Hints
+from grader.assignment import SUITES, Assignment, HintVisibility
 
 HIDDEN_CHECKS = "hidden-checks"  # the question of folded hidden checks; no other id has a dash
 
@@ -114,7 +114,7 @@ class Report(BaseModel):
     max_points: float = 0.0
     points_elsewhere: float = Field(default=0.0, description="points of the suites that were not part of this run")
     note: str = ""
-    hints: Hints = Hints()
+    hints: HintVisibility = HintVisibility()
     questions: list[QuestionResult] = []
     checks: list[CheckResult] = []
 

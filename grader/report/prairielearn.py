@@ -44,7 +44,7 @@ def build_results(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
     return result if shown.final else result | {"format_errors": [clean(not_final(shown), longest)]}
 
 
-def without_tests(message: str) -> str:
+def render_refusal(message: str) -> str:
     """Return the text of a results.json that only says why nothing was graded; the attempt is not used up."""
     content = {"gradable": False, "score": 0.0, "format_errors": [clean(message)], "tests": []}
     return json.dumps(content, ensure_ascii=False) + "\n"

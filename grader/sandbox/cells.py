@@ -58,7 +58,7 @@ class NotANotebook(Exception):
 
 
 @dataclass
-class Statement:
+class CellStatement:
     """One top-level statement of a cell.
 
     Attributes:
@@ -101,7 +101,7 @@ class Extract:
     left_out: list[str]
 
 
-def extract(content: bytes, names: list[str], own: str) -> Extract:
+def extract_definitions(content: bytes, names: list[str], own: str) -> Extract:
     """Return what a notebook defines of `names`, with all that these need.
 
     Where a name is not there, the closest one is kept instead, so that the code that looks for it
@@ -114,7 +114,7 @@ def extract(content: bytes, names: list[str], own: str) -> Extract:
     Raises:
         NotANotebook: If the file cannot be read as a notebook.
     """
-    statements: list[Statement] = []
+    statements: list[CellStatement] = []
     words: dict[int, str] = {}
     left_out: list[str] = []
     size = 0
@@ -145,7 +145,7 @@ def extract(content: bytes, names: list[str], own: str) -> Extract:
     return Extract("".join(parts), lines, cells, defined, left_out)
 
 
-def hash_reach(source: str, names: list[str]) -> dict[str, str]:
+def hash_dependencies(source: str, names: list[str]) -> dict[str, str]:
     """Return of each name that a file defines a hash of its definition and of every other one that it uses."""
     found = _Resolver(_statements(source, 1, own=""))
     texts = {name: "\n".join(entry.text for entry in found.needed([name])) for name in names if name in found.binders}
@@ -263,7 +263,7 @@ def _without_magic(lines: list[str], at: int) -> list[str]:
     return [*lines[:at], f"{indent}pass", *[""] * (end - at), *lines[end + 1 :]]
 
 
-def _statements(text: str, cell: int, own: str) -> list[Statement]:
+def _statements(text: str, cell: int, own: str) -> list[CellStatement]:
     text, tree = _python(text, own)
     lines = [line.encode() for line in text.split("\n")]
     found = []
@@ -280,12 +280,12 @@ def _statements(text: str, cell: int, own: str) -> list[Statement]:
     return found
 
 
-def _statement(node: ast.stmt, text: str, cell: int, line: int, own: str) -> Statement | None:
+def _statement(node: ast.stmt, text: str, cell: int, line: int, own: str) -> CellStatement | None:
     """Return what a statement binds, changes and needs; None if nothing can need it."""
     changes = _changes(node)
     if isinstance(node, LEFT_OUT) or (isinstance(node, ast.Expr) and not changes):
         return None
-    entry = Statement(cell, line, text, changes=changes, defines=isinstance(node, SCOPES))
+    entry = CellStatement(cell, line, text, changes=changes, defines=isinstance(node, SCOPES))
     if isinstance(node, ast.ImportFrom):
         if (node.module or ".").partition(".")[0] == own:
             return None
@@ -311,7 +311,7 @@ def _statement(node: ast.stmt, text: str, cell: int, line: int, own: str) -> Sta
     return entry
 
 
-def _collect(table: symtable.SymbolTable, entry: Statement, lazy: bool) -> None:
+def _collect(table: symtable.SymbolTable, entry: CellStatement, lazy: bool) -> None:
     """Add the global names that a scope uses: those of a function when it is called, those of a class body at once."""
     # Comprehensions are functions to the symbol table; they are called where they stand.
     lazy = lazy or (table.get_type() == "function" and table.get_name() not in ("listcomp", "setcomp", "dictcomp", "genexpr"))
@@ -379,7 +379,7 @@ class _Resolver:
         changers: By name, the statements that change its object, in the notebook's order.
     """
 
-    def __init__(self, statements: list[Statement]) -> None:
+    def __init__(self, statements: list[CellStatement]) -> None:
         self.statements = statements
         self.binders: dict[str, list[int]] = {}
         self.changers: dict[str, list[int]] = {}
@@ -389,7 +389,7 @@ class _Resolver:
             for name in entry.changes:
                 self.changers.setdefault(name, []).append(index)
 
-    def needed(self, names: list[str]) -> list[Statement]:
+    def needed(self, names: list[str]) -> list[CellStatement]:
         """Return what `names` need, themselves included, in an order in which it can be run: the notebook's, where it works."""
         chosen = {index for index, entry in enumerate(self.statements) if entry.always}
         asked, known = [*names, *(name for index in chosen for name in self.statements[index].eager)], set()

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from grader.sandbox import kernel, limits
-from grader.sandbox.kernel import READ, USE, Access
-from grader.sandbox.places import is_reachable, mode_to_read, shared_folders
+from grader.sandbox.kernel import READ, USE, LandlockAccess
+from grader.sandbox.places import choose_read_mode, is_reachable, list_shared_folders
 from grader.sandbox.scratch import remove_folder
 
 # Users of containers, of systemd's and of podman's own making lie below (systemd.io/UIDS-GIDS); nobody's files are here.
@@ -70,13 +70,13 @@ class Confinement:
         own = kernel.Namespace.NETWORK | kernel.Namespace.IPC | kernel.Namespace.UTS
         self._try("network namespace", lambda: kernel.unshare(own) or True)
         self._mounts = self._try("mount namespace", self._private_mounts)
-        self._landlock = self._try("landlock", kernel.landlock_version)
+        self._landlock = self._try("landlock", kernel.read_landlock_version)
         self._readable = [(opened, READ) for path in (*settings["readable"], *SYSTEM) if (opened := _opened(path)) is not None]
         if (null := _opened(os.devnull)) is not None:
-            self._readable.append((null, READ | Access.WRITE_FILE))
+            self._readable.append((null, READ | LandlockAccess.WRITE_FILE))
         self._threads = limits.MAX_THREADS
         if not self._own_user:
-            self._threads = limits.threads_of(os.getuid()) + limits.MAX_MORE_THREADS
+            self._threads = limits.count_threads(os.getuid()) + limits.MAX_MORE_THREADS
 
     def _try(self, layer: str, what: Any) -> Any:
         """Return what a layer needs, or None where the system does not allow it."""
@@ -93,10 +93,10 @@ class Confinement:
     def _choose_users(self) -> bool:
         if os.geteuid() != 0:
             raise OSError("needs root")
-        for path, bits in ((self._home, 0o001), *((path, mode_to_read(path)) for path in sys.path)):
+        for path, bits in ((self._home, 0o001), *((path, choose_read_mode(path)) for path in sys.path)):
             if os.path.exists(path) and not is_reachable(path, bits):
                 raise OSError(f"another user cannot read {path}")
-        powers = kernel.capabilities()
+        powers = kernel.read_capabilities()
         if lacking := [name for name, number in POWERS.items() if not powers >> number & 1]:
             raise OSError(f"root has no {', '.join(lacking)} here")
         known = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
@@ -161,7 +161,7 @@ class Confinement:
         if self._mounts:
             kernel.unmount(scratch)
         if user and not self._landlock:
-            for entry in (entry for folder in shared_folders() for entry in os.scandir(folder)):
+            for entry in (entry for folder in list_shared_folders() for entry in os.scandir(folder)):
                 with contextlib.suppress(OSError):
                     if entry.stat(follow_symlinks=False).st_uid == user:
                         remove_folder(entry.path)
@@ -187,7 +187,7 @@ class Confinement:
             os._exit(1)
         if self._landlock:
             own = [(_opened(scratch), USE), (_opened("/proc/self"), READ)]
-            kernel.landlock(self._landlock, [*self._readable, *own])
+            kernel.apply_landlock(self._landlock, [*self._readable, *own])
         if self._refuse_calls:
             self._refuse_calls()
 

@@ -21,9 +21,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from grader.sandbox.interpreter import Libraries
+from grader.sandbox.interpreter import ServerInterpreter
 from grader.sandbox.limits import MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES
-from grader.sandbox.places import shared_folders, temporary_folder
+from grader.sandbox.places import list_shared_folders, make_temporary_folder
 from grader.sandbox.reply import (
     NOT_AN_ANSWER,
     RUNNING,
@@ -34,13 +34,13 @@ from grader.sandbox.reply import (
     SandboxCalls,
     SandboxFault,
     ServerGone,
-    clean_environment,
     describe_crash,
-    passed_on,
-    reply_from,
-    shorten,
+    make_environment,
+    read_reply,
+    relay_frame,
+    shorten_output,
 )
-from grader.sandbox.scratch import remove_folder, too_full
+from grader.sandbox.scratch import is_too_full, remove_folder
 
 BUSY_SHARE = 0.5  # of the processor's time that a call which is at work has at least
 END_SECONDS = 20.0
@@ -49,7 +49,7 @@ KIT = Path(__file__)
 LOOK_SECONDS = 0.1  # between two looks at how full the working folder is
 
 
-def not_dumpable() -> None:
+def forbid_memory_reads() -> None:
     """Keep other processes of the same user out of this one's memory; debuggers and core dumps go the same way."""
     from grader.sandbox import kernel
 
@@ -91,14 +91,14 @@ class ForkedSandbox(SandboxCalls):
             self._why["own user"] = "left out on request (GRADER_LEVEL)"
         self._isolation: Isolation | None = None
         self._examined = False
-        self._libraries: Libraries | None = None
+        self._libraries: ServerInterpreter | None = None
         self._server: subprocess.Popen | None = None
         self._clone = 0  # the process that is a copy of the template's server
         self._control: socket.socket | None = None
         self._warm: bool | None = False  # None: asked for, not yet answered
         self.interrupted = threading.Event()
-        not_dumpable()
-        self._home = temporary_folder(template[0]._home if template else None)
+        forbid_memory_reads()
+        self._home = make_temporary_folder(template[0]._home if template else None)
 
     @property
     def warm(self) -> bool:
@@ -119,7 +119,7 @@ class ForkedSandbox(SandboxCalls):
         if self.template is not None:
             self._copy(ours, theirs)
             return
-        self._libraries = Libraries(other_user=os.geteuid() == 0 and "own user" not in self._without)
+        self._libraries = ServerInterpreter(other_user=os.geteuid() == 0 and "own user" not in self._without)
         folders = [str(folder) for folder in self.folders]
         settings = {
             "drivers": str(self.drivers),
@@ -136,7 +136,7 @@ class ForkedSandbox(SandboxCalls):
             self._server = subprocess.Popen(
                 [sys.executable, "-s", "-B", server, str(theirs.fileno()), json.dumps(settings)],
                 pass_fds=[theirs.fileno(), *self._libraries.handles],
-                env=clean_environment(self._home, self._libraries.home),
+                env=make_environment(self._home, self._libraries.home),
                 cwd=self._home,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -186,7 +186,7 @@ class ForkedSandbox(SandboxCalls):
             return
         self._examined = True
         started = self._hear(START_SECONDS)
-        request = {"do": "probe", "judge": os.getpid(), "secrets": self.secrets, "outside": shared_folders()}
+        request = {"do": "probe", "judge": os.getpid(), "secrets": self.secrets, "outside": list_shared_folders()}
         reply = self._run(request, PROBE_SECONDS)
         if reply.status != "ok":
             raise SandboxFault(f"the sandbox cannot be tried out: {reply.status} {reply.details} {reply.output[-2000:]}")
@@ -289,7 +289,7 @@ class ForkedSandbox(SandboxCalls):
                 self._tell({"op": "end"})
                 ended = self._hear(END_SECONDS)
                 self.cpu_seconds += ended["cpu_seconds"]
-                exchange.end(ended["status"], shorten(printed))
+                exchange.end(ended["status"], shorten_output(printed))
             except BaseException:
                 self._stop()  # with the worker, which nobody would end
                 raise
@@ -358,7 +358,7 @@ class _Exchange:
             self.outgoing, self.incoming, self.expected, self.ended = memoryview(frame), bytearray(), None, ""
             self._refuse_more()
         self.run()
-        said = passed_on(*self._frame()) if self.ended == "replied" else None
+        said = relay_frame(*self._frame()) if self.ended == "replied" else None
         if said is not None:
             self.ended = ""
         return said
@@ -380,7 +380,7 @@ class _Exchange:
                         selector.modify(self.connection, selectors.EVENT_READ)
                 if not self.ended and time.monotonic() - self.looked > LOOK_SECONDS:
                     self.looked = time.monotonic()
-                    if too_full(self.scratch, MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES):
+                    if is_too_full(self.scratch, MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES):
                         self.ended = "disk"
         self.seconds = time.monotonic() - self.began
 
@@ -446,4 +446,4 @@ class _Exchange:
             return Reply("protocol", details={"message": self.fault}, **common)
         if self.ended == "closed":
             return describe_crash(os.waitstatus_to_exitcode(self.status), **common)
-        return reply_from(*self._frame(), **common)
+        return read_reply(*self._frame(), **common)

@@ -21,7 +21,7 @@ NETWORK = frozenset(("socket.connect", "socket.bind", "socket.sendto", "socket.g
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
-def install(home: str) -> Callable[[bool], None]:
+def install_guard(home: str) -> Callable[[bool], None]:
     """Refuse processes, network, and files outside of `home` from now on; return what switches that on and off."""
     inside = os.path.realpath(home)
     on = [False]

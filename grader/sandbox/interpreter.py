@@ -11,12 +11,12 @@ import os
 import sys
 from pathlib import Path
 
-from grader.sandbox.places import is_reachable, mode_to_read
+from grader.sandbox.places import choose_read_mode, is_reachable
 
 HANDLES = 10  # the first descriptor to use: server and worker move theirs to the lowest numbers
 
 
-def library_path() -> list[str]:
+def list_library_paths() -> list[str]:
     """Return where libraries are searched: this process's path without the kit's own folders."""
     root = Path(__file__).resolve().parents[2]
     # A folder in which the kit lies, put there by somebody's PYTHONPATH, would show the whole kit.
@@ -27,7 +27,7 @@ def library_path() -> list[str]:
     ]
 
 
-class Libraries:
+class ServerInterpreter:
     """The interpreter and its libraries, as they are passed to the server. Close this object when the server is gone.
 
     Attributes:
@@ -40,15 +40,15 @@ class Libraries:
     def __init__(self, other_user: bool) -> None:
         self.handles: list[int] = []
         self.home: str | None = None
-        self.path = [entry for entry in library_path() if os.path.exists(entry)]
+        self.path = [entry for entry in list_library_paths() if os.path.exists(entry)]
         if other_user:
             base = os.path.realpath(sys.base_prefix)
             inside = {entry for entry in self.path if Path(os.path.realpath(entry)).is_relative_to(base)}
-            if not all(is_reachable(entry, mode_to_read(entry)) for entry in inside):
+            if not all(is_reachable(entry, choose_read_mode(entry)) for entry in inside):
                 self.home = self._handle(base)
                 moved = {entry: f"{self.home}/{os.path.relpath(os.path.realpath(entry), base)}" for entry in inside}
                 self.path = [moved.get(entry, entry) for entry in self.path]
-            self.path = [entry if is_reachable(entry, mode_to_read(entry)) else self._handle(entry) for entry in self.path]
+            self.path = [entry if is_reachable(entry, choose_read_mode(entry)) else self._handle(entry) for entry in self.path]
         prefix = self.home or os.path.realpath(sys.base_prefix)
         self.readable = [*self.path, f"{prefix}/lib"]
 

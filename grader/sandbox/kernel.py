@@ -43,7 +43,7 @@ LARGE_PAGE = 2 << 20
 _MADV_COLLAPSE = 25  # <linux/mman.h>
 
 
-class Access(IntFlag):
+class LandlockAccess(IntFlag):
     """What Landlock can refuse below a folder. <linux/landlock.h>, with the version of its interface that brought it."""
 
     EXECUTE = 1 << 0  # 1
@@ -64,10 +64,22 @@ class Access(IntFlag):
     IOCTL_DEV = 1 << 15  # 5
 
 
-OF_FILES = Access.EXECUTE | Access.WRITE_FILE | Access.READ_FILE | Access.TRUNCATE | Access.IOCTL_DEV
-READ = Access.READ_FILE | Access.READ_DIR
-USE = READ | Access.WRITE_FILE | Access.TRUNCATE | Access.REMOVE_DIR | Access.REMOVE_FILE
-USE |= Access.MAKE_DIR | Access.MAKE_REG | Access.MAKE_FIFO | Access.MAKE_SYM | Access.REFER
+OF_FILES = (
+    LandlockAccess.EXECUTE
+    | LandlockAccess.WRITE_FILE
+    | LandlockAccess.READ_FILE
+    | LandlockAccess.TRUNCATE
+    | LandlockAccess.IOCTL_DEV
+)
+READ = LandlockAccess.READ_FILE | LandlockAccess.READ_DIR
+USE = READ | LandlockAccess.WRITE_FILE | LandlockAccess.TRUNCATE | LandlockAccess.REMOVE_DIR | LandlockAccess.REMOVE_FILE
+USE |= (
+    LandlockAccess.MAKE_DIR
+    | LandlockAccess.MAKE_REG
+    | LandlockAccess.MAKE_FIFO
+    | LandlockAccess.MAKE_SYM
+    | LandlockAccess.REFER
+)
 _FILE_RIGHTS = ((5, (1 << 16) - 1), (3, (1 << 15) - 1), (2, (1 << 14) - 1), (1, (1 << 13) - 1))
 _NET_TCP = 0b11  # bind, connect; version 4
 _SCOPES = 0b11  # abstract Unix sockets, signals; version 6
@@ -104,12 +116,12 @@ def prctl(option: int, value: int) -> None:
     _checked(_libc.prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0)), "prctl")
 
 
-def collapse(address: int) -> None:
+def collapse_pages(address: int) -> None:
     """Put LARGE_PAGE bytes of this process's memory, from this multiple of it on, into one page. Linux 6.1."""
     _checked(_libc.madvise(ctypes.c_void_p(address), ctypes.c_size_t(LARGE_PAGE), _MADV_COLLAPSE), "madvise")
 
 
-def capabilities() -> int:
+def read_capabilities() -> int:
     """Return the powers of root's that this process has, a bit each."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("CapEff:")[2].split()[0], 16)
@@ -145,7 +157,7 @@ def set_read_only(target: str, on: bool, recursive: bool = False) -> None:
     _syscall(_MOUNT_SETATTR, f"mount_setattr {target}", ctypes.c_int(AT_FDCWD), path, flags, ctypes.byref(attributes), size)
 
 
-def landlock_version() -> int:
+def read_landlock_version() -> int:
     """Return the version of Landlock's interface.
 
     Raises:
@@ -154,13 +166,13 @@ def landlock_version() -> int:
     return _syscall(_CREATE_RULESET, "landlock", None, ctypes.c_size_t(0), ctypes.c_uint(1))
 
 
-def landlock(version: int, allowed: Iterable[tuple[int, Access]]) -> None:
+def apply_landlock(version: int, allowed: Iterable[tuple[int, LandlockAccess]]) -> None:
     """Refuse this process, for good, all files but the allowed, all TCP, and signals to others.
 
     It needs no_new_privs.
 
     Args:
-        version: From `landlock_version`; rights that this version does not know are left out.
+        version: From `read_landlock_version`; rights that this version does not know are left out.
         allowed: Descriptors of files or folders (O_PATH will do) and the access that is allowed
             there or below.
 

@@ -42,7 +42,7 @@ def limit_process(memory_mb: int, cpu_seconds: int, threads: int) -> None:
         resource.setrlimit(name, (most, most))
 
 
-def threads_of(user: int) -> int:
+def count_threads(user: int) -> int:
     """Return how many threads this user runs."""
     count = 0
     for entry in os.scandir("/proc"):

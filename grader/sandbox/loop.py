@@ -25,8 +25,8 @@ def main() -> None:
     from grader.sandbox.reply import RUNNING
 
     sys.path[:] = [*settings["folders"], *settings["path"]]
-    requests, answers = private_pipes()
-    refuse = guard.install(os.getcwd())  # the folder of the sandbox, in which each call has its own
+    requests, answers = move_pipes()
+    refuse = guard.install_guard(os.getcwd())  # the folder of the sandbox, in which each call has its own
     environment = dict(os.environ)
 
     def send(frame: bytes) -> None:
@@ -34,14 +34,14 @@ def main() -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os.chdir(os.path.dirname(request["scratch"]))  # or the scratch folder could not be removed on Windows
-        write(answers, frame)
+        write_all(answers, frame)
 
     def heard() -> dict:
         text, blob = wire.read_lengths(read_exactly(requests, wire.HEADER.size))
         return wire.decode(read_exactly(requests, text), read_exactly(requests, blob))
 
     def turn(frame: bytes) -> dict:
-        write(answers, frame)
+        write_all(answers, frame)
         return heard()
 
     while True:
@@ -49,21 +49,21 @@ def main() -> None:
             request = heard()
         except EOFError:
             return
-        prepare(request, environment, worker)
+        prepare_call(request, environment, worker)
         if request["do"] not in worker.READING:
             if request["torch"]:
                 importlib.import_module("torch")
-            worker.postpone_pictures()
+            worker.postpone_matplotlib()
         if request["do"] in RUNNING:
-            renew(settings, worker)
+            reload_modules(settings, worker)
         if request["do"] == "warm":
             send(wire.encode({"status": "ok", "number": request["number"]}))
         else:
             refuse(request["do"] not in worker.READING)
-            worker.answer(request, send, turn)
+            worker.answer_request(request, send, turn)
 
 
-def private_pipes() -> tuple[int, int]:
+def move_pipes() -> tuple[int, int]:
     """Return descriptors of the two pipes, moved away from where student code reads and prints."""
     pipes = os.dup(0), os.dup(1)
     if sys.platform == "win32":
@@ -77,20 +77,20 @@ def private_pipes() -> tuple[int, int]:
     return pipes
 
 
-def prepare(request: dict, environment: dict[str, str], worker) -> None:
+def prepare_call(request: dict, environment: dict[str, str], worker) -> None:
     """Give the call its scratch folder, its file to print into, and the environment as it was."""
     printed = os.open(request["printed"], os.O_WRONLY | os.O_APPEND)
     os.dup2(printed, 1)
     os.dup2(printed, 2)
     os.close(printed)
-    sys.stdout = sys.__stdout__ = worker.printing_to(1)
-    sys.stderr = sys.__stderr__ = worker.printing_to(2)
+    sys.stdout = sys.__stdout__ = worker.open_output(1)
+    sys.stderr = sys.__stderr__ = worker.open_output(2)
     os.chdir(request["scratch"])
     os.environ.clear()
     os.environ.update(environment)
 
 
-def renew(settings: dict, worker) -> None:
+def reload_modules(settings: dict, worker) -> None:
     """Load drivers and support files anew, and put torch's switches back: an earlier call may have changed them."""
     folders = tuple(settings["folders"])
     for name, module in list(sys.modules.items()):
@@ -100,7 +100,7 @@ def renew(settings: dict, worker) -> None:
         torch.set_num_threads(1)
         torch.set_grad_enabled(True)
         torch.set_default_dtype(torch.float32)
-    worker.load("drivers", Path(settings["drivers"]))
+    worker.load_module("drivers", Path(settings["drivers"]))
 
 
 def read_exactly(descriptor: int, size: int) -> bytes:
@@ -113,7 +113,7 @@ def read_exactly(descriptor: int, size: int) -> bytes:
     return bytes(data)
 
 
-def write(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]

@@ -24,7 +24,7 @@ def find_scattered_pages() -> list[int]:
     return found
 
 
-def put_together(address: int) -> None:
+def merge_pages(address: int) -> None:
     """Make one large page of the small ones from this address on, where the kernel can."""
     with contextlib.suppress(OSError):
-        kernel.collapse(address)
+        kernel.collapse_pages(address)

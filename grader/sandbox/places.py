@@ -29,24 +29,24 @@ def is_reachable(path: str, needed: int = FOLDER) -> bool:
     return os.stat(path).st_mode & needed == needed
 
 
-def mode_to_read(path: str) -> int:
+def choose_read_mode(path: str) -> int:
     """Return the mode bits that let a user read a folder with its files, or a file."""
     return FOLDER if os.path.isdir(path) else FILE
 
 
-def shared_folders() -> list[str]:
+def list_shared_folders() -> list[str]:
     """Return the folders where any user may put files, the usual one first."""
     return [
         folder for folder in dict.fromkeys((tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm")) if os.path.isdir(folder)
     ]
 
 
-def temporary_folder(within: Path | None = None) -> Path:
+def make_temporary_folder(within: Path | None = None) -> Path:
     """Create a folder (mode 0711) that other users can traverse but not list, and return its path.
 
     Also remove our folders that are more than a week old: they are left from runs that were killed.
     """
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=within or working_folder()))
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=within or find_working_folder()))
     folder.chmod(0o711)
     for entry in os.scandir(folder.parent):
         with contextlib.suppress(OSError):
@@ -65,9 +65,9 @@ def make_readable(folder: Path) -> None:
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
-def working_folder() -> str:
+def find_working_folder() -> str:
     """Return where temporary folders are made: of root's, such that workers of other users can pass through."""
     usual = tempfile.gettempdir()
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         return usual
-    return next((folder for folder in shared_folders() if is_reachable(folder, 0o001)), usual)
+    return next((folder for folder in list_shared_folders() if is_reachable(folder, 0o001)), usual)

@@ -302,7 +302,7 @@ def describe_crash(code: int, **common: Any) -> Reply:
     return Reply("crashed", details={"message": message}, **common)
 
 
-def reply_from(text: bytes, blob: bytes, number: int | None = None, **common: Any) -> Reply:
+def read_reply(text: bytes, blob: bytes, number: int | None = None, **common: Any) -> Reply:
     """Return the Reply that a frame holds.
 
     Args:
@@ -319,14 +319,14 @@ def reply_from(text: bytes, blob: bytes, number: int | None = None, **common: An
     return Reply(answer.pop("status"), answer.pop("facts", None), answer, **common)
 
 
-def passed_on(text: bytes, blob: bytes, number: int | None = None) -> bytes | None:
+def relay_frame(text: bytes, blob: bytes, number: int | None = None) -> bytes | None:
     """Return the message of one side of a dialogue as a frame for the other.
 
     It is None if the side sends none, or none that may cross. The frame is made anew, so that no
     bytes that one worker has sent reach another.
 
     Args:
-        number: See `reply_from`.
+        number: See `read_reply`.
     """
     from grader.sandbox import wire
 
@@ -334,12 +334,12 @@ def passed_on(text: bytes, blob: bytes, number: int | None = None) -> bytes | No
         answer = wire.decode(text, blob)
         if answer["status"] == "said" and answer.get("number") == number:
             return wire.encode({"said": answer["facts"]})
-    except Exception:  # the side's last reply, or a malformed frame: `reply_from` distinguishes them
+    except Exception:  # the side's last reply, or a malformed frame: `read_reply` distinguishes them
         pass
     return None
 
 
-def shorten(printed: BinaryIO) -> str:
+def shorten_output(printed: BinaryIO) -> str:
     """Return the beginning and the end of what was printed."""
     size = printed.seek(0, os.SEEK_END)
     printed.seek(0)
@@ -351,7 +351,7 @@ def shorten(printed: BinaryIO) -> str:
     return head.decode("utf-8", "replace") + left_out + printed.read(MAX_OUTPUT).decode("utf-8", "replace")
 
 
-def clean_environment(home: Path, python_home: str | None = None) -> dict[str, str]:
+def make_environment(home: Path, python_home: str | None = None) -> dict[str, str]:
     """Return the whole environment of the server: nothing inherited, one thread, fixed hashes."""
     moved = {"PYTHONHOME": python_home} if python_home else {}
     # Without these Windows starts no process and finds no temporary folder.

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 
-def too_full(folder: Path, most_bytes: int, most_files: int) -> bool:
+def is_too_full(folder: Path, most_bytes: int, most_files: int) -> bool:
     """Return whether the folder holds more than that, or nests it too deeply. Looks at no more than `most_files` entries."""
     total = count = 0
     folders = [str(folder)]

@@ -89,7 +89,7 @@ class Server:
         """
         wait = IDLE_SECONDS
         while self.scattered and not self.pid and not select.select([self.control], [], [], wait)[0]:
-            self.pages.put_together(self.scattered.pop())
+            self.pages.merge_pages(self.scattered.pop())
             wait = 0
 
     def clone(self, number: int, folders: list[str], home: str, second: bool) -> dict | None:
@@ -98,7 +98,7 @@ class Server:
             while os.waitpid(-1, os.WNOHANG)[0]:  # clones whose judge has gone
                 pass
         while self.scattered:
-            self.pages.put_together(self.scattered.pop())
+            self.pages.merge_pages(self.scattered.pop())
         gc.freeze()
         if os.fork():
             return None
@@ -139,10 +139,10 @@ class Server:
             os.chdir(self.scratch)
             os.environ.update(HOME=self.scratch, TMPDIR=self.scratch)
             tempfile.tempdir = None  # found out anew: a library may have asked in the server
-            sys.stdout = sys.__stdout__ = self.worker.printing_to(1)
-            sys.stderr = sys.__stderr__ = self.worker.printing_to(2)
+            sys.stdout = sys.__stdout__ = self.worker.open_output(1)
+            sys.stderr = sys.__stderr__ = self.worker.open_output(2)
             self.confinement.apply(self.scratch, self.user, memory_mb, cpu_seconds)
-            close_others(self.settings["handles"])
+            close_other_descriptors(self.settings["handles"])
             connection = socket.socket(fileno=3)
             confined = True
             connection.sendall(self.wire.READY)
@@ -155,7 +155,7 @@ class Server:
                 connection.sendall(frame)
                 return heard()
 
-            self.worker.answer(heard(), connection.sendall, turn)
+            self.worker.answer_request(heard(), connection.sendall, turn)
             with contextlib.suppress(BaseException):
                 sys.stdout.flush()
                 sys.stderr.flush()
@@ -184,10 +184,10 @@ class Server:
         try:
             if torch:
                 importlib.import_module("torch")
-            self.worker.postpone_pictures()
-            self.worker.load("drivers", Path(self.settings["drivers"]))
+            self.worker.postpone_matplotlib()
+            self.worker.load_module("drivers", Path(self.settings["drivers"]))
             self.worker.seed_everything()
-            frame = self.wire.encode({"first": first_numbers()})
+            frame = self.wire.encode({"first": make_sample_numbers()})
             text, _ = self.wire.read_lengths(frame[: self.wire.HEADER.size])
             body = frame[self.wire.HEADER.size :]
             self.wire.decode(body[:text], body[text:])
@@ -216,7 +216,7 @@ class Server:
                 time.sleep(0.001)
 
 
-def first_numbers():
+def make_sample_numbers():
     """Return numbers of the kind that calls return: a tensor after a first backward pass, where torch is imported."""
     torch = sys.modules.get("torch")
     if torch is None:
@@ -227,7 +227,7 @@ def first_numbers():
     return loss.detach()
 
 
-def close_others(kept: list[int]) -> None:
+def close_other_descriptors(kept: list[int]) -> None:
     """Close every descriptor from 4 on but these: nothing of the server's is a worker's to use."""
     first = 4
     for descriptor in sorted(kept):

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from grader.sandbox.interpreter import library_path
+from grader.sandbox.interpreter import list_library_paths
 from grader.sandbox.reply import (
     RUNNING,
     START_SECONDS,
@@ -25,11 +25,11 @@ from grader.sandbox.reply import (
     Reply,
     SandboxCalls,
     SandboxFault,
-    clean_environment,
     describe_crash,
-    passed_on,
-    reply_from,
-    shorten,
+    make_environment,
+    read_reply,
+    relay_frame,
+    shorten_output,
 )
 from grader.sandbox.scratch import remove_folder
 
@@ -67,13 +67,13 @@ class SpawnedSandbox(SandboxCalls):
         settings = {
             "drivers": str(self.drivers),
             "folders": [str(folder) for folder in self.folders],
-            "path": library_path(),
+            "path": list_library_paths(),
         }
         script = str(Path(__file__).with_name("loop.py"))
         with open(self._home / "worker.log", "ab") as log:
             self._worker = subprocess.Popen(
                 [sys.executable, "-s", "-B", script, json.dumps(settings)],
-                env=clean_environment(self._home),
+                env=make_environment(self._home),
                 cwd=self._home,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -136,7 +136,7 @@ class SpawnedSandbox(SandboxCalls):
                 self._worker.kill()
                 exchange.status = self._worker.wait()
             with open(printed, "rb") as file:
-                exchange.output = shorten(file)
+                exchange.output = shorten_output(file)
             with contextlib.suppress(OSError):
                 printed.unlink()
             with contextlib.suppress(OSError):
@@ -173,7 +173,7 @@ class _Exchange:
         """Return what is said to a frame, or first to the request, as a frame for the other side; None if that was the last."""
         self.frame = frame or self.frame
         self.run()
-        said = passed_on(*self.heard, number=self.number) if self.heard else None
+        said = relay_frame(*self.heard, number=self.number) if self.heard else None
         self.waits = said is not None
         self.heard = None if self.waits else self.heard
         return said
@@ -208,7 +208,7 @@ class _Exchange:
             return Reply("timeout", **common)
         if self.heard is None:
             return describe_crash(self.status, **common)
-        return reply_from(*self.heard, number=self.number, **common)
+        return read_reply(*self.heard, number=self.number, **common)
 
 
 def _read(stream: BinaryIO, size: int) -> bytes:

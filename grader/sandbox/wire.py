@@ -35,7 +35,7 @@ DTYPES = frozenset(
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
-class Refused(Exception):
+class ValueRefused(Exception):
     """A value that may not cross; the message names it and says what to return instead."""
 
 
@@ -51,15 +51,15 @@ def encode(tree: Any) -> bytes:
     """Return `tree` as one frame.
 
     Raises:
-        Refused: For a value of another type or beyond a cap.
+        ValueRefused: For a value of another type or beyond a cap.
     """
     blob: dict[str, np.ndarray] = {}
     text = json.dumps(_Encoder(blob).node(tree, "the answer", 0), allow_nan=False).encode()
     data = save_blob(blob) if blob else b""
     if len(text) > MAX_JSON:
-        raise Refused(f"the answer is too large: {len(text):,} bytes of text, at most {MAX_JSON:,} are allowed")
+        raise ValueRefused(f"the answer is too large: {len(text):,} bytes of text, at most {MAX_JSON:,} are allowed")
     if len(data) > MAX_BLOB:
-        raise Refused(f"the answer is too large: {len(data):,} bytes of numbers, at most {MAX_BLOB:,} are allowed")
+        raise ValueRefused(f"the answer is too large: {len(data):,} bytes of numbers, at most {MAX_BLOB:,} are allowed")
     return HEADER.pack(MAGIC, len(text), len(data)) + text + data
 
 
@@ -73,21 +73,21 @@ class _Encoder:
     def node(self, value: Any, path: str, depth: int) -> Any:
         self.nodes += 1
         if self.nodes > MAX_NODES:
-            raise Refused(f"the answer has more than {MAX_NODES:,} parts; return tensors instead of long lists")
+            raise ValueRefused(f"the answer has more than {MAX_NODES:,} parts; return tensors instead of long lists")
         if depth > MAX_DEPTH:
-            raise Refused(f"{path:.60} is nested more than {MAX_DEPTH} deep, or contains itself")
+            raise ValueRefused(f"{path:.60} is nested more than {MAX_DEPTH} deep, or contains itself")
         kind = type(value)
         if value is None or kind is bool:
             return value
         if kind is int:
             if abs(value) >= MAX_INTEGER:
-                raise Refused(f"{path} is an integer of more than 255 bits")
+                raise ValueRefused(f"{path} is an integer of more than 255 bits")
             return value
         if kind is float:
             return value if math.isfinite(value) else {"$float": str(value)}
         if kind is str:
             if len(value) > MAX_STRING:
-                raise Refused(f"{path} is a string of {len(value):,} characters, at most {MAX_STRING:,} are allowed")
+                raise ValueRefused(f"{path} is a string of {len(value):,} characters, at most {MAX_STRING:,} are allowed")
             return value.encode("utf-8", "backslashreplace").decode()
         if kind is list:
             return [self.node(item, f"{path}[{index}]", depth + 1) for index, item in enumerate(value)]
@@ -96,7 +96,7 @@ class _Encoder:
         if kind is dict:
             for key in value:
                 if type(key) is not str or key.startswith("$"):
-                    raise Refused(f"{path} has the key {key!r:.80}; keys must be plain strings")
+                    raise ValueRefused(f"{path} has the key {key!r:.80}; keys must be plain strings")
             return {key: self.node(item, f"{path}[{key!r}]", depth + 1) for key, item in value.items()}
         if kind is np.ndarray or kind is TensorArray:
             self.weigh(value.nbytes, path)
@@ -105,7 +105,7 @@ class _Encoder:
             return {"$scalar": self.array(np.asarray(value), path)}
         if self.torch is not None and kind is self.torch.Tensor:
             return {"$tensor": self.array(self.tensor(value, path), path)}
-        raise Refused(
+        raise ValueRefused(
             f"{path} is a {_name(kind)}, which cannot be handed over; return a torch.Tensor, a NumPy array, a number, "
             "a string, or a list, tuple or dict of these"
         )
@@ -113,13 +113,13 @@ class _Encoder:
     def tensor(self, value: Any, path: str) -> np.ndarray:
         name = str(value.dtype).removeprefix("torch.")
         if value.layout is not self.torch.strided or value.device.type == "meta" or name not in DTYPES:
-            raise Refused(f"{path} is a {value.layout} {name} tensor on {value.device}; return an ordinary float32 one")
+            raise ValueRefused(f"{path} is a {value.layout} {name} tensor on {value.device}; return an ordinary float32 one")
         self.weigh(value.numel() * value.element_size(), path)
         return value.detach().cpu().resolve_neg().contiguous().numpy()
 
     def array(self, value: np.ndarray, path: str) -> str:
         if value.dtype.name not in DTYPES:
-            raise Refused(f"{path} is an array of dtype {value.dtype}; return ordinary numbers")
+            raise ValueRefused(f"{path} is an array of dtype {value.dtype}; return ordinary numbers")
         name = f"a{len(self.blob)}"
         self.blob[name] = np.array(value, order="C", dtype=value.dtype.newbyteorder("="), copy=True, subok=False)
         return name
@@ -127,7 +127,7 @@ class _Encoder:
     def weigh(self, size: int, path: str) -> None:
         self.size += size
         if self.size > MAX_BLOB:
-            raise Refused(f"{path} is too large: at most {MAX_BLOB >> 20} MB of numbers may be returned")
+            raise ValueRefused(f"{path} is too large: at most {MAX_BLOB >> 20} MB of numbers may be returned")
 
 
 def _name(kind: type) -> str:

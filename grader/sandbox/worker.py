@@ -54,7 +54,7 @@ TORCH_ERRORS = {  # of torch, which does not raise OSError
 LOST: dict[str, BaseException] = {}
 
 
-def answer(request: dict[str, Any], send: Callable[[bytes], None], turn: Callable[[bytes], dict[str, Any]]) -> None:
+def answer_request(request: dict[str, Any], send: Callable[[bytes], None], turn: Callable[[bytes], dict[str, Any]]) -> None:
     """Answer `request` with one frame.
 
     A request is for one of ACTIONS, of which only `inspect`, `extract` and `probe` run no
@@ -93,7 +93,7 @@ def answer(request: dict[str, Any], send: Callable[[bytes], None], turn: Callabl
 def _give_up(request: dict[str, Any], frame: FrameType | None, send: Callable[[bytes], None]) -> None:
     with contextlib.suppress(BaseException):
         sys.stdout.flush()  # which may be what was interrupted
-    send(_frame(request, {"status": "timeout", "frames": student_frames(traceback.walk_stack(frame), request)[::-1]}))
+    send(_frame(request, {"status": "timeout", "frames": list_student_frames(traceback.walk_stack(frame), request)[::-1]}))
     os._exit(0)
 
 
@@ -122,7 +122,7 @@ def _frame(request: dict[str, Any], reply: dict[str, Any]) -> bytes:
     number = {"number": request["number"]} if "number" in request else {}
     try:
         return wire.encode(reply | number)
-    except wire.Refused as error:
+    except wire.ValueRefused as error:
         message = str(error).replace("the answer['facts']", "the answer")
     except BaseException as error:
         message = f"the answer cannot be read: {type(error).__name__}"
@@ -137,8 +137,8 @@ def inspect_source(request: dict[str, Any]) -> dict[str, Any]:
     """
     try:
         source = Path(request["path"]).read_bytes()
-        found = fingerprints(source)
-        reach = cells.hash_reach(importlib.util.decode_source(source), request["names"]) if request["names"] else {}
+        found = hash_functions(source)
+        reach = cells.hash_dependencies(importlib.util.decode_source(source), request["names"]) if request["names"] else {}
         return {"status": "ok", "fingerprints": found, "reach": reach, "bytecode": compile_source(source, request["path"])}
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return describe_safely("syntax", error, {"submission": request["path"]})
@@ -167,15 +167,15 @@ def open_submission(request: dict[str, Any], say: Callable[[Any], Any]) -> dict[
     looked = inspect_source(request)
     if looked["status"] != "ok":
         return looked
-    return call(request | {"do": "load"}) if say(looked) else {"status": "ok"}
+    return call_driver(request | {"do": "load"}) if say(looked) else {"status": "ok"}
 
 
-def extract(request: dict[str, Any]) -> dict[str, Any]:
+def extract_notebook(request: dict[str, Any]) -> dict[str, Any]:
     """Return `{"status": "ok", "facts": ...}` with what a notebook defines, or why it cannot be read; see cells.py."""
     import numpy as np
 
     try:
-        found = cells.extract(Path(request["path"]).read_bytes(), request["names"], request["own"])
+        found = cells.extract_definitions(Path(request["path"]).read_bytes(), request["names"], request["own"])
     except cells.NotANotebook as error:
         return {"status": "unreadable", "message": f"your notebook cannot be read: {error}"}
     return {
@@ -190,12 +190,12 @@ def extract(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def probe(request: dict[str, Any]) -> dict[str, Any]:
+def probe_worker(request: dict[str, Any]) -> dict[str, Any]:
     """Return what this worker can do that it must not; see probes.py."""
     return {"status": "ok", "facts": probes.run_probes(request["judge"], request["secrets"], request["outside"])}
 
 
-def fingerprints(source: bytes | str) -> dict[str, str]:
+def hash_functions(source: bytes | str) -> dict[str, str]:
     """Return a hash of every top-level function and class: its text without comments, blank lines and indentation."""
     tree = ast.parse(source)
     text = source if isinstance(source, str) else source.decode("utf-8", "replace")
@@ -209,11 +209,11 @@ def fingerprints(source: bytes | str) -> dict[str, str]:
     return result
 
 
-def call(request: dict[str, Any], say: Callable[[Any], Any] | None = None) -> dict[str, Any]:
+def call_driver(request: dict[str, Any], say: Callable[[Any], Any] | None = None) -> dict[str, Any]:
     """Return `{"status": "ok", "facts": ...}` from the driver, or how far it came.
 
     Args:
-        say: In a dialogue, see `converse`.
+        say: In a dialogue, see `run_dialogue`.
     """
     submitted = None
     seed = request.get("seed", 0)
@@ -221,7 +221,7 @@ def call(request: dict[str, Any], say: Callable[[Any], Any] | None = None) -> di
         seed_everything(seed)
         LOST.clear()
         try:
-            submitted = load("submitted", Path(request["submission"]))
+            submitted = load_module("submitted", Path(request["submission"]))
         except SyntaxError as error:
             return describe_safely("syntax", error, request)
         except BaseException as error:
@@ -232,7 +232,7 @@ def call(request: dict[str, Any], say: Callable[[Any], Any] | None = None) -> di
     seed_everything(seed)
     try:
         facts = driver(submitted, **request["inputs"])
-        return {"status": "ok", "facts": facts if say is None else converse(facts, say)}
+        return {"status": "ok", "facts": facts if say is None else run_dialogue(facts, say)}
     except AttributeError as error:
         if submitted is not None and error.obj is submitted:
             return (
@@ -243,7 +243,7 @@ def call(request: dict[str, Any], say: Callable[[Any], Any] | None = None) -> di
         raise
 
 
-def converse(driver: Generator[Any, Any, Any], say: Callable[[Any], Any]) -> Any:
+def run_dialogue(driver: Generator[Any, Any, Any], say: Callable[[Any], Any]) -> Any:
     """Return the value that a driver returns at its end.
 
     Args:
@@ -259,7 +259,7 @@ def converse(driver: Generator[Any, Any, Any], say: Callable[[Any], Any]) -> Any
         heard = say(said)
 
 
-def load(name: str, path: Path) -> ModuleType:
+def load_module(name: str, path: Path) -> ModuleType:
     """Return the module in the file `path`, executed anew under `name`."""
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
@@ -272,18 +272,18 @@ def load(name: str, path: Path) -> ModuleType:
     return module
 
 
-def printing_to(descriptor: int) -> io.TextIOWrapper:
+def open_output(descriptor: int) -> io.TextIOWrapper:
     """Return a text stream that loses nothing but the last unfinished line when the process is killed."""
     return open(descriptor, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
 
 
-class Later(ModuleType):
+class PostponedModule(ModuleType):
     """A module that is imported when something of it is used."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__path__":
             raise AttributeError(name)
-        for held in [held for held, module in sys.modules.items() if type(module) is Later]:
+        for held in [held for held, module in sys.modules.items() if type(module) is PostponedModule]:
             del sys.modules[held]
         module = importlib.import_module(self.__name__)
         if hasattr(module, "__path__") and not hasattr(module, name):
@@ -291,10 +291,10 @@ class Later(ModuleType):
         return getattr(module, name)
 
 
-def postpone_pictures() -> None:
+def postpone_matplotlib() -> None:
     """Let `import matplotlib.pyplot`, with which most files begin, cost half a second only when something is drawn."""
     if "matplotlib" not in sys.modules:
-        whole, part = Later("matplotlib"), Later("matplotlib.pyplot")
+        whole, part = PostponedModule("matplotlib"), PostponedModule("matplotlib.pyplot")
         whole.pyplot = part
         sys.modules |= {"matplotlib": whole, "matplotlib.pyplot": part}
 
@@ -327,17 +327,19 @@ def describe_error(status: str, error: BaseException, request: dict[str, Any]) -
     """Return a reply that describes `error`: type, message and the frames of the student's own file, innermost last."""
     if is_out_of_memory(error):
         status = "memory"
-    reply: dict[str, Any] = {"status": status, "type": type(error).__name__[:200], "message": text_of(error)}
+    reply: dict[str, Any] = {"status": status, "type": type(error).__name__[:200], "message": describe_message(error)}
     if isinstance(error, SyntaxError):
         line = error.lineno if isinstance(error.lineno, int) else 0
         reply["message"] = str(error.msg)[:MAX_MESSAGE]
         reply["frames"] = [{"line": line, "function": "", "text": str(error.text or "").strip()[:200]}]
         return reply
-    reply["frames"] = student_frames(traceback.walk_tb(error.__traceback__), request)[-MAX_FRAMES:]
+    reply["frames"] = list_student_frames(traceback.walk_tb(error.__traceback__), request)[-MAX_FRAMES:]
     if isinstance(error, NameError) and error.name in LOST:
         why = LOST[error.name]
-        reply["message"] += f" ({error.name} has no value because of {type(why).__name__}: {text_of(why)})"[:MAX_MESSAGE]
-    if (limit := limit_of(error)) is not None:
+        reply["message"] += f" ({error.name} has no value because of {type(why).__name__}: {describe_message(why)})"[
+            :MAX_MESSAGE
+        ]
+    if (limit := find_limit(error)) is not None:
         reply["limit"] = limit
     if isinstance(error, NotImplementedError) and reply["frames"]:
         reply["owner"] = _owner(request["submission"], reply["frames"][-1]["line"])
@@ -352,7 +354,7 @@ def _owner(path: str, line: int) -> str:
     return ""
 
 
-def limit_of(error: BaseException | None, depth: int = 5) -> str | None:
+def find_limit(error: BaseException | None, depth: int = 5) -> str | None:
     """Return which limit of the sandbox an exception, or one that led to it, looks like."""
     if error is None or depth == 0:
         return None
@@ -362,14 +364,14 @@ def limit_of(error: BaseException | None, depth: int = 5) -> str | None:
     if isinstance(number, int) and number in LIMITS:
         return _refused(error) if LIMITS[number] == "forbidden" else LIMITS[number]
     if isinstance(error, RuntimeError):
-        text = text_of(error)
+        text = describe_message(error)
         for words, limit in TORCH_ERRORS.items():
             if words in text:
                 return limit
-    return limit_of(error.__cause__ or error.__context__, depth - 1)
+    return find_limit(error.__cause__ or error.__context__, depth - 1)
 
 
-def student_frames(walk: Iterable[tuple[FrameType, int]], request: dict[str, Any]) -> list[dict[str, Any]]:
+def list_student_frames(walk: Iterable[tuple[FrameType, int]], request: dict[str, Any]) -> list[dict[str, Any]]:
     """Return those frames that are in the submission, in the order in which they come."""
     path = request.get("submission")
     return [
@@ -395,10 +397,12 @@ def _refused(error: OSError) -> str:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Return True for Python's and torch's ways of saying that memory ran out."""
-    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "can't allocate memory" in text_of(error))
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and "can't allocate memory" in describe_message(error)
+    )
 
 
-def text_of(error: BaseException) -> str:
+def describe_message(error: BaseException) -> str:
     try:
         return str(error)[:MAX_MESSAGE]
     except BaseException:
@@ -408,11 +412,11 @@ def text_of(error: BaseException) -> str:
 READING = ("inspect", "extract")  # without torch
 TALKING = ("open", "converse")  # with the judge, or the other side of a dialogue
 ACTIONS = {
-    "probe": probe,
+    "probe": probe_worker,
     "inspect": inspect_source,
-    "extract": extract,
+    "extract": extract_notebook,
     "open": open_submission,
-    "load": call,
-    "call": call,
-    "converse": call,
+    "load": call_driver,
+    "call": call_driver,
+    "converse": call_driver,
 }

@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from grader.assignment import Home
+from grader.assignment import AssignmentFiles
 from grader.judge import harness
 from grader.judge.run import Grader, select_questions
 from grader.publish.build import build
 from grader.report.model import Report
 from grader.sandbox import open_sandbox
 from grader.sandbox.forked import ForkedSandbox
-from grader.sandbox.places import temporary_folder
+from grader.sandbox.places import make_temporary_folder
 from tests.kit.examples import USUAL
 from tests.kit.warm_servers import WarmServers, in_use
 
@@ -116,9 +116,9 @@ def command_line(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
 
 
 @pytest.fixture(scope="session")
-def home() -> Home:
+def home() -> AssignmentFiles:
     """The assignment that the kit's tests use."""
-    return Home(ROOT, "policy_gradient")
+    return AssignmentFiles(ROOT, "policy_gradient")
 
 
 @pytest.fixture(scope="session")
@@ -149,7 +149,7 @@ def replaced(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture(scope="module")
-def graders(home: Home) -> Iterator[Callable[[tuple[str, ...]], Grader]]:
+def graders(home: AssignmentFiles) -> Iterator[Callable[[tuple[str, ...]], Grader]]:
     """Give the grader of some suites at the isolation asked for now; most of what a run takes is to start one."""
     with contextlib.ExitStack() as stack:
         started: dict[tuple, Grader] = {}
@@ -164,7 +164,7 @@ def graders(home: Home) -> Iterator[Callable[[tuple[str, ...]], Grader]]:
 
 
 @pytest.fixture
-def graded(home: Home, graders) -> Callable[..., Report]:
+def graded(home: AssignmentFiles, graders) -> Callable[..., Report]:
     """Grade one question of a submission with its visible checks: `graded(path, "get_returns")`."""
 
     def run(path: Path, *questions: str, suites: tuple[str, ...] = ("visible",)) -> Report:
@@ -176,7 +176,7 @@ def graded(home: Home, graders) -> Callable[..., Report]:
 @pytest.fixture(scope="session")
 def sandbox() -> Iterator[ForkedSandbox]:
     """A warm sandbox with drivers made for these tests (drivers_for_tests.py); its first folder is for submissions."""
-    folder = temporary_folder()
+    folder = make_temporary_folder()
     (folder / "student").mkdir()
     drivers = shutil.copy(Path(__file__).with_name("drivers_for_tests.py"), folder / "drivers.py")
     with ForkedSandbox(Path(drivers), [folder / "student"], memory_mb=512) as box:

@@ -17,15 +17,15 @@ import pytest
 from pydantic import ValidationError
 from safetensors.numpy import save
 
-from grader.assignment import SUITES, Home, UsageError
+from grader.assignment import SUITES, AssignmentFiles, UsageError
 from grader.desk.watch import _Saves
 from grader.judge.run import Grader
-from grader.publish.gradescope import autograder_files as gradescope_files
-from grader.publish.release import student_files as student_files
+from grader.publish.gradescope import autograder_files
+from grader.publish.release import student_files
 from grader.publish.verify import verify
 from grader.report import gradescope, page, terminal
 from grader.report.model import CheckResult, Entry, Outcome, Report
-from grader.sandbox.places import temporary_folder
+from grader.sandbox.places import make_temporary_folder
 from tests.kit.test_gradescope import check_contract
 
 INPUTS = {
@@ -100,14 +100,14 @@ def toy(built_toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def grader(toy: Path) -> Iterator[Grader]:
-    with Grader(Home(toy, "toy"), SUITES) as grader:
+    with Grader(AssignmentFiles(toy, "toy"), SUITES) as grader:
         yield grader
 
 
 @pytest.fixture
 def folder(toy: Path) -> Iterator[Path]:
     """A folder with the solution in it."""
-    folder = temporary_folder()
+    folder = make_temporary_folder()
     shutil.copyfile(toy / "solutions/toy/submitted.py", folder / "submitted.py")
     yield folder
     shutil.rmtree(folder)
@@ -423,7 +423,7 @@ def test_only_plain_names_can_be_attached(toy: Path, tmp_path: Path, name: str) 
     text = (toy / "assignments/toy/assignment.toml").read_text()
     (tmp_path / "assignment.toml").write_text(text.replace(NAME, name, 1))
     with pytest.raises(UsageError, match="attach"):
-        Home(tmp_path)
+        AssignmentFiles(tmp_path)
 
 
 def test_the_proof_tells_what_it_cannot_prove(toy: Path) -> None:
@@ -433,18 +433,18 @@ def test_the_proof_tells_what_it_cannot_prove(toy: Path) -> None:
     assert any(line.startswith("visible/test_policy is proven by nothing here: not run: no policy") for line, _ in found)
 
 
-def test_packages_of_one_assignment_are_asked_for(home: Home) -> None:
+def test_packages_of_one_assignment_are_asked_for(home: AssignmentFiles) -> None:
     """Both zips install what this assignment needs, and others are not burdened with it."""
-    needs = Home(home.root, "policy_gradient")
+    needs = AssignmentFiles(home.root, "policy_gradient")
     needs.assignment = home.assignment.model_copy(update={"requirements": ("gymnasium[mujoco]>=1.0",)})
-    for files in (student_files, gradescope_files):
+    for files in (student_files, autograder_files):
         assert "gymnasium[mujoco]>=1.0" in files(needs)["requirements.txt"].decode().splitlines()
         assert "mujoco" not in files(home)["requirements.txt"].decode()
 
 
-def test_students_read_what_else_they_may_hand_in(home: Home) -> None:
+def test_students_read_what_else_they_may_hand_in(home: AssignmentFiles) -> None:
     """And nothing of it where there is nothing."""
-    takes = Home(home.root, "policy_gradient")
+    takes = AssignmentFiles(home.root, "policy_gradient")
     takes.assignment = home.assignment.model_copy(update={"attachments": (NAME,)})
     assert f"but, if you like,\n{NAME} in the same folder (at most 1 MB)." in student_files(takes)["README.md"].decode()
     assert "if you like" not in student_files(home)["README.md"].decode()

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from grader.assignment import Home, UsageError
+from grader.assignment import AssignmentFiles, UsageError
 from grader.judge.run import grade
-from grader.sandbox.places import working_folder
+from grader.sandbox.places import find_working_folder
 from tests.kit.attacks.catalogue import load
 from tests.kit.attacks.situations import ROOT, SITUATIONS, USER
 from tests.kit.attacks.table import table
@@ -35,7 +35,7 @@ OURS = [situation for situation in SITUATIONS if os.geteuid() == 0 or situation 
 @pytest.fixture(scope="module")
 def seen(built_toy: Path) -> dict[str, dict[str, Any]]:
     """What was seen of all attacks, by situation; "everywhere" is root's, with the attack in place of every function."""
-    home = Path(working_folder(), f"grader-attacks-{os.getpid()}")
+    home = Path(find_working_folder(), f"grader-attacks-{os.getpid()}")
     home.mkdir(mode=0o755)
     home.chmod(0o755)
     shutil.copytree(built_toy, home / "toy")
@@ -110,13 +110,13 @@ def test_the_published_table_is_what_was_seen() -> None:
 
 
 @pytest.fixture
-def toy_home(built_toy: Path) -> Home:
+def toy_home(built_toy: Path) -> AssignmentFiles:
     """The built toy."""
-    return Home(built_toy, "toy")
+    return AssignmentFiles(built_toy, "toy")
 
 
 @pytest.mark.parametrize("kind", ["a link to a file", "a link to nothing", "a pipe", "a device", "a folder", "a huge file"])
-def test_only_regular_files_are_taken(toy_home: Home, tmp_path: Path, kind: str) -> None:
+def test_only_regular_files_are_taken(toy_home: AssignmentFiles, tmp_path: Path, kind: str) -> None:
     """A link would hand in a file of the grader's, a pipe would hang it, and a device would never end."""
     path = tmp_path / "submitted.py"
     if kind == "a link to a file":
@@ -136,7 +136,7 @@ def test_only_regular_files_are_taken(toy_home: Home, tmp_path: Path, kind: str)
         grade(toy_home, tmp_path)
 
 
-def test_nothing_beside_the_file_is_taken(toy_home: Home, tmp_path: Path) -> None:
+def test_nothing_beside_the_file_is_taken(toy_home: AssignmentFiles, tmp_path: Path) -> None:
     """Modules that stand in for libraries, files that Python or pytest run by themselves, and packages of the same name."""
     loud = "raise SystemExit('it was run')\n"
     for name in (
@@ -190,7 +190,9 @@ def test_nothing_beside_the_file_is_taken(toy_home: Home, tmp_path: Path) -> Non
         *("bom against coding", "empty", "not text", "deep brackets", "deep signs", "long sum", "open string", "long number"),
     ],
 )
-def test_odd_sources_run_as_in_python_or_fail_clearly(toy_home: Home, tmp_path: Path, change, points: float | None) -> None:
+def test_odd_sources_run_as_in_python_or_fail_clearly(
+    toy_home: AssignmentFiles, tmp_path: Path, change, points: float | None
+) -> None:
     """What Python would run keeps its points; the rest is a clear failure of the file, and never of the grader."""
     path = tmp_path / "submitted.py"
     path.write_bytes(change((toy_home.solution / "submitted.py").read_bytes()))

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.assignment import Assignment, Home, Points, Question
+from grader.assignment import Assignment, AssignmentFiles, Question, QuestionPoints
 from grader.course import classpage, feedback, policy, summary
 from grader.course.insight import FORGED, MAX_BINS, Insight, QuestionInsight, find_insight, histogram_bins
 from grader.course.results import Course, Folder, Result, ResultFingerprints
 from grader.course.worklist import Person, WorklistEntry
-from grader.fingerprints import digest
+from grader.fingerprints import hash_parts
 from grader.judge.run import Grader
 from grader.judge.student import LIMITS, explain_failure
 from grader.report.model import CheckResult, Outcome, Report
@@ -35,13 +35,13 @@ ASSIGNMENT = Assignment(
     version="1.0",
     submission="submitted.py",
     questions=(
-        Question(id="first", title="First", function="first", task="return one", points=Points(visible=2, hidden=2)),
+        Question(id="first", title="First", function="first", task="return one", points=QuestionPoints(visible=2, hidden=2)),
         Question(
             id="second",
             title="Second",
             function="second",
             task="return two",
-            points=Points(visible=2, hidden=4),
+            points=QuestionPoints(visible=2, hidden=4),
             hidden_visibility="hidden",
         ),
     ),
@@ -66,7 +66,7 @@ class Pair(NamedTuple):
 
 def wrong(outcome: str = "failed", message: str = "got 1", **fields: Any) -> dict[str, Any]:
     """Return fields of a check that has not passed. Its signature is that of its message, if it is not given."""
-    return {"outcome": Outcome(outcome), "message": message, "signature": digest([message])[:12], **fields}
+    return {"outcome": Outcome(outcome), "message": message, "signature": hash_parts([message])[:12], **fields}
 
 
 def mistaken(*ids: str, hint: str = "Is it one?") -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Planted:
     def add(self, name: str, content: str = "", who: str = "", status: str = "graded", **fields: Any) -> str:
         """Return the id. Checks are named by their last letter: `add("x", d=wrong())`; all=... is for every check."""
         self.entries.append(WorklistEntry(id=name, path=name, students=(Person(name=who or f"Student {name}"),)))
-        self.contents[name] = digest([content or name])
+        self.contents[name] = hash_parts([content or name])
         said = {letter: fields.pop(letter) for letter in "abcde" if letter in fields}
         everywhere, report = fields.pop("all", {}), fields.pop("report", {})
         checks = []
@@ -556,14 +556,14 @@ def test_real_submissions(built_toy: Path, tmp_path: Path) -> None:
         "scale": right + "\n\ndef spread(values, scale=1.0):\n    return max(values) - min(values)\n",
         "broken": "def total(values:\n",
     }
-    home = Home(built_toy, "toy")
+    home = AssignmentFiles(built_toy, "toy")
     suites, results = ("visible", "hidden"), {}
     with Grader(home, suites) as grader:
         for name, content in contents.items():
             path = tmp_path / name / "submitted.py"
             path.parent.mkdir()
             path.write_text(content, encoding="utf-8")
-            key = ResultFingerprints(submission=digest([content]), suite="s", environment="e")
+            key = ResultFingerprints(submission=hash_parts([content]), suite="s", environment="e")
             results[name] = Result(entry=name, key=key, status="graded", report=grader.grade(path))
     entries = [WorklistEntry(id=name, path=name) for name in contents]
     submissions = {name: result.key.submission for name, result in results.items()}

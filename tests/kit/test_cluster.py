@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader.assignment import Home, UsageError
+from grader.assignment import AssignmentFiles, UsageError
 from grader.course import cluster, hosting, run
 from grader.course.results import Course, Folder
 
@@ -93,7 +93,7 @@ def outcomes(course: Course, folder: Path) -> dict[str, tuple]:
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers are not copies, and this takes minutes")
 def test_a_worker_is_killed_and_nothing_is_lost(built_toy: Path, class_of_24: Path, tmp_path: Path) -> None:
     """Every submission has exactly one result, the same as on one machine; no student code was in a Dask worker."""
-    home, suites = Home(built_toy, "toy"), ("visible", "hidden")
+    home, suites = AssignmentFiles(built_toy, "toy"), ("visible", "hidden")
     job = run.prepare_job(home, class_of_24, tmp_path / "results", suites)
     killed: list[int] = []
     counts: list[int] = []
@@ -128,7 +128,7 @@ def test_a_worker_is_killed_and_nothing_is_lost(built_toy: Path, class_of_24: Pa
 
 def test_a_machine_refuses_what_is_not_the_clients(built_toy: Path, class_of_24: Path, tmp_path: Path) -> None:
     """Another suite, another environment, or no export: it says which, and its own name; a process that is gone is replaced."""
-    job = run.prepare_job(Home(built_toy, "toy"), class_of_24, tmp_path / "results", ("visible",))
+    job = run.prepare_job(AssignmentFiles(built_toy, "toy"), class_of_24, tmp_path / "results", ("visible",))
     about = {"root": str(built_toy), "folder": str(job.folder), "require": "basic", "workers": 1}
     about |= {"suite": job.course.suite, "environment": "0" * 64}
     try:
@@ -186,7 +186,7 @@ def test_a_poisonous_submission_takes_no_other_along(
     built_toy: Path, class_of_24: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     """What was in a task with it is tried in smaller ones, and it is left over alone."""
-    job = run.prepare_job(Home(built_toy, "toy"), class_of_24, tmp_path / "results", ("visible",))
+    job = run.prepare_job(AssignmentFiles(built_toy, "toy"), class_of_24, tmp_path / "results", ("visible",))
     client = Cluster(job, {"s05"}, luck=2)
     monkeypatch.setattr(distributed, "Client", lambda *_, **__: client)
     standing = cluster.grade_on_cluster(job, job.course.entries, "here", None)
@@ -215,7 +215,7 @@ def test_without_dask_the_extra_is_named(
     built_toy: Path, class_of_24: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Grading on one machine does not need it."""
-    job = run.prepare_job(Home(built_toy, "toy"), class_of_24, tmp_path / "results", ("visible",))
+    job = run.prepare_job(AssignmentFiles(built_toy, "toy"), class_of_24, tmp_path / "results", ("visible",))
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UsageError, match=r"--scheduler needs distributed, of the extra `cluster`: pip install '\.\[cluster\]'"):
         cluster.grade_on_cluster(job, job.course.entries, "here", None)

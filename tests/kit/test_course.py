@@ -20,12 +20,12 @@ from typing import NamedTuple
 
 import pytest
 
-from grader.assignment import Home, UsageError
+from grader.assignment import AssignmentFiles, UsageError
 from grader.course import run, worklist
 from grader.course.results import Folder, Result
 from grader.course.worklist import WorklistEntry
 from grader.judge.run import Grader
-from grader.sandbox.places import temporary_folder
+from grader.sandbox.places import make_temporary_folder
 
 INPUTS = ("grader/__main__.py", "grader/judge/*.py", "grader/sandbox/*.py", "tests/kit/toy/solutions/toy/submitted.py")
 
@@ -294,7 +294,7 @@ def test_a_time_of_no_age_is_none(tmp_path: Path, moment: str) -> None:
 
 def test_results_are_no_submissions(built_toy: Path, tmp_path: Path) -> None:
     """Neither the folder that a run wrote, nor one within the export, which the next run would read."""
-    home, export = Home(built_toy, "toy"), put(tmp_path / "export", "ada.py")
+    home, export = AssignmentFiles(built_toy, "toy"), put(tmp_path / "export", "ada.py")
     for inside in (export, export / "out"):
         with pytest.raises(UsageError, match="name a folder outside of it"):
             run.prepare_job(home, export, inside, ("visible",))
@@ -308,7 +308,7 @@ def test_a_film_beside_the_work_is_left_where_it_is(built_toy: Path, tmp_path: P
     export = put(tmp_path / "export", "doe_1_2_submitted.py", "roe_3_5_submitted.py")
     with open(export / "doe_1_3_film.mp4", "wb") as film:
         film.truncate(5 << 30)
-    job = run.prepare_job(Home(built_toy, "toy"), export, tmp_path / "out", ("visible",))
+    job = run.prepare_job(AssignmentFiles(built_toy, "toy"), export, tmp_path / "out", ("visible",))
     with job.handed_in(job.course.entries[0]) as folder:
         assert {path.name: path.stat().st_size > 0 for path in folder.iterdir()} == {"submitted.py": True, "film.mp4": False}
 
@@ -317,7 +317,7 @@ def test_a_link_to_the_folder_of_another_is_refused(built_toy: Path, tmp_path: P
     """Whoever can put a link into an export must not hand in what others have done."""
     export = put(tmp_path / "export", "eve/submitted.py")
     (export / "linked").symlink_to("eve")
-    job = run.prepare_job(Home(built_toy, "toy"), export, tmp_path / "out", ("visible",))
+    job = run.prepare_job(AssignmentFiles(built_toy, "toy"), export, tmp_path / "out", ("visible",))
     with pytest.raises(UsageError, match="linked: it is a link"), job.handed_in(job.course.entries[1]):
         pass
     assert len(set(job.course.submissions.values())) == 2
@@ -328,7 +328,7 @@ def test_a_folder_that_others_can_read_is_told(built_toy: Path, tmp_path: Path) 
     export, folder = put(tmp_path / "export", "ada.py", "bob.pdf"), tmp_path / "out"
     folder.mkdir(mode=0o755)
     folder.chmod(0o755)
-    job = run.prepare_job(Home(built_toy, "toy"), export, folder, ("visible",))
+    job = run.prepare_job(AssignmentFiles(built_toy, "toy"), export, folder, ("visible",))
     assert list(run.list_remarks(job)) == [
         "not read, since it is no submission: bob.pdf",
         f"others on this machine may look into {folder}, with grades and hidden checks: chmod 700 {folder}",
@@ -475,7 +475,7 @@ def test_everybody_is_graded_or_refused(graded_class: Class) -> None:
 def test_same_as_graded_alone(graded_class: Class) -> None:
     """Copies of a warm judge and its server give what `grade` gives, at the same isolation."""
     results = graded_class.results()
-    with Grader(Home(graded_class.root, "toy"), ("visible", "hidden")) as grader:
+    with Grader(AssignmentFiles(graded_class.root, "toy"), ("visible", "hidden")) as grader:
         for name in ("right", "wrong", "broken"):
             alone = grader.grade(graded_class.export / f"{name}.py").model_copy(deep=True)
             together = results[name].report
@@ -654,7 +654,7 @@ def gone(*marks: Path, seconds: float = 10.0) -> bool:
 @pytest.fixture
 def temporary() -> Iterator[Path]:
     """A folder that other users can pass through, for all temporary folders of a run."""
-    folder = temporary_folder()
+    folder = make_temporary_folder()
     yield folder
     shutil.rmtree(folder)
 
@@ -776,7 +776,7 @@ def test_workers_where_nothing_can_be_forked(graded_class: Class, tmp_path: Path
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="full isolation needs root")
 def test_what_others_handed_in_is_out_of_reach(graded_class: Class) -> None:
     """Where a submission could read those of others, the level is lower, and nobody is graded who may not be, nor blamed."""
-    place = temporary_folder()  # one that other users can pass through
+    place = make_temporary_folder()  # one that other users can pass through
     try:
         part = graded_class.copy(place, results=False)
         shutil.copytree(part.export, place / "export", symlinks=True)

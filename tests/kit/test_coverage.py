@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.assignment import SUITES, Home
+from grader.assignment import SUITES, AssignmentFiles
 from grader.judge.run import Grader
 from grader.publish.coverage import find_changed_functions, instrument
 from grader.publish.trials import Task, run_task, write_coverage
@@ -101,7 +101,7 @@ def test_names_of_entered_functions_are_printed(capfd: pytest.CaptureFixture) ->
 @pytest.fixture
 def calls(built_toy: Path, tmp_path: Path) -> Callable[[str, str], tuple[int, set[str]]]:
     """Try a variant of the toy's solution: `calls(old, new)` -> (number of recalled calls, checks that did not pass)."""
-    home = Home(built_toy, "toy")
+    home = AssignmentFiles(built_toy, "toy")
     grader = Grader(home, SUITES)
     solution = (home.solution / "submitted.py").read_text(encoding="utf-8")
     questions = frozenset(question.id for question in home.assignment.questions)
@@ -148,7 +148,7 @@ def test_what_is_never_recalled(built_toy: Path, tmp_path: Path, driver: str, wh
     """Catches: the reply of a driver that sees more of a submission than what its functions do."""
     drivers = tmp_path / "drivers.py"
     drivers.write_text(f"def total(submitted, values):\n    return {driver}\n", encoding="utf-8")
-    home = Home(built_toy, "toy")
+    home = AssignmentFiles(built_toy, "toy")
     home.drivers = drivers
     solution = (home.solution / "submitted.py").read_text(encoding="utf-8")
     coverage = tmp_path / "coverage"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.assignment import SUITES, Home
+from grader.assignment import SUITES, AssignmentFiles
 from grader.judge.run import Grader
 from grader.publish.trials import recalled_calls, try_variant, write_coverage
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.recorded
 INPUTS = ("grading:ddpg",)
 
 ROOT = Path(__file__).resolve().parents[2]
-HOME = Home(ROOT, "ddpg")
+HOME = AssignmentFiles(ROOT, "ddpg")
 SOLUTION = (HOME.solution / "submitted.py").read_text(encoding="utf-8")
 FULL = {question.id: question.points.visible + question.points.hidden for question in HOME.assignment.questions}
 UPDATES = "DDPGAgent.update_model.critic", "DDPGAgent.update_model.actor"

@@ -14,11 +14,11 @@ import pytest
 from rich.console import Console
 
 from grader.answers import Case
-from grader.assignment import Home
+from grader.assignment import AssignmentFiles
 from grader.desk import show as module
 from grader.desk.look import Look, find_failing
-from grader.judge.compare import without_large_arrays
-from grader.judge.student import Compared, Tried
+from grader.judge.compare import drop_large_arrays
+from grader.judge.student import Comparison, LastCall
 from grader.report.model import CheckResult, Outcome
 from grader.sandbox.wire import TensorArray
 
@@ -38,17 +38,17 @@ def run(question: str, path: Path, *more: str) -> str:
 
 
 @pytest.fixture
-def shown(home: Home, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+def shown(home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """Return what is printed where a check compared these two values: `shown(expected, got, color_system="truecolor")`."""
 
     def render(expected: Any, got: Any, inputs: dict[str, Any] | None = None, width: int = 100, **options: Any) -> str:
         console = Console(file=io.StringIO(), highlight=False, soft_wrap=True, width=width, **options)
         monkeypatch.setattr(module, "make_console", lambda: console)
-        compared = Compared((expected,), got, 1e-4, 1e-5, False)
+        compared = Comparison((expected,), got, 1e-4, 1e-5, False)
         case = Case("some_case", "driver", "get_returns", inputs or {}, expected)
         check = CheckResult(id="visible/test_it", question="get_returns", suite="visible", title="It holds.", max_points=1)
         check.outcome = Outcome.FAILED
-        tried = Tried("driver", case.inputs, 0, case, compared, "it differs")
+        tried = LastCall("driver", case.inputs, 0, case, compared, "it differs")
         module.show_failure([Look(home.assignment.question("get_returns"), check, tried)])
         return console.file.getvalue()
 
@@ -131,7 +131,7 @@ def test_a_dtype_that_differs_is_named(shown) -> None:
     """Where every number agrees, a table of numbers would hide what is wrong."""
     pair = {"v": np.zeros(3, dtype=np.float32)}, {"v": np.zeros(3, dtype=np.float64)}
     console = Console(file=io.StringIO(), width=100)
-    module._print_compared(console, Compared(pair[:1], pair[1], 1e-4, 1e-5, True), False)
+    module._print_compared(console, Comparison(pair[:1], pair[1], 1e-4, 1e-5, True), False)
     assert "a NumPy array, float64 [3]" in console.file.getvalue()
     assert "of 3 differ" not in console.file.getvalue()
 
@@ -185,9 +185,9 @@ def test_text_of_the_student_stays_text(shown) -> None:
     assert "b\\x1b[2J[/bold]" in text
 
 
-def test_a_right_form_of_its_own(home: Home) -> None:
+def test_a_right_form_of_its_own(home: AssignmentFiles) -> None:
     """Where two forms are right, differences are those from the nearer one."""
-    compared = Compared(({"a": 1.0, "b": 1.0}, {"a": 2.0, "b": 2.0}), {"a": 2.0, "b": 5.0}, 1e-4, 1e-5, False)
+    compared = Comparison(({"a": 1.0, "b": 1.0}, {"a": 2.0, "b": 2.0}), {"a": 2.0, "b": 5.0}, 1e-4, 1e-5, False)
     console = Console(file=io.StringIO(), width=100)
     module._print_compared(console, compared, False)
     assert "Agree: a" in console.file.getvalue()
@@ -253,10 +253,10 @@ def test_a_check_without_a_stored_case() -> None:
     assert "rollouts = 400" in text
 
 
-def test_what_is_kept_is_bounded_and_stays_out_of_reports(home: Home, replaced) -> None:
+def test_what_is_kept_is_bounded_and_stays_out_of_reports(home: AssignmentFiles, replaced) -> None:
     """A giant answer is not kept for a look that may never come, and no report tells of what is kept."""
     giant = np.zeros((300, 300), dtype=np.float32)
-    assert without_large_arrays({"a": [giant.view(TensorArray)], "b": giant[:2]})["a"] == [
+    assert drop_large_arrays({"a": [giant.view(TensorArray)], "b": giant[:2]})["a"] == [
         "a torch.Tensor of shape [300, 300], too large to be kept"
     ]
     (first, *_) = find_failing(home, replaced(get_returns="return torch.zeros(300, 300)"), "get_returns")

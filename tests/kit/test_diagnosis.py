@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from grader import answers
 from grader.answers import UNPREDICTABLE, Mistake
-from grader.assignment import Hints, Home
-from grader.judge.diagnosis import find_fitting, hint_of
+from grader.assignment import AssignmentFiles, HintVisibility
+from grader.judge.diagnosis import find_fitting_mistakes, find_hint
 from grader.judge.evidence import Evidence, thin_arrays
 from grader.judge.run import Grader
 from grader.judge.student import CheckFailed
@@ -58,7 +58,7 @@ def test_a_known_mistake_is_told_by_its_hint(no_reset: Path, graded) -> None:
     assert "returns_run_into" not in report.for_student().model_dump_json()
 
 
-def test_hidden_checks_keep_their_hints_to_themselves(no_reset: Path, graded, home: Home) -> None:
+def test_hidden_checks_keep_their_hints_to_themselves(no_reset: Path, graded, home: AssignmentFiles) -> None:
     """A hint on a hidden check tells what it looks for; by default only the instructor reads it."""
     report = graded(no_reset, "get_returns", suites=SUITES)
     hidden = [check for check in report.for_student().checks if check.suite == "hidden"]
@@ -69,14 +69,14 @@ def test_hidden_checks_keep_their_hints_to_themselves(no_reset: Path, graded, ho
     assert shown
     assert all(NO_RESET_HINT in output for output in shown)
     assert not any(NO_RESET_HINT in test["output"] for test in results["tests"] if "hidden" in test["tags"])
-    report.hints = Hints(hidden=True)
+    report.hints = HintVisibility(hidden=True)
     assert {check.hint for check in report.for_student().checks if check.suite == "hidden"} == {NO_RESET_HINT, ""}
 
 
-def test_hints_can_be_switched_off(no_reset: Path, home: Home) -> None:
+def test_hints_can_be_switched_off(no_reset: Path, home: AssignmentFiles) -> None:
     """An instructor who wants no hints gets none; the statistics stay."""
-    home = Home(home.root, "policy_gradient")
-    home.assignment = home.assignment.model_copy(update={"hints": Hints(visible=False)})
+    home = AssignmentFiles(home.root, "policy_gradient")
+    home.assignment = home.assignment.model_copy(update={"hints": HintVisibility(visible=False)})
     with Grader(home) as grader:
         report = grader.grade(no_reset, {"get_returns"})
     assert NO_RESET_HINT not in terminal.render_plain(report.for_student())
@@ -108,7 +108,7 @@ def test_an_unknown_mistake_has_no_hint(replaced, graded) -> None:
         "first_rows_as_advantages",
     ],
 )
-def test_the_classics_lose_points_and_are_named(home: Home, graders, name: str, tmp_path: Path) -> None:
+def test_the_classics_lose_points_and_are_named(home: AssignmentFiles, graders, name: str, tmp_path: Path) -> None:
     """Training that does not train, and data that do not belong together: graders are known to let these pass."""
     (variant,) = [variant for variant in load_catalogue(home, "mistakes") if variant.id == name]
     path = tmp_path / "submitted.py"
@@ -143,32 +143,32 @@ ONE, OTHER = mistake("one", a=1, b=2), mistake("other", a=1, b=3)
 
 def test_all_failed_checks_must_fit() -> None:
     """One check alone cannot tell two mistakes apart; together they do."""
-    assert find_fitting([ONE, OTHER], seen(a=1)) == [ONE, OTHER]
-    assert find_fitting([ONE, OTHER], seen(a=1, b=3)) == [OTHER]
-    assert find_fitting([ONE, OTHER], seen(a=1, b=4)) == []
+    assert find_fitting_mistakes([ONE, OTHER], seen(a=1)) == [ONE, OTHER]
+    assert find_fitting_mistakes([ONE, OTHER], seen(a=1, b=3)) == [OTHER]
+    assert find_fitting_mistakes([ONE, OTHER], seen(a=1, b=4)) == []
 
 
 def test_what_passes_speaks_against_a_mistake() -> None:
     """A mistake that fails a check cannot be the one of a student who passed it."""
-    assert find_fitting([ONE, OTHER], seen(a=1, b=None)) == []
-    assert find_fitting([mistake("only a", a=1)], seen(a=1, b=None)) != []
-    assert find_fitting([mistake("only a", a=1)], seen(a=1, c=5)) == []
+    assert find_fitting_mistakes([ONE, OTHER], seen(a=1, b=None)) == []
+    assert find_fitting_mistakes([mistake("only a", a=1)], seen(a=1, b=None)) != []
+    assert find_fitting_mistakes([mistake("only a", a=1)], seen(a=1, c=5)) == []
 
 
 def test_chance_is_no_evidence() -> None:
     """What differs from run to run fits any failure, but accuses nobody by itself."""
     by_chance = mistake("by chance", a=UNPREDICTABLE, b=2)
-    assert find_fitting([by_chance], seen(a=7)) == []
-    assert find_fitting([by_chance], seen(a=7, b=2)) == [by_chance]
-    assert find_fitting([by_chance], seen(a=7, b=3)) == []
-    assert find_fitting([by_chance, ONE], seen(a=1, b=2)) == [ONE]
+    assert find_fitting_mistakes([by_chance], seen(a=7)) == []
+    assert find_fitting_mistakes([by_chance], seen(a=7, b=2)) == [by_chance]
+    assert find_fitting_mistakes([by_chance], seen(a=7, b=3)) == []
+    assert find_fitting_mistakes([by_chance, ONE], seen(a=1, b=2)) == [ONE]
 
 
 def test_the_general_hint_comes_first() -> None:
     """Of several that fit, the first of the catalogue gives the hint."""
-    assert hint_of([ONE, OTHER]) == "hint of one"
-    assert hint_of([]) == ""
-    assert find_fitting([ONE], {}) == []
+    assert find_hint([ONE, OTHER]) == "hint of one"
+    assert find_hint([]) == ""
+    assert find_fitting_mistakes([ONE], {}) == []
 
 
 def test_large_arrays_are_thinned_alike() -> None:
@@ -191,7 +191,7 @@ class Recorded:
     warm = False
     interrupted = threading.Event()
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: AssignmentFiles) -> None:
         self.change: Callable[[Any], Any] = lambda facts: facts
         self.cases = [
             case for suite in SUITES for case in answers.read_answers(home.answers[suite], home.assignment.name).cases.values()
@@ -225,7 +225,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 @pytest.fixture(scope="module")
-def recorded(home: Home) -> Iterator[Callable[[Callable[[Any], Any]], Report]]:
+def recorded(home: AssignmentFiles) -> Iterator[Callable[[Callable[[Any], Any]], Report]]:
     """Grade what a submission would get whose every reply is the solution's, changed by a function."""
     with Grader(home, SUITES) as grader:
         box = grader._sandbox = Recorded(home)
@@ -279,7 +279,7 @@ def test_perturbations_fail_checks_when_they_are_large(recorded) -> None:
 # What is stored
 
 
-def test_stored_mistakes_hold_no_code_and_nothing_hidden(home: Home) -> None:
+def test_stored_mistakes_hold_no_code_and_nothing_hidden(home: AssignmentFiles) -> None:
     """Students get the visible file: it may hold numbers and hints, not how the mistakes are written."""
     source = (home.solution / "mistakes.py").read_text(encoding="utf-8")
     visible, hidden = (home.mistakes[suite].read_text(encoding="utf-8") for suite in SUITES)

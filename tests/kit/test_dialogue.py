@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from grader.assignment import Home
+from grader.assignment import AssignmentFiles
 from grader.desk.look import NothingToSee, find_failing
 from grader.judge.run import Grader
 from grader.publish.build import build
@@ -22,7 +22,7 @@ from grader.publish.verify import verify
 from grader.report.model import CheckResult, Outcome, Report
 from grader.sandbox import open_sandbox
 from grader.sandbox.forked import ForkedSandbox
-from grader.sandbox.places import temporary_folder
+from grader.sandbox.places import make_temporary_folder
 from grader.sandbox.reply import Reply
 from grader.sandbox.spawned import SpawnedSandbox
 
@@ -43,7 +43,7 @@ def opened(folder: Path) -> Sandbox:
 @pytest.fixture(scope="module", params=["full", "basic"])
 def box(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
     """A sandbox of each kind."""
-    folder = temporary_folder()
+    folder = make_temporary_folder()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRADER_LEVEL", request.param)
         box = opened(folder)
@@ -279,7 +279,7 @@ def test_the_side_that_asks_is_out_of_reach(monkeypatch: pytest.MonkeyPatch, wit
     if os.geteuid() != 0:
         pytest.skip("needs root")
     monkeypatch.setenv("GRADER_WITHOUT", without)
-    folder = temporary_folder()
+    folder = make_temporary_folder()
     with opened(folder) as box:
         assert ("own user" in box.isolation.layers) == ("own user" not in without)
         for _ in range(3):
@@ -293,7 +293,7 @@ def test_the_side_that_asks_is_out_of_reach(monkeypatch: pytest.MonkeyPatch, wit
 def test_the_attempts_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches: attempts that fail for another reason than the layers."""
     monkeypatch.setenv("GRADER_WITHOUT", "own user,landlock,seccomp,mount namespace")
-    folder = temporary_folder()
+    folder = make_temporary_folder()
     with opened(folder) as box:
         assert {"kill", "folder", "file"} <= set(talk(box, REACHES, "tell", "reach").facts["heard"]["done"])
     shutil.rmtree(folder)
@@ -324,7 +324,7 @@ def test_nobody_is_left_alive(box: Sandbox) -> None:
 
 def test_close_ends_both(box: Sandbox) -> None:
     """Catches: a second server that outlives the run."""
-    folder = temporary_folder()
+    folder = make_temporary_folder()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRADER_LEVEL", box.isolation.level)
         other = opened(folder)
@@ -398,7 +398,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def grader(request: pytest.FixtureRequest, toy: Path) -> Iterator[Grader]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRADER_LEVEL", request.param)
-        grader = Grader(Home(toy, "toy"))
+        grader = Grader(AssignmentFiles(toy, "toy"))
     with grader:
         yield grader
 
@@ -468,4 +468,4 @@ def test_nothing_to_debug(toy: Path, tmp_path: Path) -> None:
     shutil.copy(toy / "solutions/toy/submitted.py", tmp_path / "submitted.py")
     (tmp_path / "agent.safetensors").write_bytes(save({"weights": np.zeros(1)}))
     with pytest.raises(NothingToSee, match="only 40 actions"):
-        find_failing(Home(toy, "toy"), tmp_path, "agent")
+        find_failing(AssignmentFiles(toy, "toy"), tmp_path, "agent")

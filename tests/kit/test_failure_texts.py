@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.assignment import Home
+from grader.assignment import AssignmentFiles
 from grader.judge.run import Grader
 from grader.publish.catalogue import load_catalogue
 from grader.report import terminal
@@ -51,7 +51,7 @@ OTHERWISE = {
 }
 
 
-def texts(home: Home, replaced) -> Iterator[str]:
+def texts(home: AssignmentFiles, replaced) -> Iterator[str]:
     """Yield name and report of each failure, as a student sees it who grades the one question."""
     variants = {variant.id: variant for variant in load_catalogue(home, "mistakes")}
     with Grader(home) as grader:
@@ -73,7 +73,7 @@ def rounded(text: str) -> str:
     return re.sub(r"-?\d+\.\d+(e-?\d+)?", lambda number: f"{float(number[0]):.3g}", text)
 
 
-def test_texts_are_those_that_were_read(home: Home, replaced) -> None:
+def test_texts_are_those_that_were_read(home: AssignmentFiles, replaced) -> None:
     """A change to what students read is seen, and read, before it is made."""
     found = "\n".join(texts(home, replaced))
     if os.environ.get("UPDATE_TEXTS"):
@@ -82,7 +82,7 @@ def test_texts_are_those_that_were_read(home: Home, replaced) -> None:
 
 
 @pytest.mark.parametrize("part", IN_THE_CATALOGUE)
-def test_each_known_mistake_has_its_hint_in_the_text(home: Home, part: str) -> None:
+def test_each_known_mistake_has_its_hint_in_the_text(home: AssignmentFiles, part: str) -> None:
     """Of these fifteen every student must read what a tutor would ask."""
     (hint,) = [variant.hint for variant in load_catalogue(home, "mistakes") if variant.id == part]
     section = KEPT.read_text(encoding="utf-8").split(f" {part}\n")[1].split("=" * 20)[0]

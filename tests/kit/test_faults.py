@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.assignment import Home, UsageError
+from grader.assignment import AssignmentFiles, UsageError
 from grader.judge.run import Grader, grade
 from grader.report import model
 from grader.report.model import Outcome, Report
 from grader.sandbox.forked import ForkedSandbox
-from grader.sandbox.places import temporary_folder
+from grader.sandbox.places import make_temporary_folder
 from grader.sandbox.reply import SandboxFault
 from tests.kit.attacks.run import descendants
 from tests.kit.attacks.soak import soak
@@ -43,7 +43,7 @@ def disk_full(monkeypatch: pytest.MonkeyPatch, writes: range) -> None:
 
 
 def test_disk_full_from_some_moment_on(
-    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, command_line
+    home: AssignmentFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, command_line
 ) -> None:
     """The file keeps the last report that could be written, and the exit code says that it is not the last one."""
     path = tmp_path / "report.json"
@@ -57,7 +57,7 @@ def test_disk_full_from_some_moment_on(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_disk_full_for_a_while(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command_line) -> None:
+def test_disk_full_for_a_while(home: AssignmentFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command_line) -> None:
     """A disk that has room again at the end costs nothing."""
     path = tmp_path / "report.json"
     disk_full(monkeypatch, range(3, 20))
@@ -66,7 +66,7 @@ def test_disk_full_for_a_while(home: Home, tmp_path: Path, monkeypatch: pytest.M
     assert json.loads(path.read_text())["points"] == 100
 
 
-def test_no_room_to_work_at_all(home: Home, monkeypatch: pytest.MonkeyPatch, capsys, command_line) -> None:
+def test_no_room_to_work_at_all(home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch, capsys, command_line) -> None:
     """Where not even a temporary folder can be made, one line says so, and it is nobody's grade."""
 
     def refuse(*arguments, **options):
@@ -77,7 +77,7 @@ def test_no_room_to_work_at_all(home: Home, monkeypatch: pytest.MonkeyPatch, cap
     assert "the grader cannot work here: [Errno 28] No space left on device" in capsys.readouterr().err
 
 
-def test_server_killed_in_the_middle(home: Home) -> None:
+def test_server_killed_in_the_middle(home: AssignmentFiles) -> None:
     """Whatever ends the server (an administrator, the kernel for want of memory) costs an honest submission nothing."""
     killed = []
     others = descendants()  # of tests before this one
@@ -96,7 +96,7 @@ def test_server_killed_in_the_middle(home: Home) -> None:
 
 
 @pytest.mark.parametrize("jump", [1e9, -1e9])
-def test_the_clock_jumps(home: Home, monkeypatch: pytest.MonkeyPatch, jump: float) -> None:
+def test_the_clock_jumps(home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch, jump: float) -> None:
     """A clock that is set during the run must not end it, nor let it go on for ever."""
     shift = [0.0]
     real = time.time
@@ -131,7 +131,9 @@ def test_a_layer_lost_during_the_run_is_noticed(sandbox: ForkedSandbox) -> None:
             fresh.warm_up()
 
 
-def test_nothing_is_graded_below_the_level_required(home: Home, monkeypatch: pytest.MonkeyPatch, capsys, command_line) -> None:
+def test_nothing_is_graded_below_the_level_required(
+    home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch, capsys, command_line
+) -> None:
     """A missing layer lowers the level, is named, and stops a run that asked for more."""
     for layer in ("own user", "seccomp", "landlock"):
         monkeypatch.setenv("GRADER_WITHOUT", layer)
@@ -142,7 +144,7 @@ def test_nothing_is_graded_below_the_level_required(home: Home, monkeypatch: pyt
         assert f"no {layer} (left out on request" in told.err
 
 
-def test_without_a_layer_the_report_says_what_is_open(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_layer_the_report_says_what_is_open(home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a submission could do is tried out, and told to the instructor."""
     monkeypatch.setenv("GRADER_WITHOUT", "own user,landlock")
     report = grade(home, home.stub, ("visible", "hidden"))
@@ -165,7 +167,7 @@ def test_what_was_written_elsewhere_is_removed(sandbox: ForkedSandbox, monkeypat
         assert not os.path.lexists("/var/tmp/loot-kept")
 
 
-def test_a_layer_that_does_not_exist_is_an_error(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_layer_that_does_not_exist_is_an_error(home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch) -> None:
     """A misspelt name would leave out nothing, or ask for nothing, silently."""
     for name in ("GRADER_WITHOUT", "GRADER_LEVEL"):
         monkeypatch.setenv(name, "secomp")
@@ -194,7 +196,7 @@ def test_hostile_calls_leave_nothing_behind(sandbox: ForkedSandbox) -> None:
     assert max(seen["longest call, s"].values()) < 20
 
 
-def test_hostile_names_of_files_stay_text(home: Home, tmp_path: Path, capsys, command_line) -> None:
+def test_hostile_names_of_files_stay_text(home: AssignmentFiles, tmp_path: Path, capsys, command_line) -> None:
     """The name of a file in a submission reaches the terminal in an error message."""
     (tmp_path / "\x1b[2Jsubmited.py").write_text("x = 1\n")
     assert command_line("grade", "policy_gradient", str(tmp_path)) == 2
@@ -203,7 +205,7 @@ def test_hostile_names_of_files_stay_text(home: Home, tmp_path: Path, capsys, co
     assert "\\x1b[2Jsubmited.py" in told
 
 
-def test_one_grader_for_many_submissions(home: Home, replaced) -> None:
+def test_one_grader_for_many_submissions(home: AssignmentFiles, replaced) -> None:
     """After a hostile submission the next one, in the same grader, finds everything as it was."""
     hostile = replaced(get_returns="import os\nwhile True: os.fork()")
     with Grader(home) as grader:
@@ -211,7 +213,7 @@ def test_one_grader_for_many_submissions(home: Home, replaced) -> None:
     assert points[0] == points[2] > points[1] == 0
 
 
-def test_a_copy_of_a_server_is_replaced_like_any_other(home: Home) -> None:
+def test_a_copy_of_a_server_is_replaced_like_any_other(home: AssignmentFiles) -> None:
     """Catches: a worker of a class whose every submission fails after one has brought its server down."""
     with Grader(home) as template:
         template.warm_up(wait=True)
@@ -224,7 +226,7 @@ def test_a_copy_of_a_server_is_replaced_like_any_other(home: Home) -> None:
     assert after.points == before.points > 0
 
 
-def test_two_copies_in_turn(home: Home, replaced) -> None:
+def test_two_copies_in_turn(home: AssignmentFiles, replaced) -> None:
     """Catches: copies that share the checks, and with them whose turn it is."""
     wrong, inner = replaced(get_returns="return None"), []
     with Grader(home) as template:
@@ -239,14 +241,14 @@ def test_two_copies_in_turn(home: Home, replaced) -> None:
 
 
 def test_folders_of_runs_that_were_killed_are_removed_in_the_end(
-    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: AssignmentFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A judge that is killed cannot clear up; a later one does, and leaves what is younger or somebody else's."""
-    monkeypatch.setattr("grader.sandbox.places.working_folder", lambda: str(tmp_path))
+    monkeypatch.setattr("grader.sandbox.places.find_working_folder", lambda: str(tmp_path))
     for name in ("grader-old", "grader-young", "other-old"):
         (tmp_path / name / "locked").mkdir(parents=True)
         (tmp_path / name / "locked").chmod(0)
     for name in ("grader-old", "other-old"):
         os.utime(tmp_path / name, (0, 0))
-    temporary_folder().rmdir()
+    make_temporary_folder().rmdir()
     assert sorted(os.listdir(tmp_path)) == ["grader-young", "other-old"]

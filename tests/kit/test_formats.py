@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from grader import answers
-from grader.assignment import Home
+from grader.assignment import AssignmentFiles
 from grader.judge.run import grade
 from grader.report import autolab, classroom, picture
 from grader.report.formats import ENDINGS, renderer
@@ -222,8 +222,8 @@ READERS: dict[str, Callable[[str], tuple[float, float | None]]] = {
 
 
 @pytest.fixture(scope="module")
-def toy(built_toy: Path) -> Home:
-    return Home(built_toy, "toy")
+def toy(built_toy: Path) -> AssignmentFiles:
+    return AssignmentFiles(built_toy, "toy")
 
 
 def check(name: str, question: str, outcome: str, points: float = 0.0, worth: float = 1.0, **fields: Any) -> CheckResult:
@@ -233,7 +233,7 @@ def check(name: str, question: str, outcome: str, points: float = 0.0, worth: fl
     return CheckResult(**where, outcome=outcome, points=points, max_points=worth, **(known | fields))
 
 
-def report(toy: Home, *checks: CheckResult, **fields: Any) -> Report:
+def report(toy: AssignmentFiles, *checks: CheckResult, **fields: Any) -> Report:
     suites = tuple(suite for suite in ("visible", "hidden") if any(one.suite == suite for one in checks)) or ("visible",)
     known = {"title": toy.assignment.title, "suite_version": "1.0", "suites": suites, "isolation": "full", "final": True}
     made = Report(assignment="toy", isolation_layers=(), checks=list(checks), **(known | fields))
@@ -251,7 +251,7 @@ BROKEN = tuple(
     one.model_copy(update={"outcome": Outcome.CRASHED, "points": 0.0, "message": "died"}) for one in PARTIAL + HIDDEN
 )
 ODD = "=1+1\n::error::x\n##[group]\x00\x1b[2J\u202e<b>]]>&amp;\r\ufffe,\";'\t"
-REPORTS: dict[str, Callable[[Home], Report]] = {
+REPORTS: dict[str, Callable[[AssignmentFiles], Report]] = {
     "partial": lambda toy: report(toy, *PARTIAL),
     "hidden and visible": lambda toy: report(toy, *PARTIAL, *HIDDEN),
     "everything": lambda toy: report(toy, *PARTIAL[:1], *HIDDEN[:1]),
@@ -285,7 +285,7 @@ REPORTS: dict[str, Callable[[Home], Report]] = {
 NEVER_THERE = {"numbers that are none": ("html", "json"), "odd text": ("text", "html")}
 
 
-def test_every_format_is_registered_and_read_here(toy: Home) -> None:
+def test_every_format_is_registered_and_read_here(toy: AssignmentFiles) -> None:
     """A format that the command line does not offer, or that no reader here checks, is forgotten at the next change."""
     assert set(ENDINGS) == set(READERS)
     for name in ENDINGS:
@@ -296,7 +296,7 @@ def test_every_format_is_registered_and_read_here(toy: Home) -> None:
 
 @pytest.mark.parametrize("kind", sorted(REPORTS))
 @pytest.mark.parametrize("name", sorted(ENDINGS))
-def test_same_points_everywhere(toy: Home, name: str, kind: str) -> None:
+def test_same_points_everywhere(toy: AssignmentFiles, name: str, kind: str) -> None:
     """Two platforms that give two grades for one submission make neither believable; so does one that cannot read its file."""
     one = REPORTS[kind](toy)
     if name in NEVER_THERE.get(kind, ()):
@@ -313,31 +313,31 @@ def test_same_points_everywhere(toy: Home, name: str, kind: str) -> None:
         assert "Infinity" not in text
 
 
-def test_prairielearn_gets_the_share(toy: Home) -> None:
+def test_prairielearn_gets_the_share(toy: AssignmentFiles) -> None:
     """Its score is a share, so the total is what its reader multiplies it with."""
     one = REPORTS["hidden and visible"](toy)
     content = parsed(renderer("prairielearn", toy.assignment)(one))
     assert content["score"] * one.max_points == pytest.approx(one.points)
 
 
-def test_autolab_knows_every_problem(toy: Home) -> None:
+def test_autolab_knows_every_problem(toy: AssignmentFiles) -> None:
     """Points for a problem that the instructor was not told to make are lost."""
     problems = autolab.list_problems(toy.assignment)
     assert sum(problems.values()) == toy.assignment.total("visible") + toy.assignment.total("hidden")
     for kind in ("hidden and visible", "a question without points"):
         assert autolab.render_scores(REPORTS[kind](toy))["scores"].keys() <= problems.keys()
-    missing = autolab.without_checks("expected submitted.py", toy.assignment)
+    missing = autolab.render_refusal("expected submitted.py", toy.assignment)
     assert read_autolab(missing) == (0, None)
     assert parsed(missing.splitlines()[-1])["scores"].keys() == problems.keys()
 
 
-def test_autolab_has_the_leaderboard(toy: Home) -> None:
+def test_autolab_has_the_leaderboard(toy: AssignmentFiles) -> None:
     """The scoreboard's row is the points, then what checks have measured."""
     assert autolab.render_scores(REPORTS["with a leaderboard"](toy))["scoreboard"] == [3.25, -1.25]
 
 
 @pytest.mark.parametrize("kind", ["not final", "stopped at once"])
-def test_a_report_that_is_not_final_says_so_everywhere(toy: Home, kind: str) -> None:
+def test_a_report_that_is_not_final_says_so_everywhere(toy: AssignmentFiles, kind: str) -> None:
     """A fault of the grader that reads like a bad grade costs a student points, and nobody asks why."""
     one = REPORTS[kind](toy)
     made = {name: renderer(name, toy.assignment)(one) for name in ENDINGS}
@@ -361,7 +361,7 @@ def test_a_report_that_is_not_final_says_so_everywhere(toy: Home, kind: str) -> 
     assert "no student's fault" in rows[0]["message"]
 
 
-def test_junit_tells_how_it_failed(toy: Home) -> None:
+def test_junit_tells_how_it_failed(toy: AssignmentFiles) -> None:
     """A wrong answer is a failure, a crash an error, and what was not run neither."""
     outcomes = ("passed", "failed", "timeout", "memory", "crashed", "grader error", "not run")
     checks = [check(outcome.replace(" ", "_"), "total", outcome, float(outcome == "passed")) for outcome in outcomes]
@@ -371,7 +371,7 @@ def test_junit_tells_how_it_failed(toy: Home) -> None:
 
 
 @pytest.mark.parametrize("begin", ["=", "\n=", " =", "\u00a0@", "＝", "\t-"])
-def test_no_message_is_a_formula(toy: Home, begin: str) -> None:
+def test_no_message_is_a_formula(toy: AssignmentFiles, begin: str) -> None:
     """A student chooses the message of an exception; an instructor opens the table."""
     one = report(toy, check("a", "total", "failed", message=f"{begin}cmd|'/c calc'!A1"))
     rows = csv.DictReader(io.StringIO(renderer("csv", toy.assignment)(one), newline=""))
@@ -381,7 +381,7 @@ def test_no_message_is_a_formula(toy: Home, begin: str) -> None:
 @settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text(max_size=60), min_size=4, max_size=4), st.integers(1, 200))
 @example(["\t", "", "", ""], 1)  # one cell that is one tab
-def test_any_text_can_be_read(toy: Home, texts: list[str], times: int) -> None:
+def test_any_text_can_be_read(toy: AssignmentFiles, texts: list[str], times: int) -> None:
     """Control characters make XML that no reader takes; a line of a student's must not become one of the format's."""
     title, message, printed, remark = (text * times for text in texts)
     one = report(
@@ -414,11 +414,11 @@ class Sources(HTMLParser):
         self.text += data
 
 
-def learned(toy: Home, **fields: Any) -> Report:
+def learned(toy: AssignmentFiles, **fields: Any) -> Report:
     return report(toy, check("a", "total", "failed", curves=CURVES, printed='<script src="x">1</script>', **fields))
 
 
-def test_gradescope_shows_a_picture_beside_the_text(toy: Home) -> None:
+def test_gradescope_shows_a_picture_beside_the_text(toy: AssignmentFiles) -> None:
     """A picture that is cut in the middle shows nothing, and text beside it that is not escaped is markup."""
     (test,) = parsed(renderer("gradescope", toy.assignment)(learned(toy)))["tests"]
     assert test["output_format"] == "html"
@@ -433,14 +433,14 @@ def test_gradescope_shows_a_picture_beside_the_text(toy: Home) -> None:
         assert part in page.text
 
 
-def test_prairielearn_shows_a_picture(toy: Home) -> None:
+def test_prairielearn_shows_a_picture(toy: AssignmentFiles) -> None:
     """Where a platform can show how a training went, a line of numbers is a poor account of it."""
     (test,) = PrairieLearn.model_validate_json(renderer("prairielearn", toy.assignment)(learned(toy))).tests
     assert base64.b64decode(test.images[0].url.partition(",")[2]).startswith(b"\x89PNG")
     assert "reward, seed 2: about" in test.output
 
 
-def test_pictures_go_before_text_is_cut(toy: Home) -> None:
+def test_pictures_go_before_text_is_cut(toy: AssignmentFiles) -> None:
     """A results.json over a megabyte is refused as a whole."""
     noise = {f"curve {index}": [float((index * n * 7919) % 1000) for n in range(500)] for index in range(8)}
     checks = [check(f"n{index}", "total", "failed", curves=noise, message=f"told {index}") for index in range(40)]
@@ -459,7 +459,7 @@ def without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("change", [without_images, without_matplotlib])
-def test_without_pictures_there_is_text(toy: Home, monkeypatch: pytest.MonkeyPatch, change: Callable) -> None:
+def test_without_pictures_there_is_text(toy: AssignmentFiles, monkeypatch: pytest.MonkeyPatch, change: Callable) -> None:
     """A platform that shows no pictures, or a matplotlib that is broken, must cost neither points nor words."""
     change(monkeypatch)
     (test,) = parsed(renderer("gradescope", toy.assignment)(learned(toy)))["tests"]
@@ -469,7 +469,7 @@ def test_without_pictures_there_is_text(toy: Home, monkeypatch: pytest.MonkeyPat
     assert "images" not in test
 
 
-def test_no_picture_of_a_hidden_check(toy: Home) -> None:
+def test_no_picture_of_a_hidden_check(toy: AssignmentFiles) -> None:
     """How a hidden training went tells what was trained on."""
     for name in ("gradescope", "prairielearn"):
         assert "image/png" not in renderer(name, toy.assignment)(REPORTS["hidden and visible"](toy))
@@ -500,7 +500,7 @@ def numbers(content: Any) -> Iterator[float]:
         yield content
 
 
-def secrets(home: Home) -> set[str]:
+def secrets(home: AssignmentFiles) -> set[str]:
     """Return the words of an assignment's hidden checks, cases, inputs, answers and mistakes that no student has seen."""
     name = home.assignment.name
     source = home.checks["hidden"].read_text(encoding="utf-8")
@@ -533,14 +533,14 @@ def spread(values, scale=1.0):
 
 
 @pytest.fixture(scope="module")
-def toys_report(toy: Home, tmp_path_factory: pytest.TempPathFactory) -> Report:
+def toys_report(toy: AssignmentFiles, tmp_path_factory: pytest.TempPathFactory) -> Report:
     """The report of a submission of which only hidden checks find out what is wrong."""
     path = tmp_path_factory.mktemp("talkative") / "submitted.py"
     path.write_text(TALKATIVE, encoding="utf-8")
     return grade(toy, path, ("visible", "hidden"))
 
 
-def assert_kept(home: Home, one: Report, said: tuple[str, ...] = ()) -> None:
+def assert_kept(home: AssignmentFiles, one: Report, said: tuple[str, ...] = ()) -> None:
     """Assert that nothing of the hidden checks is in any format for students, and that an instructor's has it."""
     words = secrets(home) | set(said)
     whole = renderer("json", home.assignment)(one)
@@ -552,13 +552,13 @@ def assert_kept(home: Home, one: Report, said: tuple[str, ...] = ()) -> None:
         assert not [word for word in words if word in text], name
 
 
-def test_students_read_nothing_of_hidden_checks(toy: Home, toys_report: Report) -> None:
+def test_students_read_nothing_of_hidden_checks(toy: AssignmentFiles, toys_report: Report) -> None:
     """A name, an input, a value or a print of a hidden check in any file that a student gets gives the check away."""
     assert toys_report.points == 4
     assert_kept(toy, toys_report, said=("secretly", "nothing_of_nothing", "other_default", "no_values"))
 
 
-def test_students_read_nothing_of_real_hidden_checks(home: Home, replaced) -> None:
+def test_students_read_nothing_of_real_hidden_checks(home: AssignmentFiles, replaced) -> None:
     """The same for an assignment in use, whose hidden checks compare real inputs."""
     body = "returns = [r * 1.0 for r in rollout_buffer.rewards]\nreturn torch.tensor(returns).reshape(-1, 1)"
     one = grade(home, replaced(get_returns=body), ("visible", "hidden"), select=["get_returns"])
@@ -566,7 +566,7 @@ def test_students_read_nothing_of_real_hidden_checks(home: Home, replaced) -> No
     assert_kept(home, one)
 
 
-def test_gradescope_keeps_inputs_even_when_published(toy: Home, toys_report: Report) -> None:
+def test_gradescope_keeps_inputs_even_when_published(toy: AssignmentFiles, toys_report: Report) -> None:
     """Gradescope may show title and outcome of hidden checks in the end, as the instructor has set it; never more."""
     content = parsed(renderer("gradescope", toy.assignment)(toys_report))
     text = json.dumps([content["output"], content["tests"]])
@@ -576,7 +576,7 @@ def test_gradescope_keeps_inputs_even_when_published(toy: Home, toys_report: Rep
 
 
 @pytest.mark.parametrize("kind", ["hidden and visible", "not final"])
-def test_the_fold_tells_points_alone(toy: Home, kind: str) -> None:
+def test_the_fold_tells_points_alone(toy: AssignmentFiles, kind: str) -> None:
     """How many points hidden checks bring is part of the score; which of them brought it is not."""
     one = REPORTS[kind](toy)
     for name in sorted(set(ENDINGS) - {"gradescope"}):
@@ -585,7 +585,7 @@ def test_the_fold_tells_points_alone(toy: Home, kind: str) -> None:
         assert "ecret" not in text
 
 
-def test_a_fold_is_a_report_that_adds_up(toy: Home) -> None:
+def test_a_fold_is_a_report_that_adds_up(toy: AssignmentFiles) -> None:
     """Points of hidden checks must not be left in the questions they belong to."""
     one = REPORTS["hidden and visible"](toy)
     shown = Report.model_validate_json(renderer("json", toy.assignment, for_student=True)(one))
@@ -594,14 +594,14 @@ def test_a_fold_is_a_report_that_adds_up(toy: Home) -> None:
     assert shown.questions[0].outcome is Outcome.PARTIAL
 
 
-def test_nothing_graded_for_one_reason_is_said_once(toy: Home) -> None:
+def test_nothing_graded_for_one_reason_is_said_once(toy: AssignmentFiles) -> None:
     """A syntax error is told as one thing to mend, hidden checks or not."""
     text = renderer("text", toy.assignment, for_student=True)(REPORTS["nothing earned"](toy))
     assert text.count("died") == 1
     assert "for one reason" in text
 
 
-def test_nobody_is_sent_to_mend_hidden_checks(toy: Home) -> None:
+def test_nobody_is_sent_to_mend_hidden_checks(toy: AssignmentFiles) -> None:
     """A student cannot work on a check that they do not have."""
     text = renderer("text", toy.assignment, for_student=True)(report(toy, PARTIAL[0], *HIDDEN))
     assert "Fix first" not in text
@@ -622,7 +622,7 @@ def test_grade_for_a_student(tmp_path: Path, replaced) -> None:
     assert "hidden/test_" not in text
 
 
-def test_a_refused_submission_is_a_result_too(toy: Home) -> None:
+def test_a_refused_submission_is_a_result_too(toy: AssignmentFiles) -> None:
     """Where there was nothing to grade, the reporter still gets what it reads, and the runner no command."""
     text = classroom.render_refusal(f"Nothing was graded: {ODD}", 4.0)
     assert read_classroom(text) == (0, 4)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from grader.assignment import Home
+from grader.assignment import AssignmentFiles
 from grader.judge.run import grade
 from grader.publish.gradescope import SCRIPTS, autograder_files
 from grader.publish.release import make_zip
@@ -82,7 +82,7 @@ def check_contract(content: dict[str, Any]) -> None:
     assert len(content["output"]) <= 90_000
 
 
-def test_a_real_report_keeps_the_contract_at_every_moment(home: Home, replaced) -> None:
+def test_a_real_report_keeps_the_contract_at_every_moment(home: AssignmentFiles, replaced) -> None:
     """A field of the wrong kind makes Gradescope throw the whole result away, so each state of the file must fit."""
     states: list[str] = []
     report = grade(
@@ -102,7 +102,7 @@ def test_a_real_report_keeps_the_contract_at_every_moment(home: Home, replaced) 
     assert scores[-1] == report.points == 10
 
 
-def test_hidden_checks_show_no_inputs_values_or_totals(home: Home, replaced) -> None:
+def test_hidden_checks_show_no_inputs_values_or_totals(home: AssignmentFiles, replaced) -> None:
     """What a hidden check looks at must not be read off its output, nor its points off the text on top."""
     report = grade(home, replaced(get_returns="print('noise')\nreturn None"), ("visible", "hidden"), select=["get_returns"])
     content = gradescope.build_results(report, home.assignment)
@@ -120,7 +120,7 @@ def test_hidden_checks_show_no_inputs_values_or_totals(home: Home, replaced) -> 
 @pytest.mark.parametrize(
     "hostile", ["<script>alert(1)</script>", "![x](http://x)", "\x1b[31m", "a" * 10**6, "\ud800", '"}],"score":100']
 )
-def test_hostile_text_stays_inert(home: Home, hostile: str) -> None:
+def test_hostile_text_stays_inert(home: AssignmentFiles, hostile: str) -> None:
     """Whatever a submission prints is text, of bounded length, in valid JSON."""
     report = Report(
         assignment="a",
@@ -151,7 +151,7 @@ def test_hostile_text_stays_inert(home: Home, hostile: str) -> None:
 
 
 @pytest.fixture
-def autograder(home: Home, tmp_path: Path) -> Callable[..., subprocess.Popen]:
+def autograder(home: AssignmentFiles, tmp_path: Path) -> Callable[..., subprocess.Popen]:
     """Lay the zip's content out as the platform does, in a prefix, and start its run_autograder on what is handed in."""
     root = tmp_path / "autograder"
     for name, content in autograder_files(home).items():
@@ -177,7 +177,7 @@ def outcome(tmp_path: Path) -> dict[str, Any]:
     return content
 
 
-def test_zip_holds_what_the_platform_needs_and_no_solution(home: Home) -> None:
+def test_zip_holds_what_the_platform_needs_and_no_solution(home: AssignmentFiles) -> None:
     """A flat root with both scripts, executable and with Unix line ends; nothing of solutions."""
     content = autograder_files(home)
     with zipfile.ZipFile(io.BytesIO(make_zip(content, executable=SCRIPTS))) as archive:
@@ -193,7 +193,7 @@ def test_zip_holds_what_the_platform_needs_and_no_solution(home: Home) -> None:
     assert not any(name.startswith(("solutions", "grader/publish")) for name in content)
 
 
-def test_the_solution_on_the_platform(autograder, home: Home, tmp_path: Path) -> None:
+def test_the_solution_on_the_platform(autograder, home: AssignmentFiles, tmp_path: Path) -> None:
     """The platform's files in, a results.json with all points out."""
     process = autograder(submitted__py=(home.solution / "submitted.py").read_text())
     assert process.wait(120) == 0
@@ -212,7 +212,7 @@ def test_a_missing_file_is_named(autograder, tmp_path: Path) -> None:
     assert content["output_format"] == "text"
 
 
-def test_kill_9_at_any_moment(autograder, home: Home, tmp_path: Path) -> None:
+def test_kill_9_at_any_moment(autograder, home: AssignmentFiles, tmp_path: Path) -> None:
     """The platform's own limit is a kill: whatever is there then is valid and claims nothing that was not earned."""
     source = (
         home.solution / "submitted.py"
@@ -244,7 +244,7 @@ def test_kill_9_at_any_moment(autograder, home: Home, tmp_path: Path) -> None:
         (None, {}),
     ],
 )
-def test_metadata_is_read_and_not_needed(home: Home, tmp_path: Path, text: str | None, kept: dict[str, str]) -> None:
+def test_metadata_is_read_and_not_needed(home: AssignmentFiles, tmp_path: Path, text: str | None, kept: dict[str, str]) -> None:
     """Late policies need the time of a submission; the platform may leave the file out or change it."""
     path = tmp_path / "submission_metadata.json"
     if text is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.assignment import SUITES, Home
+from grader.assignment import SUITES, AssignmentFiles
 from grader.judge.harness import Harness
 from grader.judge.run import Grader
 from grader.publish.build import build
@@ -45,7 +45,7 @@ def test_torch_is_imported_where_it_is_named(toy: Path, drivers: str, support: s
     (toy / "helpers.py").write_text(support)
     about = toy / "assignments" / "toy" / "assignment.toml"
     about.write_text(about.read_text().replace("submission", 'support = ["helpers.py"]\nsubmission', 1))
-    home = Home(toy, "toy")
+    home = AssignmentFiles(toy, "toy")
     assert home.assignment.support == ("helpers.py",)
     with Harness(home) as harness:
         assert harness.sandbox.call("loaded", {}).facts == {"loaded": imported}
@@ -57,7 +57,7 @@ LATER = "def spread(values):\n    return 0.0\n\ndef total(values):\n    return 7
 def test_a_submission_is_compiled_once_and_leaves_nothing(toy: Path, tmp_path: Path) -> None:
     """Catches: a cache that calls do not find, one that outlives its submission, and a changed file that runs as it was."""
     (tmp_path / "submitted.py").write_text(LATER)
-    with Grader(Home(toy, "toy"), SUITES) as grader:
+    with Grader(AssignmentFiles(toy, "toy"), SUITES) as grader:
         staged = grader.take(tmp_path)
         (compiled,) = staged.path.parent.glob("__pycache__/*")
         before = compiled.read_bytes()
@@ -76,7 +76,7 @@ def test_a_submission_is_compiled_once_and_leaves_nothing(toy: Path, tmp_path: P
 def test_warnings_of_the_compiler_stay(toy: Path, tmp_path: Path) -> None:
     """Catches: a student who no longer reads that `is` compares identities."""
     (tmp_path / "submitted.py").write_text(LATER.replace("return 7.0", "return 7.0 if values is 1 else 8.0"))
-    with Grader(Home(toy, "toy"), SUITES) as grader:
+    with Grader(AssignmentFiles(toy, "toy"), SUITES) as grader:
         report = grader.grade(tmp_path)
     assert any("SyntaxWarning" in check.printed for check in report.checks)
 
@@ -84,7 +84,7 @@ def test_warnings_of_the_compiler_stay(toy: Path, tmp_path: Path) -> None:
 def test_what_cannot_be_compiled_says_so_when_it_is_loaded(toy: Path, tmp_path: Path) -> None:
     """Catches: an error that only the compiler finds, lost because the file can be parsed."""
     (tmp_path / "submitted.py").write_text("def total(values):\n    nonlocal values\n")
-    with Grader(Home(toy, "toy"), SUITES) as grader:
+    with Grader(AssignmentFiles(toy, "toy"), SUITES) as grader:
         report = grader.grade(tmp_path)
     assert report.points == 0
     assert any("not valid Python" in check.message for check in report.checks)
@@ -96,7 +96,7 @@ def test_an_assignment_with_torch_is_built_and_graded(toy: Path) -> None:
     drivers.write_text(f"import torch\n\n{drivers.read_text()}".replace('"total": ', '"total": torch.tensor(1.0) * '))
     assert "torch.tensor(1.0) *" in drivers.read_text()
     build(toy, "toy")
-    home = Home(toy, "toy")
+    home = AssignmentFiles(toy, "toy")
     with Grader(home, SUITES) as grader:
         report = grader.grade(home.solution)
     assert report.points == report.max_points > 0
@@ -104,7 +104,7 @@ def test_an_assignment_with_torch_is_built_and_graded(toy: Path) -> None:
 
 def test_a_submission_may_import_torch_by_itself(toy: Path) -> None:
     """Catches: right work that loses its points because only the student, and no driver, has thought of torch."""
-    home = Home(toy, "toy")
+    home = AssignmentFiles(toy, "toy")
     text = (home.solution / "submitted.py").read_text()
     path = toy / "submitted.py"
     with_torch = "return torch.tensor(result, dtype=torch.float64).item()"

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from grader.answers import Case
-from grader.assignment import SUITES, Home
+from grader.assignment import SUITES, AssignmentFiles
 from grader.judge.run import Grader
-from grader.judge.student import Patience
+from grader.judge.student import ReadingBudget
 from grader.report import gradescope, terminal
 from grader.report.model import Outcome, Report
 from grader.sandbox.forked import ForkedSandbox
@@ -91,13 +91,15 @@ def details(chance: random.Random) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def grader_of_all(home: Home):
+def grader_of_all(home: AssignmentFiles):
     """A grader with all checks of policy_gradient."""
     with Grader(home, SUITES) as grader:
         yield grader
 
 
-def graded(grader: Grader, home: Home, monkeypatch: pytest.MonkeyPatch, answer: Callable[[str, Any], Reply]) -> Report:
+def graded(
+    grader: Grader, home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch, answer: Callable[[str, Any], Reply]
+) -> Report:
     """Return the report when every call is answered by `answer(driver, inputs)`."""
     monkeypatch.setattr(ForkedSandbox, "load", lambda *_, **__: Reply("ok"))
     monkeypatch.setattr(ForkedSandbox, "warm_up", lambda *_, **__: None)
@@ -112,7 +114,7 @@ def no_fault(report: Report, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_random_facts_earn_nothing(grader_of_all, home: Home, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_random_facts_earn_nothing(grader_of_all, home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """A check that takes facts apart without looking could pass, or fall over them, which would count as the grader's fault."""
     chance = random.Random(seed)
     report = graded(grader_of_all, home, monkeypatch, lambda *_: Reply("ok", any_facts(chance)))
@@ -121,7 +123,9 @@ def test_random_facts_earn_nothing(grader_of_all, home: Home, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_right_facts_with_one_hostile_part(grader_of_all, home: Home, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_right_facts_with_one_hostile_part(
+    grader_of_all, home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
     """Nearly right facts get further into a check; they must fail there as well, and not fall over."""
     chance = random.Random(seed)
     cases: dict[str, list[Case]] = {}
@@ -139,7 +143,7 @@ def test_right_facts_with_one_hostile_part(grader_of_all, home: Home, monkeypatc
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_strange_accounts_of_failure(grader_of_all, home: Home, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_strange_accounts_of_failure(grader_of_all, home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """What a worker says of its own failure comes from a process of the student's: any form, any status."""
     chance = random.Random(seed)
     statuses = sorted(STATUSES | {"crashed", "protocol", "disk"} - {"ok"})
@@ -157,14 +161,14 @@ def test_strange_accounts_of_failure(grader_of_all, home: Home, monkeypatch: pyt
         text.encode()
 
 
-def hurried(self: Patience, begin: Callable[[Patience], None]) -> None:
+def hurried(self: ReadingBudget, begin: Callable[[ReadingBudget], None]) -> None:
     self.seconds = 0.5
     begin(self)
 
 
-def test_facts_that_take_for_ever_to_read(grader_of_all, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_facts_that_take_for_ever_to_read(grader_of_all, home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch) -> None:
     """The judge's own work on a claim is bounded as well: arrays of millions, where an honest driver sends dozens."""
-    monkeypatch.setattr(Patience, "begin", partialmethod(hurried, Patience.begin))
+    monkeypatch.setattr(ReadingBudget, "begin", partialmethod(hurried, ReadingBudget.begin))
     rows = {name: np.arange(4_000_000, dtype=np.int32) for name in ("return_or_advantage", "action", "old_logits", "returns")}
     batch = rows | {"row": np.zeros(4_000_000, np.int8)}
     facts = {"old logits of the moment": False, "batches": [batch], "spread": batch}
@@ -176,7 +180,9 @@ def test_facts_that_take_for_ever_to_read(grader_of_all, home: Home, monkeypatch
     assert report.points == 0
 
 
-def test_a_fault_of_the_judge_ends_no_run(home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path, command_line) -> None:
+def test_a_fault_of_the_judge_ends_no_run(
+    home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch, tmp_path, command_line
+) -> None:
     """Whatever goes wrong with one submission is told in its report; the next one of the batch is graded."""
     real, calls = ForkedSandbox.load, []
 

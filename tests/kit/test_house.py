@@ -81,9 +81,9 @@ def test_judge_process_never_loads_torch_or_student_code(tmp_path: Path) -> None
     script = (
         "import sys, json; sys.path.insert(0, sys.argv[1])\n"
         "from pathlib import Path\n"
-        "from grader.assignment import Home\n"
+        "from grader.assignment import AssignmentFiles\n"
         "from grader.judge.run import grade\n"
-        "home = Home(Path(sys.argv[1]), 'policy_gradient')\n"
+        "home = AssignmentFiles(Path(sys.argv[1]), 'policy_gradient')\n"
         "report = grade(home, home.solution, ('visible', 'hidden'), select=['get_returns', 'collect_rollouts'])\n"
         "print(json.dumps([report.points, sorted(sys.modules)]))\n"
     )

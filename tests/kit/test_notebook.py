@@ -16,7 +16,7 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-from grader.assignment import Home, UsageError
+from grader.assignment import AssignmentFiles, UsageError
 from grader.publish.notebook import make_notebook
 
 pytestmark = pytest.mark.slow(90)
@@ -168,7 +168,7 @@ def run(
     A last cell is added that prints `curves` and `probes` as JSON, if EXPECTED asks for them. Files go into `folder`, where the
     kernel runs.
     """
-    home = Home(ROOT, name)
+    home = AssignmentFiles(ROOT, name)
     shutil.copy(submission, folder / home.assignment.submission)
     for support in home.support():
         shutil.copy(support, folder)
@@ -229,11 +229,11 @@ class TestBuiltNotebook:
     def test_is_what_its_source_makes(self, name: str) -> None:
         """Catches: a source edited without `build`, or an edited notebook."""
         source = (ROOT / "solutions" / name / "notebook.py").read_text(encoding="utf-8")
-        assert Home(ROOT, name).notebook.read_text(encoding="utf-8") == make_notebook(source)
+        assert AssignmentFiles(ROOT, name).notebook.read_text(encoding="utf-8") == make_notebook(source)
 
     def test_is_valid_and_clean(self, name: str) -> None:
         """Catches: outputs or counts of a run, two cells of one id, and JSON that Jupyter refuses."""
-        notebook = nbformat.read(Home(ROOT, name).notebook, as_version=nbformat.NO_CONVERT)
+        notebook = nbformat.read(AssignmentFiles(ROOT, name).notebook, as_version=nbformat.NO_CONVERT)
         nbformat.validate(notebook)
         assert all(not cell.outputs and cell.execution_count is None for cell in code_cells(notebook))
         ids = [cell.id for cell in notebook.cells]
@@ -241,13 +241,13 @@ class TestBuiltNotebook:
 
     def test_names_every_function_that_is_to_be_written(self, name: str) -> None:
         """Catches: a question that the notebook forgot."""
-        text = Home(ROOT, name).notebook.read_text(encoding="utf-8")
-        for question in Home(ROOT, name).assignment.questions:
+        text = AssignmentFiles(ROOT, name).notebook.read_text(encoding="utf-8")
+        for question in AssignmentFiles(ROOT, name).assignment.questions:
             assert f"submitted.{question.function}(" in text, question.id
 
     def test_formulas_are_closed(self, name: str) -> None:
         """Catches: a lone dollar sign, after which Jupyter sets text as mathematics."""
-        for cell in nbformat.read(Home(ROOT, name).notebook, as_version=4).cells:
+        for cell in nbformat.read(AssignmentFiles(ROOT, name).notebook, as_version=4).cells:
             if cell.cell_type == "markdown":
                 prose = re.sub(r"```.*?```|`[^`]*`", "", cell.source, flags=re.DOTALL)
                 assert prose.replace("$$", "").count("$") % 2 == 0, cell.id
@@ -258,7 +258,9 @@ class TestBuiltNotebook:
 @each_notebook
 def test_solution_runs_and_learns(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches: a cell that fails or floods, a picture that is missing, a ladder that doubts the solution, no learning."""
-    notebook, stopped = run(name, Home(ROOT, name).solution / Home(ROOT, name).assignment.submission, tmp_path, monkeypatch)
+    notebook, stopped = run(
+        name, AssignmentFiles(ROOT, name).solution / AssignmentFiles(ROOT, name).assignment.submission, tmp_path, monkeypatch
+    )
     assert stopped is None
     for cell in code_cells(notebook):
         shown = re.sub(r"[^\n]*\r", "", printed(cell))
@@ -288,7 +290,7 @@ def risen(seeds: list[list[float]]) -> float:
 @each_notebook
 def test_stub_stops_at_the_first_blank(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches: a notebook that fails on the stub before any blank, or whose error hides what is to be written."""
-    home = Home(ROOT, name)
+    home = AssignmentFiles(ROOT, name)
     notebook, stopped = run(name, home.stub, tmp_path, monkeypatch)
     assert isinstance(stopped, CellExecutionError)
     first = home.assignment.questions[0]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.assignment import Home
+from grader.assignment import AssignmentFiles
 from grader.judge.run import Grader, grade
-from grader.judge.student import Replies
+from grader.judge.student import ReplyCache
 from grader.report import terminal
 from grader.report.model import Outcome, Report
 from grader.sandbox.forked import ForkedSandbox
@@ -27,14 +27,14 @@ def message(report: Report) -> str:
     return report.checks[0].message
 
 
-def test_solution_gets_everything(home: Home) -> None:
+def test_solution_gets_everything(home: AssignmentFiles) -> None:
     """A check that the solution does not pass would cost every student points."""
     report = grade(home, home.solution, ("visible", "hidden"))
     assert [check.id for check in report.checks if check.outcome is not Outcome.PASSED] == []
     assert (report.points, report.max_points, report.final) == (100, 100, True)
 
 
-def test_stub_gets_nothing_and_every_question_says_what_to_write(home: Home) -> None:
+def test_stub_gets_nothing_and_every_question_says_what_to_write(home: AssignmentFiles) -> None:
     """A check that the stub passes would be worth nothing."""
     report = grade(home, home.stub, ("visible", "hidden"))
     assert (report.points, report.max_points, report.final) == (0, 100, True)
@@ -157,7 +157,7 @@ def test_missing_function_names_the_closest(tmp_path: Path, graded) -> None:
     assert "'get_retuns'" in message(report)
 
 
-def test_endless_loop(home: Home, replaced, graded) -> None:
+def test_endless_loop(home: AssignmentFiles, replaced, graded) -> None:
     """An endless loop fails its own question and no other."""
     report = graded(replaced(get_returns="while True: pass"), QUESTION, "get_value_net_loss")
     by_question = {question.id: question.outcome for question in report.questions}
@@ -217,10 +217,10 @@ def test_not_run_until_what_it_needs_passes(replaced, graded) -> None:
     assert "first get_returns must pass" in report.checks[-1].message
 
 
-def test_budget_ends(home: Home, replaced, tmp_path: Path) -> None:
+def test_budget_ends(home: AssignmentFiles, replaced, tmp_path: Path) -> None:
     """When the time for the whole run is used up, the rest is not run, and says so."""
     limits = home.assignment.limits.model_copy(update={"budget": 2.5, "seconds": 2.0})
-    short = Home(home.root, "policy_gradient")
+    short = AssignmentFiles(home.root, "policy_gradient")
     short.assignment = home.assignment.model_copy(update={"limits": limits})
     report = grade(short, replaced(get_returns="while True: pass"))
     assert {Outcome.TIMEOUT, Outcome.NOT_RUN} <= outcomes(report)
@@ -236,7 +236,7 @@ MANY = "".join(f"def f{number}(): pass\n" for number in range(20_010))
     ["", "def f(:\n", "1 / 0\n", "import os\nos._exit(3)\n", "print('x')\nraise SystemExit\n", MANY],
     ids=["whole", "syntax", "import", "exit", "system exit", "many functions"],
 )
-def test_a_grader_that_is_warm_tells_the_same(home: Home, replaced, ending: str) -> None:
+def test_a_grader_that_is_warm_tells_the_same(home: AssignmentFiles, replaced, ending: str) -> None:
     """Checks are collected once, and a file is looked at and loaded by one process: a class gets what one student gets."""
     path = replaced()
     path.write_text(path.read_text(encoding="utf-8") + ending, encoding="utf-8")
@@ -258,15 +258,15 @@ def test_checks_may_use_what_pytest_offers(built_toy: Path, tmp_path: Path) -> N
     text = path.read_text(encoding="utf-8")
     assert "def test_three(student)" in text
     path.write_text(text.replace("def test_three(student)", "def test_three(student, tmp_path, monkeypatch, pytestconfig)"))
-    home = Home(root, "toy")
+    home = AssignmentFiles(root, "toy")
     with Grader(home) as grader:
         for _ in range(2):
             assert outcomes(grader.grade(home.solution)) == {Outcome.PASSED}
 
 
-def test_stopped_in_the_middle_of_a_check(home: Home, replaced, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopped_in_the_middle_of_a_check(home: AssignmentFiles, replaced, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C was pressed, and the grader goes on with another submission: it meets nothing of the one before."""
-    keep = Replies.keep
+    keep = ReplyCache.keep
 
     def stopped(self, *arguments):
         keep(self, *arguments)
@@ -275,7 +275,7 @@ def test_stopped_in_the_middle_of_a_check(home: Home, replaced, monkeypatch: pyt
     wrong = replaced(get_returns="return rollout_buffer.rewards")
     with Grader(home) as grader:
         with monkeypatch.context() as patch:
-            patch.setattr(Replies, "keep", stopped)
+            patch.setattr(ReplyCache, "keep", stopped)
             with pytest.raises(KeyboardInterrupt):
                 grader.grade(home.solution, {"get_returns"})
         assert outcomes(grader.grade(wrong, {"get_value_net_loss"})) == {Outcome.PASSED}
@@ -284,7 +284,7 @@ def test_stopped_in_the_middle_of_a_check(home: Home, replaced, monkeypatch: pyt
         assert outcomes(grader.grade(home.solution, {"get_returns"})) == {Outcome.PASSED}
 
 
-def test_grader_error_is_retried_then_told(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_grader_error_is_retried_then_told(home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fault of the grader costs the student nothing: retried once, then the report is not final."""
     calls = []
 
@@ -299,7 +299,7 @@ def test_grader_error_is_retried_then_told(home: Home, monkeypatch: pytest.Monke
     assert not report.final
 
 
-def test_killed_server_is_replaced(home: Home, replaced, graded, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_server_is_replaced(home: AssignmentFiles, replaced, graded, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing else prevents it, a submission that kills the server fails its own checks, and the report is final."""
     monkeypatch.setenv("GRADER_WITHOUT", "own user,seccomp,landlock")
     monkeypatch.setenv("GRADER_LEVEL", "process")
@@ -327,7 +327,7 @@ def test_a_question_stands_alone(replaced, graded) -> None:
         assert all(question == name or question.startswith("learning") for question in lost), lost
 
 
-def test_what_is_not_written_costs_nothing_elsewhere(home: Home, tmp_path: Path) -> None:
+def test_what_is_not_written_costs_nothing_elsewhere(home: AssignmentFiles, tmp_path: Path) -> None:
     """Checks that are not run stand between those that are; pytest must not take one of these for half set up."""
     stub = ast.parse(home.stub.read_text())
     for name in ("train_policy_gradient", "get_returns"):
@@ -350,7 +350,7 @@ def test_a_bare_blank_of_a_course_text(replaced, graded) -> None:
     assert not any(check.unwritten for check in report.checks)
 
 
-def test_same_report_every_time(home: Home, graded, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_same_report_every_time(home: AssignmentFiles, graded, monkeypatch: pytest.MonkeyPatch) -> None:
     """Apart from times, a report depends on the submission alone; not on threads of the environment either."""
 
     def content() -> str:

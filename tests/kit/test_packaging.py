@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.assignment import Home, UsageError
+from grader.assignment import AssignmentFiles, UsageError
 from grader.publish import autolab, classroom, package, prairielearn
 
 INPUTS = ("grade.py", "grader/**", "assignments/policy_gradient/notebook.ipynb")
@@ -36,8 +36,8 @@ def root(built_toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def toy(root: Path) -> Home:
-    return Home(root, "toy")
+def toy(root: Path) -> AssignmentFiles:
+    return AssignmentFiles(root, "toy")
 
 
 MAKE: dict[str, Callable[[Path, Path], Iterator[str]]] = {
@@ -76,7 +76,7 @@ def test_nothing_is_written_when_the_try_out_fails(root: Path, tmp_path: Path, m
     assert not (tmp_path / "out").exists()
 
 
-def test_a_forged_result_is_not_taken_for_one(toy: Home) -> None:
+def test_a_forged_result_is_not_taken_for_one(toy: AssignmentFiles) -> None:
     """The try-out itself must be able to fail: a platform that believed a hostile file would give it points."""
     gained = iter([6.0, 0.0, 1.0])
     with pytest.raises(UsageError, match="a hostile file gets 1 points, expected 0"):
@@ -108,7 +108,7 @@ def in_zip(data: bytes) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_packages_hold_what_they_need_and_no_solution(home: Home) -> None:
+def test_packages_hold_what_they_need_and_no_solution(home: AssignmentFiles) -> None:
     """An allow-list: no solution anywhere, hidden checks only on servers, no line end that a shell trips over."""
     question = prairielearn.question_files(home, "image")
     autograder = autolab.package_files(home)
@@ -142,7 +142,7 @@ def test_packages_hold_what_they_need_and_no_solution(home: Home) -> None:
 # PrairieLearn
 
 
-def test_info_is_what_prairielearn_asks_for(home: Home) -> None:
+def test_info_is_what_prairielearn_asks_for(home: AssignmentFiles) -> None:
     """A question without these fields is not synced; one whose uuid changes loses what students handed in."""
     first, again = (prairielearn.render_info(home.assignment, "image") for _ in range(2))
     assert first == again
@@ -160,7 +160,7 @@ def test_info_is_what_prairielearn_asks_for(home: Home) -> None:
 
 
 @pytest.fixture
-def grade_root(toy: Home, tmp_path: Path) -> Callable[..., subprocess.Popen]:
+def grade_root(toy: AssignmentFiles, tmp_path: Path) -> Callable[..., subprocess.Popen]:
     """Lay the question out as PrairieLearn does, in a prefix, and start its entry script."""
 
     def start(data: str = "{}", **handed_in: str) -> subprocess.Popen:
@@ -215,7 +215,7 @@ def test_one_package_can_serve_a_question_for_each_function(grade_root, tmp_path
 # GitHub Classroom
 
 
-def test_the_workflow_hands_its_result_to_the_reporter(toy: Home) -> None:
+def test_the_workflow_hands_its_result_to_the_reporter(toy: AssignmentFiles) -> None:
     """The reporter looks for each runner's result under the runner's name in capitals."""
     text = classroom.repository_files(toy)[classroom.WORKFLOW].decode()
     lines = [line.strip() for line in text.splitlines()]
@@ -229,7 +229,7 @@ def test_the_workflow_hands_its_result_to_the_reporter(toy: Home) -> None:
     assert "visible checks" in lines[0]
 
 
-def test_a_missing_file_is_a_result_for_the_reporter(toy: Home, tmp_path: Path) -> None:
+def test_a_missing_file_is_a_result_for_the_reporter(toy: AssignmentFiles, tmp_path: Path) -> None:
     """Without a result the reporter fails, and a student reads of a faulty workflow instead of their slip."""
     content = classroom.repository_files(toy)
     del content["submitted.py"]
@@ -247,7 +247,7 @@ def test_a_missing_file_is_a_result_for_the_reporter(toy: Home, tmp_path: Path) 
 # Autolab
 
 
-def made(toy: Home, folder: Path, **handed_in: str) -> subprocess.CompletedProcess[str]:
+def made(toy: AssignmentFiles, folder: Path, **handed_in: str) -> subprocess.CompletedProcess[str]:
     """Lay the package out beside what was handed in, and run make as Tango does."""
     package.lay_out(folder, autolab.package_files(toy))
     package.lay_out(folder, {name.replace("__", "."): text.encode() for name, text in handed_in.items()})
@@ -276,7 +276,7 @@ def total(values):
 """
 
 
-def test_autolab_believes_the_grader_alone(toy: Home, tmp_path: Path) -> None:
+def test_autolab_believes_the_grader_alone(toy: AssignmentFiles, tmp_path: Path) -> None:
     """What a submission prints must never be a line of its own, least of all the last one."""
     done = made(toy, tmp_path, submitted__py=FORGER)
     assert done.returncode == 0
@@ -287,7 +287,7 @@ def test_autolab_believes_the_grader_alone(toy: Home, tmp_path: Path) -> None:
     assert json.loads(lines[-2])["_presentation"] == "semantic"
 
 
-def test_autolab_is_told_of_a_missing_file(toy: Home, tmp_path: Path) -> None:
+def test_autolab_is_told_of_a_missing_file(toy: AssignmentFiles, tmp_path: Path) -> None:
     """Zero points for every problem, and why."""
     done = made(toy, tmp_path, other__txt="?")
     lines = done.stdout.splitlines()
@@ -295,7 +295,7 @@ def test_autolab_is_told_of_a_missing_file(toy: Home, tmp_path: Path) -> None:
     assert set(json.loads(lines[-1])["scores"].values()) == {0}
 
 
-def test_autolab_tells_the_instructor_every_problem(toy: Home) -> None:
+def test_autolab_tells_the_instructor_every_problem(toy: AssignmentFiles) -> None:
     """Points of a problem that was not made are lost."""
     text = autolab.package_files(toy)["README.md"].decode()
     for line in ("{name: total, max_score: 2,", "{name: hidden-checks, max_score: 2,", "handin_filename: submitted.py"):

@@ -18,9 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.assignment import Home
+from grader.assignment import AssignmentFiles
 from grader.judge.run import Grader, grade
-from grader.judge.student import MAX_CURVES, MAX_POINTS, Clock, Patience, Student
+from grader.judge.student import MAX_CURVES, MAX_POINTS, ReadingBudget, SubmissionUnderTest, TimeBudget
 from grader.report import page
 from grader.report.model import CheckResult, Outcome, QuestionResult, Report, outcome_of
 from tests.kit.examples import examples
@@ -206,7 +206,7 @@ def test_one_reason_is_told_once() -> None:
     assert "Fix first" not in text
 
 
-def test_valid_from_the_first_moment(home: Home, replaced) -> None:
+def test_valid_from_the_first_moment(home: AssignmentFiles, replaced) -> None:
     """Whoever opens the page while it is graded, or after a crash, sees a whole page that says so."""
     pages: list[str] = []
     path = replaced(get_returns="return None")
@@ -242,7 +242,7 @@ def test_instructors_command_writes_the_whole(tmp_path: Path, replaced) -> None:
     assert ", hidden, -k" in told
 
 
-def test_hidden_inputs_never_reach_a_students_page(home: Home, replaced) -> None:
+def test_hidden_inputs_never_reach_a_students_page(home: AssignmentFiles, replaced) -> None:
     """Inputs, values, prints and curves of hidden checks are for instructors."""
     path = replaced(get_returns="print('secret', rollout_buffer.rewards)\nreturn None")
     full = grade(home, path, ("hidden",), select=["get_returns"])
@@ -257,11 +257,13 @@ def test_hidden_inputs_never_reach_a_students_page(home: Home, replaced) -> None
 # Curves
 
 
-def learner(home: Home) -> Student:
-    return Student(None, None, home.assignment.questions[0], {}, Clock(home.assignment), 0, Patience(), None, {})
+def learner(home: AssignmentFiles) -> SubmissionUnderTest:
+    return SubmissionUnderTest(
+        None, None, home.assignment.questions[0], {}, TimeBudget(home.assignment), 0, ReadingBudget(), None, {}
+    )
 
 
-def test_curves_are_kept_and_bounded(home: Home) -> None:
+def test_curves_are_kept_and_bounded(home: AssignmentFiles) -> None:
     """A submission that returns a million rewards, or makes a curve of every call, must not fill the report."""
     student = learner(home)
     for number in range(MAX_CURVES + 3):
@@ -276,7 +278,7 @@ def test_curves_are_kept_and_bounded(home: Home) -> None:
     [None, 3, "12", b"12", {}, {"0": 1}, [], [1, math.nan], [math.inf], [1, "2"], [[1]], [True], [None], [1e300], [1 << 250]],
     ids=lambda values: repr(values)[:12],
 )
-def test_what_is_no_curve_is_left_out(home: Home, values: Any) -> None:
+def test_what_is_no_curve_is_left_out(home: AssignmentFiles, values: Any) -> None:
     """The values come from the submission's process: no form of them may fail a check, or spoil the report."""
     student = learner(home)
     student.curve("reward", values)
@@ -307,7 +309,7 @@ def test_scales_are_round() -> None:
     assert page.round_numbers(3, 98) == [50]
 
 
-def test_a_learning_check_keeps_what_was_earned(home: Home) -> None:
+def test_a_learning_check_keeps_what_was_earned(home: AssignmentFiles) -> None:
     """The curve of a right submission is there, one point a collection of rollouts, and is drawn."""
     with Grader(home) as grader:
         found = grader.grade(SOLUTION, {"learning_ppo"})
@@ -319,7 +321,7 @@ def test_a_learning_check_keeps_what_was_earned(home: Home) -> None:
 
 
 @pytest.mark.parametrize("result", ["None", "([], [], object(), [])", "([], [], [None], [])", "([], [], [float('nan')], [])"])
-def test_odd_final_rewards_cost_nothing(home: Home, tmp_path: Path, result: str) -> None:
+def test_odd_final_rewards_cost_nothing(home: AssignmentFiles, tmp_path: Path, result: str) -> None:
     """The lists are other checks' business: a policy that learned has learned, with a curve or without."""
     path = tmp_path / "submitted.py"
     wrapped = (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.assignment import SUITES, Home
+from grader.assignment import SUITES, AssignmentFiles
 from grader.judge.run import Grader
 from grader.publish.catalogue import Variant, load_catalogue
 from grader.publish.stub import make_stub
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.recorded
 INPUTS = ("grading:ppo_agent", "solutions/ppo_agent/mistakes.py", "solutions/ppo_agent/alternatives.py")
 
 ROOT = Path(__file__).resolve().parents[2]
-HOME = Home(ROOT, "ppo_agent")
+HOME = AssignmentFiles(ROOT, "ppo_agent")
 SOLUTION = (HOME.solution / "submitted.py").read_text(encoding="utf-8")
 STUB = make_stub(SOLUTION, HOME.assignment)
 REPAIRS = [f"GeneralizedAdvantageEstimator.{name}" for name in ("length", "bootstrap", "ends")]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from grader import answers
-from grader.assignment import Home, UsageError
+from grader.assignment import AssignmentFiles, UsageError
 from grader.judge.run import grade
 from grader.publish.build import build, load_recipes
 from grader.publish.stub import make_stub
@@ -44,7 +44,7 @@ def copy(tmp_path: Path) -> Path:
     return copy_assignment("policy_gradient", tmp_path / "kit")
 
 
-def test_stub_contains_no_solution_and_is_python(home: Home) -> None:
+def test_stub_contains_no_solution_and_is_python(home: AssignmentFiles) -> None:
     """A line of the solution in the stub would be a gift; a stub that does not parse a bad start."""
     stub = home.stub.read_text(encoding="utf-8")
     ast.parse(stub)
@@ -61,8 +61,8 @@ def test_stubs_of_earlier_releases_are_not_started_either(built_toy: Path, tmp_p
     for words in ("of all values", "of all these values", "of every value"):
         solution.write_text(re.sub("of (all|all these|every) values?", words, solution.read_text()))
         build(root, "toy")
-        stubs.append(Home(root, "toy").stub.read_text().replace('NotImplementedError("', 'ValueError("'))
-    home = Home(root, "toy")
+        stubs.append(AssignmentFiles(root, "toy").stub.read_text().replace('NotImplementedError("', 'ValueError("'))
+    home = AssignmentFiles(root, "toy")
     assert len(set(stubs)) == 3
     for index, text in enumerate(stubs):
         path = tmp_path / f"submitted_{index}.py"
@@ -70,7 +70,7 @@ def test_stubs_of_earlier_releases_are_not_started_either(built_toy: Path, tmp_p
         assert {check.outcome.value for check in grade(home, path).checks} == {"not run"}
 
 
-def test_every_blank_names_its_question(home: Home) -> None:
+def test_every_blank_names_its_question(home: AssignmentFiles) -> None:
     """The stub's errors say which question they belong to and what to return."""
     stub = home.stub.read_text(encoding="utf-8")
     for question in home.assignment.questions:
@@ -92,7 +92,7 @@ def test_every_blank_names_its_question(home: Home) -> None:
         ),
     ],
 )
-def test_broken_markers_are_told(home: Home, source: str, words: str) -> None:
+def test_broken_markers_are_told(home: AssignmentFiles, source: str, words: str) -> None:
     """A marker that is forgotten would publish the solution, or cut too much."""
     with pytest.raises(UsageError, match=words):
         make_stub(source, home.assignment)
@@ -127,12 +127,12 @@ def test_new_seed_makes_new_hidden_cases_only(copy: Path) -> None:
     name = "vanilla_large_batch"
     assert not (renewed.cases[name].inputs["observation"] == hidden.cases[name].inputs["observation"]).any()
     assert renewed.seed == 77
-    home = Home(copy, "policy_gradient")
+    home = AssignmentFiles(copy, "policy_gradient")
     report = grade(home, home.solution, ("hidden",))
     assert report.points == report.max_points
 
 
-def test_cases_depend_on_seed_and_name_alone(home: Home) -> None:
+def test_cases_depend_on_seed_and_name_alone(home: AssignmentFiles) -> None:
     """A case added in the middle must not change the others."""
     recipes = {recipe.name: recipe for recipe in load_recipes(home)}
     alone = recipes["vanilla_batch"].cook(5).inputs["observation"]
@@ -140,7 +140,7 @@ def test_cases_depend_on_seed_and_name_alone(home: Home) -> None:
     assert not (alone == recipes["vanilla_batch"].cook(6).inputs["observation"]).any()
 
 
-def test_every_case_is_used_by_a_check(home: Home) -> None:
+def test_every_case_is_used_by_a_check(home: AssignmentFiles) -> None:
     """A case that no check looks at costs time and proves nothing."""
     for suite, path in home.checks.items():
         text = path.read_text(encoding="utf-8")
@@ -264,7 +264,7 @@ def test_an_answer_that_a_check_compares_closely_is_renewed(toy: Path) -> None:
         solution.read_text().replace("return result", "return result * 1.00005").replace("* scale", "* scale + 1")
     )
     build(toy, "toy", mistakes=False)
-    home = Home(toy, "toy")
+    home = AssignmentFiles(toy, "toy")
     assert {check.outcome.value for check in grade(home, home.solution, ("visible",)).checks} == {"passed"}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from grader import answers, fingerprints
-from grader.assignment import SUITES, Home
+from grader.assignment import SUITES, AssignmentFiles
 from grader.publish import records
 from grader.publish.build import build
 from grader.publish.catalogue import load_catalogue
@@ -113,7 +113,7 @@ def spread(values, scale=1.0):
 
 def keys(root: Path, submission: str = SUBMISSION) -> dict[str, str]:
     """Return the keys of a trial on each question, and of one on all."""
-    home = Home(root, "toy")
+    home = AssignmentFiles(root, "toy")
     tasks = {"total": TOTAL, "spread": SPREAD, "both": BOTH, "all": TOTAL | SPREAD | BOTH}
     found = Keys(home, {suite: answers.read_mistakes(home.mistakes[suite], "toy") for suite in SUITES})
     return {name: found.of(Task("mistake m", submission, questions)) for name, questions in tasks.items()}
@@ -336,7 +336,7 @@ def test_a_class_decides_about_no_trial(toy: Path, kit: Path) -> None:
 
 def test_libraries_decide_about_all(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches: a record that was made with another torch."""
-    change = lambda: monkeypatch.setattr(fingerprints, "of_libraries", lambda: ["torch 1.0"])  # noqa: E731
+    change = lambda: monkeypatch.setattr(fingerprints, "list_libraries", lambda: ["torch 1.0"])  # noqa: E731
     assert len(fallen(toy, change)) == 4
     assert any("torch 1.0" in line for line, _ in verify(toy, "toy") if line.startswith("no record fits"))
 
@@ -443,7 +443,9 @@ def test_an_edited_mistake_is_tried_alone(toy: Path) -> None:
 @pytest.mark.parametrize("forged", ["verdict", "key", "verdict and digest"])
 def test_a_forged_record_is_found(toy: Path, alone: bool, forged: str) -> None:
     """Catches: a mistake that no check catches any more, and a record, made by hand, that says it is caught."""
-    unnoticed = next(variant for variant in load_catalogue(Home(toy, "toy"), "mistakes") if variant.id == "nothing_of_nothing")
+    unnoticed = next(
+        variant for variant in load_catalogue(AssignmentFiles(toy, "toy"), "mistakes") if variant.id == "nothing_of_nothing"
+    )
     assert unnoticed.question == "total"
     lines = (toy / RECORDS).read_text(encoding="utf-8").splitlines()
     (place,) = [number for number, line in enumerate(lines) if '"mistake nothing_of_nothing"' in line]
@@ -452,14 +454,14 @@ def test_a_forged_record_is_found(toy: Path, alone: bool, forged: str) -> None:
     else:
         # The check is weakened, and the old verdict gets the key that belongs to the new check.
         edit(toy / "tests" / "hidden" / "test_toy.py", 'student.expect("no_values")', 'student.call("total", values=[])')
-        home = Home(toy, "toy")
+        home = AssignmentFiles(toy, "toy")
         mistakes = {suite: answers.read_mistakes(home.mistakes[suite], "toy") for suite in SUITES}
         entry = {suite: mistakes[suite].get(unnoticed.id) for suite in SUITES}
         about = (unnoticed.id, unnoticed.question, unnoticed.hint)
         task = Task("mistake nothing_of_nothing", unnoticed.submission, TOTAL, BOTH, mistake=about, entries=entry)
         lines[place] = re.sub(r'","\w+"', f'","{Keys(home, mistakes).of(task)}"', lines[place], count=1)
     if forged == "verdict and digest":
-        lines[0] = re.sub(r'"digest": "\w+"', f'"digest": "{fingerprints.digest(lines[1:])}"', lines[0])
+        lines[0] = re.sub(r'"digest": "\w+"', f'"digest": "{fingerprints.hash_parts(lines[1:])}"', lines[0])
     if not alone:
         edit(toy / "solutions" / "toy" / "mistakes.py", "return", "return 0 +")
     (toy / RECORDS).write_text("\n".join(lines) + "\n", encoding="utf-8")

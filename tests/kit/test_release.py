@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from grader import answers
-from grader.assignment import Hints, Home, UsageError
+from grader.assignment import AssignmentFiles, HintVisibility, UsageError
 from grader.publish import release as module
-from grader.publish.gradescope import autograder_files as gradescope_files
+from grader.publish.gradescope import autograder_files
 from grader.publish.release import make_zip, release, student_files
 
 INPUTS = ("grading:policy_gradient", "grade.py", "grader/**", "assignments/policy_gradient/notebook.ipynb", "utils.py")
@@ -36,7 +36,7 @@ def test_zip_is_tried_out_and_flat(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [tmp_path / "policy_gradient.zip"]
 
 
-def test_zip_holds_nothing_of_solutions_or_hidden_checks(home: Home) -> None:
+def test_zip_holds_nothing_of_solutions_or_hidden_checks(home: AssignmentFiles) -> None:
     """A line of the solution or the number of a hidden case would end the course."""
     content = student_files(home)
     everything = "\n".join(value.decode() for value in content.values())
@@ -52,7 +52,7 @@ def test_zip_holds_nothing_of_solutions_or_hidden_checks(home: Home) -> None:
             assert line.strip() not in everything, line
 
 
-def test_same_content_makes_the_same_bytes(home: Home) -> None:
+def test_same_content_makes_the_same_bytes(home: AssignmentFiles) -> None:
     """A zip that changes without reason cannot be compared with the one handed out."""
     assert make_zip(student_files(home)) == make_zip(student_files(home))
 
@@ -61,7 +61,7 @@ def test_nothing_is_written_when_the_trial_fails(tmp_path: Path, monkeypatch: py
     """A broken zip must not reach students."""
     whole = student_files
 
-    def without_utils(home: Home) -> dict[str, bytes]:
+    def without_utils(home: AssignmentFiles) -> dict[str, bytes]:
         return {name: text for name, text in whole(home).items() if name != "utils.py"}
 
     monkeypatch.setattr(module, "student_files", without_utils)
@@ -70,7 +70,7 @@ def test_nothing_is_written_when_the_trial_fails(tmp_path: Path, monkeypatch: py
     assert list(tmp_path.iterdir()) == []
 
 
-def test_students_get_hints_where_they_are_allowed(home: Home, tmp_path: Path, replaced) -> None:
+def test_students_get_hints_where_they_are_allowed(home: AssignmentFiles, tmp_path: Path, replaced) -> None:
     """The record of visible mistakes goes along and works in the flat folder; an instructor can keep it back."""
     with zipfile.ZipFile(BytesIO(make_zip(student_files(home)))) as archive:
         archive.extractall(tmp_path / "given")
@@ -81,10 +81,10 @@ def test_students_get_hints_where_they_are_allowed(home: Home, tmp_path: Path, r
     for told in (done.stdout, output.read_text(encoding="utf-8")):
         assert "Ask yourself: Is it a sum or a mean?" in told
 
-    silent = Home(home.root, "policy_gradient")
-    silent.assignment = home.assignment.model_copy(update={"hints": Hints(visible=False)})
+    silent = AssignmentFiles(home.root, "policy_gradient")
+    silent.assignment = home.assignment.model_copy(update={"hints": HintVisibility(visible=False)})
     assert "tests/visible/mistakes/policy_gradient.json" in student_files(home)
     assert "tests/visible/mistakes/policy_gradient.json" not in student_files(silent)
     assert {"tests/visible/mistakes/policy_gradient.json", "tests/hidden/mistakes/policy_gradient.json"} <= set(
-        gradescope_files(home)
+        autograder_files(home)
     )

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.assignment import Home
+from grader.assignment import AssignmentFiles
 from grader.judge.run import grade
 from grader.report import gradescope, model, page, terminal
 from grader.report.model import CheckResult, Outcome, Report
@@ -28,7 +28,7 @@ INPUTS = {"*": ("grading:policy_gradient",), "test_survives_kill_9_of_the_judge"
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_valid_from_before_the_first_check_to_the_last(home: Home, replaced) -> None:
+def test_valid_from_before_the_first_check_to_the_last(home: AssignmentFiles, replaced) -> None:
     """Whoever looks at any moment sees every declared check, and points only for what has passed by then."""
     seen: list[Report] = []
     path = replaced(get_returns="return None")
@@ -106,7 +106,7 @@ def test_a_full_disk_or_a_fault_keeps_the_old_report(tmp_path: Path, monkeypatch
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_student_sees_nothing_of_hidden_checks_but_title_and_points(home: Home, replaced) -> None:
+def test_a_student_sees_nothing_of_hidden_checks_but_title_and_points(home: AssignmentFiles, replaced) -> None:
     """Inputs, values and prints of hidden checks must not reach a student's copy."""
     path = replaced(get_returns="print('secret', rollout_buffer.rewards)\nreturn None")
     report = grade(home, path, ("hidden",), select=["get_returns"])
@@ -118,7 +118,7 @@ def test_a_student_sees_nothing_of_hidden_checks_but_title_and_points(home: Home
     assert [check.points for check in report.for_student().checks] == [check.points for check in report.checks]
 
 
-def test_a_student_cannot_read_hidden_inputs_off_the_clock(home: Home, replaced) -> None:
+def test_a_student_cannot_read_hidden_inputs_off_the_clock(home: AssignmentFiles, replaced) -> None:
     """A submission that sleeps as long as what it is asked tells of hidden cases by every duration that a student sees."""
     path = replaced(get_returns="import time\ntime.sleep(0.3)\nreturn rollout_buffer.rewards")
     report = grade(home, path, ("hidden",), select=["get_returns"])
@@ -216,7 +216,7 @@ def test_clean_is_bounded() -> None:
 
 @settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.text(max_size=200), min_size=3, max_size=3), st.integers(1, 3000))
-def test_no_renderer_falls_over_text(home: Home, texts: list[str], times: int) -> None:
+def test_no_renderer_falls_over_text(home: AssignmentFiles, texts: list[str], times: int) -> None:
     """What a submission prints, raises and is called, of any kind and length, in every place where it is shown."""
     message, printed, note = (clean(text * times) for text in texts)
     report = example(note=note)

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from grader.assignment import Home
+from grader.assignment import AssignmentFiles
 from grader.judge.run import grade
 from grader.report.model import Outcome
 
@@ -23,14 +23,14 @@ def basic(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADER_LEVEL", "basic")
 
 
-def test_solution_gets_everything_and_the_report_says_the_level(home: Home) -> None:
+def test_solution_gets_everything_and_the_report_says_the_level(home: AssignmentFiles) -> None:
     """Scores are the same at every level; what is guaranteed differs and must be told."""
     report = grade(home, home.solution, ("visible", "hidden"))
     assert [check.id for check in report.checks if check.outcome is not Outcome.PASSED] == []
     assert (report.points, report.isolation) == (100, "basic")
 
 
-def test_stub_gets_nothing(home: Home) -> None:
+def test_stub_gets_nothing(home: AssignmentFiles) -> None:
     """The stub is the stub at every level."""
     report = grade(home, home.stub)
     assert {question.outcome for question in report.questions} == {Outcome.NOT_STARTED}
@@ -77,7 +77,7 @@ def test_printed_text_belongs_to_its_call(replaced, graded) -> None:
     assert {check.printed for check in report.checks} == {"one\n"}
 
 
-def test_nothing_is_left_in_the_temporary_folder(home: Home, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_left_in_the_temporary_folder(home: AssignmentFiles, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A student grades a hundred times a day."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     grade(home, home.solution, select=[QUESTION])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.assignment import Home, UsageError
+from grader.assignment import AssignmentFiles, UsageError
 from grader.judge.run import Grader, grade
 from grader.publish.stub import BEGIN, END
 from grader.report import gradescope, terminal
@@ -28,7 +28,7 @@ QUESTIONS = {"get_returns", "get_vanilla_policy_gradient_loss", "get_value_net_l
 
 
 @pytest.fixture(scope="session")
-def parts(home: Home) -> dict[str, str]:
+def parts(home: AssignmentFiles) -> dict[str, str]:
     """The solution in pieces: "imports", and each function by its name."""
     source = (home.solution / "submitted.py").read_text(encoding="utf-8")
     source = "\n".join(line for line in source.splitlines() if not BEGIN.match(line) and not END.match(line))
@@ -37,7 +37,7 @@ def parts(home: Home) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def grader(home: Home) -> Grader:
+def grader(home: AssignmentFiles) -> Grader:
     """A warm grader of the visible checks."""
     with Grader(home) as grader:
         yield grader
@@ -369,7 +369,7 @@ def test_errors_name_cell_and_line(graded_cells, parts) -> None:
     assert "cell 5, line 4, in helper\n          return x.no_such_thing" in terminal.render_plain(report)
 
 
-def test_stub_in_a_notebook_is_not_started(graded_cells, home: Home, parts) -> None:
+def test_stub_in_a_notebook_is_not_started(graded_cells, home: AssignmentFiles, parts) -> None:
     """The stub's own functions in cells are as untouched there as in the file."""
     stub = home.stub.read_text(encoding="utf-8")
     blank = next(text.strip() for text in re.split(r"\n(?=def )", stub) if text.startswith("def get_returns"))
@@ -379,7 +379,7 @@ def test_stub_in_a_notebook_is_not_started(graded_cells, home: Home, parts) -> N
     assert outcomes["get_value_net_loss"] == "passed"
 
 
-def test_report_and_gradescope_name_the_cells(graded_cells, home: Home, parts) -> None:
+def test_report_and_gradescope_name_the_cells(graded_cells, home: AssignmentFiles, parts) -> None:
     """Whoever reads the report finds the code that it is about."""
     report = graded_cells(parts["imports"], *four(parts), "x = (")
     assert re.search(r"get_returns .* passed  cell 3 \(In \[3\]\)", terminal.render_plain(report))
@@ -391,7 +391,7 @@ def test_report_and_gradescope_name_the_cells(graded_cells, home: Home, parts) -
 
 
 @pytest.fixture
-def solution(home: Home) -> bytes:
+def solution(home: AssignmentFiles) -> bytes:
     return (home.solution / "submitted.py").read_bytes()
 
 
@@ -420,7 +420,7 @@ def test_zip_and_nested_folders(tmp_path: Path, solution: bytes) -> None:
     assert (handed.content, handed.name) == (solution, "hw/submitted.py in hw.zip")
 
 
-def test_stub_beside_a_notebook(home: Home, tmp_path: Path, parts) -> None:
+def test_stub_beside_a_notebook(home: AssignmentFiles, tmp_path: Path, parts) -> None:
     """Who worked in the notebook, and handed in the untouched file as well, gets the points of the notebook."""
     files = {"submitted.py": home.stub.read_bytes(), "hw.ipynb": notebook(parts["imports"], *four(parts))}
     report = grade(home, zipped(tmp_path / "work.zip", **files), select=["get_returns"])

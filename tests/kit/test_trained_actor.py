@@ -17,10 +17,10 @@ import torch
 from safetensors.numpy import load, save
 from torch import nn
 
-from grader.assignment import Home
+from grader.assignment import AssignmentFiles
 from grader.judge.run import grade
 from grader.report.model import Report
-from grader.sandbox.places import temporary_folder
+from grader.sandbox.places import make_temporary_folder
 from tests.kit.loading import load_with_solution
 
 pytestmark = pytest.mark.recorded
@@ -339,7 +339,7 @@ def test_a_good_actor_swings_up(trained_actor: ModuleType) -> None:
 @pytest.fixture
 def folder(content: bytes) -> Iterator[Path]:
     """A folder with the solution and an actor."""
-    folder = temporary_folder()
+    folder = make_temporary_folder()
     shutil.copyfile(ROOT / "solutions/ddpg/submitted.py", folder / "submitted.py")
     (folder / "actor.safetensors").write_bytes(content)
     yield folder
@@ -347,7 +347,7 @@ def folder(content: bytes) -> Iterator[Path]:
 
 
 def graded(folder: Path, *questions: str) -> Report:
-    return grade(Home(ROOT, "ddpg"), folder, ("visible",), select=("trained_actor", *questions))
+    return grade(AssignmentFiles(ROOT, "ddpg"), folder, ("visible",), select=("trained_actor", *questions))
 
 
 def outcomes(report: Report) -> dict[str, str]:

@@ -12,10 +12,10 @@ import pytest
 import torch
 from safetensors.torch import save
 
-from grader.assignment import Home
+from grader.assignment import AssignmentFiles
 from grader.judge.run import grade
 from grader.report.model import Report
-from grader.sandbox.places import temporary_folder
+from grader.sandbox.places import make_temporary_folder
 from tests.kit.loading import load
 
 pytestmark = pytest.mark.recorded
@@ -43,7 +43,7 @@ def trained_agent(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 @pytest.fixture
 def folder(trained_agent: ModuleType, agent: torch.nn.Module) -> Iterator[Path]:
     """A folder with the solution and an agent."""
-    folder = temporary_folder()
+    folder = make_temporary_folder()
     shutil.copyfile(ROOT / "solutions/recurrent_a2c/submitted.py", folder / "submitted.py")
     trained_agent.save_agent(folder / "agent.safetensors", agent)
     yield folder
@@ -51,7 +51,7 @@ def folder(trained_agent: ModuleType, agent: torch.nn.Module) -> Iterator[Path]:
 
 
 def graded(folder: Path, *questions: str) -> Report:
-    return grade(Home(ROOT, "recurrent_a2c"), folder, ("visible",), select=("trained_agent", *questions))
+    return grade(AssignmentFiles(ROOT, "recurrent_a2c"), folder, ("visible",), select=("trained_agent", *questions))
 
 
 def test_is_on_the_leaderboard(trained_agent: ModuleType, folder: Path, agent: torch.nn.Module) -> None:

@@ -13,9 +13,9 @@ import torch
 from safetensors.numpy import load, save
 from torch import nn
 
-from grader.assignment import Home
+from grader.assignment import AssignmentFiles
 from grader.judge.run import grade
-from grader.sandbox.places import temporary_folder
+from grader.sandbox.places import make_temporary_folder
 from tests.kit import loading
 
 pytestmark = pytest.mark.recorded
@@ -109,7 +109,7 @@ def test_is_for_another_robot(trained_policy: ModuleType, content: bytes) -> Non
 @pytest.fixture
 def folder(content: bytes) -> Iterator[Path]:
     """A folder with the solution and a policy."""
-    folder = temporary_folder()
+    folder = make_temporary_folder()
     shutil.copyfile(ROOT / "solutions/continuous_ppo/submitted.py", folder / "submitted.py")
     (folder / "policy.safetensors").write_bytes(content)
     yield folder
@@ -118,7 +118,7 @@ def folder(content: bytes) -> Iterator[Path]:
 
 def test_is_on_the_leaderboard(trained_policy: ModuleType, folder: Path, content: bytes) -> None:
     """Catches: MuJoCo that cannot work in the sandbox; another score than a student sees in the notebook."""
-    report = grade(Home(ROOT, "continuous_ppo"), folder, ("visible",), select=("trained_policy",))
+    report = grade(AssignmentFiles(ROOT, "continuous_ppo"), folder, ("visible",), select=("trained_policy",))
     returns = np.array(trained_policy.evaluate(trained_policy.load_policy(content), range(1, 11)))
     (entry,) = report.leaderboard()
     assert (entry.name, entry.order) == ("HalfCheetah-v5: mean - std", "desc")
@@ -128,7 +128,9 @@ def test_is_on_the_leaderboard(trained_policy: ModuleType, folder: Path, content
 def test_hostile_file_costs_nothing(folder: Path) -> None:
     """Catches: a broken file that takes points, or is called a fault of the grader."""
     (folder / "policy.safetensors").write_bytes(b"\xff" * 1000)
-    report = grade(Home(ROOT, "continuous_ppo"), folder, ("visible",), select=("trained_policy", "anneal_learning_rate"))
+    report = grade(
+        AssignmentFiles(ROOT, "continuous_ppo"), folder, ("visible",), select=("trained_policy", "anneal_learning_rate")
+    )
     outcomes = {question.id: question.outcome.value for question in report.questions}
     assert outcomes == {"anneal_learning_rate": "passed", "trained_policy": "failed"}
     assert report.final

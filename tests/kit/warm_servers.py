@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from grader.judge import harness
 from grader.sandbox import open_sandbox
 from grader.sandbox.forked import ForkedSandbox
-from grader.sandbox.places import make_readable, temporary_folder
+from grader.sandbox.places import make_readable, make_temporary_folder
 from grader.sandbox.reply import SandboxFault
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class WarmServers:
             self._kept.popitem()[1].close()
 
     def _started(self, drivers: Path, support: Sequence[Path], torch: bool) -> _Warm:
-        folder = temporary_folder()
+        folder = make_temporary_folder()
         (folder / "support").mkdir()
         for path in support:
             shutil.copyfile(path, folder / "support" / path.name)

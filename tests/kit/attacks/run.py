@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from grader.assignment import Assignment, Home
+from grader.assignment import Assignment, AssignmentFiles
 from grader.judge.run import Grader
 from grader.report.model import Report
 
@@ -159,7 +159,7 @@ def faults(attack: Attack, report: Report, everywhere: bool) -> Iterator[str]:
         yield f"it is not told {attack.says!r}: {attacked[0].message[:300]}"
 
 
-def limited(home: Home, seconds: float) -> Assignment:
+def limited(home: AssignmentFiles, seconds: float) -> Assignment:
     """Return the assignment with this limit for each call."""
     limits = home.assignment.limits.model_copy(update={"seconds": seconds, "memory_mb": 300})
     return home.assignment.model_copy(update={"limits": limits})
@@ -177,7 +177,7 @@ def main() -> None:
 
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)  # what escapes the server is found here
     bait = Bait(options.toy, options.work)
-    home = Home(bait.kit, "toy")
+    home = AssignmentFiles(bait.kit, "toy")
     hurried, patient = limited(home, 1.0), limited(home, 30.0)
     seen: dict[str, Any] = {}
     with Grader(home, ("visible", "hidden")) as grader:
