@@ -74,20 +74,20 @@ def variants(name: str, options: argparse.Namespace) -> dict[str, list[Any]]:
     sys.path.insert(0, str(ROOT))
     from grader.assignment import AssignmentFiles
     from grader.publish.catalogue import load_catalogue
-    from grader.publish.mutants import mutants
-    from grader.publish.trials import unit_questions
+    from grader.publish.mutants import make_mutants
+    from grader.publish.trials import list_unit_questions
 
     home = AssignmentFiles(ROOT, name)
     found = {
-        f"{kind} {one.id}": [one.submission, sorted(unit_questions(home.assignment, one.function))]
+        f"{kind} {one.id}": [one.submission, sorted(list_unit_questions(home.assignment, one.function))]
         for kind in ("mistakes", "alternatives")
         for one in load_catalogue(home, kind)
     }
-    every = list(mutants(home))
+    every = list(make_mutants(home))
     for one in random.Random(options.seed).sample(every, min(options.mutants, len(every))):
         found[f"mutant of {one.question}: {one.change}"] = [
             one.submission,
-            sorted(unit_questions(home.assignment, one.function)),
+            sorted(list_unit_questions(home.assignment, one.function)),
         ]
     return found
 

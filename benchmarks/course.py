@@ -39,7 +39,7 @@ sys.path.insert(0, str(ROOT))
 import course_class
 
 from grader.course.insight import find_insight
-from grader.course.results import Folder, Result
+from grader.course.results import ResultsFolder, SubmissionResult
 from grader.judge import judging
 from grader.judge.run import Grader
 
@@ -203,9 +203,9 @@ def swept(work: Path) -> str:
     return f"{sum(not folder.exists() for folder in folders)} of {len(folders)}"
 
 
-def read(folder: Path) -> dict[str, Result]:
+def read(folder: Path) -> dict[str, SubmissionResult]:
     """Return the results of a class; there must be one for each submission, in one file."""
-    known = Folder(folder)
+    known = ResultsFolder(folder)
     return {entry: result for entry, result in known.of(known.course()).items() if result is not None}
 
 
@@ -258,7 +258,7 @@ def scores(folder: Path) -> str:
 def found(work: Path) -> dict[str, Any]:
     """Return which of the planted mistakes and copies the page of the class tells of."""
     planted = json.loads((work / "class.json").read_text())
-    folder = Folder(work / "A")
+    folder = ResultsFolder(work / "A")
     known = folder.course()
     seen = find_insight(known, folder.of(known))
     groups = {(group.question, group.ids): {entry.id for entry in group.submissions} for group in seen.mistakes}
@@ -344,7 +344,7 @@ def related(planted: dict) -> list[set[str]]:
     return families
 
 
-def reason(result: Result, question: str) -> str:
+def reason(result: SubmissionResult, question: str) -> str:
     """Return why a mistake was not recognised, by what its question's checks say."""
     checks = [check for check in result.report.checks if check.question == question]
     bad = [check for check in checks if check.outcome.value != "passed"]

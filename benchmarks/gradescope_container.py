@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from grader.assignment import AssignmentFiles
-from grader.publish.gradescope import autograder_files
+from grader.publish.gradescope import collect_autograder_files
 
 MEMORY = 768 << 20
 PERIOD_US, QUOTA_US = 100_000, 50_000
@@ -55,7 +55,7 @@ def main() -> None:
     members, peak = enter()
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
-        for name, content in autograder_files(home).items():
+        for name, content in collect_autograder_files(home).items():
             path = root / "source" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)

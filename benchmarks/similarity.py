@@ -90,7 +90,7 @@ def own(folder: Path) -> Scores:
 def called(folder: Path) -> Scores:
     sources = {path.parent.name: path.read_text(encoding="utf-8") for path in folder.glob("*/submitted.py")}
     given = [(folder / "stub.py").read_text(encoding="utf-8")]
-    return {(pair.first, pair.second): pair.score for pair in similarity.compare(sources, given)}
+    return {(pair.first, pair.second): pair.score for pair in similarity.find_similar_pairs(sources, given)}
 
 
 def copydetect(folder: Path) -> Scores:

@@ -23,7 +23,7 @@ from grader.report.formats import ENDINGS
 from grader.sandbox.reply import LEVELS
 
 if TYPE_CHECKING:
-    from grader.course.run import Standing
+    from grader.course.run import RunProgress
 
 
 def main() -> int:
@@ -329,26 +329,26 @@ def _autolab(options: argparse.Namespace) -> int:
 def _course(options: argparse.Namespace) -> int:
     from grader.assignment import AssignmentFiles, UsageError
     from grader.course import run
-    from grader.course.policy import parse_policy, read_source, require_known
-    from grader.course.results import Folder
-    from grader.course.summary import summarise
+    from grader.course.policy import parse_policy, read_policy_text, require_known_names
+    from grader.course.results import ResultsFolder
+    from grader.course.summary import write_class_results
 
     home = AssignmentFiles(ROOT, options.name)
     numbers = options.shard.split("/")
     if len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
         raise UsageError(f"--shard {options.shard}: expected two numbers, as in 1/4")
-    policy = parse_policy(read_source(options.policy), str(options.policy)) if options.policy else None
+    policy = parse_policy(read_policy_text(options.policy), str(options.policy)) if options.policy else None
     with ClassProgress() as progress:
         job = run.prepare_job(
             home, options.export, options.output, _suites(options.suite), options.layout, options.require_level
         )
         own = run.take_shard(job.course.entries, *map(int, numbers))
-        entries = run.to_do(job, own)
+        entries = run.list_ungraded_entries(job, own)
         print(f"{len(own)} submissions ({job.course.layout}), {len(own) - len(entries)} graded before", flush=True)
         for line in run.list_remarks(job):
             print(line, flush=True)
         if policy:
-            require_known(job.course, {}, policy)
+            require_known_names(job.course, {}, policy)
         if options.scheduler:
             from grader.course import cluster
 
@@ -356,7 +356,7 @@ def _course(options: argparse.Namespace) -> int:
             standing = cluster.grade_on_cluster(job, entries, options.scheduler, workers, progress.show)
         else:
             standing = run.grade_entries(job, entries, _workers(options), progress.show)
-    for line in summarise(home, Folder(options.output), options.policy):
+    for line in write_class_results(home, ResultsFolder(options.output), options.policy):
         print(line, flush=True)
     return _ended(standing.failed, standing.lost)
 
@@ -364,19 +364,19 @@ def _course(options: argparse.Namespace) -> int:
 def _regrade(options: argparse.Namespace) -> int:
     from grader.assignment import AssignmentFiles
     from grader.course.regrade import regrade
-    from grader.course.results import Folder
-    from grader.course.summary import summarise
+    from grader.course.results import ResultsFolder
+    from grader.course.summary import write_class_results
 
-    folder = Folder(options.folder)
+    folder = ResultsFolder(options.folder)
     home = AssignmentFiles(ROOT, folder.course().assignment.name)
     if options.policy:
-        for line in summarise(home, folder, options.policy, anew=False):
+        for line in write_class_results(home, folder, options.policy, anew=False):
             print(line, flush=True)
         return GRADED
     failed: list[str] = []
     with ClassProgress() as progress:
 
-        def show(standing: Standing) -> None:
+        def show(standing: RunProgress) -> None:
             failed[:] = standing.failed
             progress.show(standing)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from grader.course.run import Standing
+    from grader.course.run import RunProgress
     from grader.report.model import Report
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -183,7 +183,7 @@ class ClassProgress:
     def __exit__(self, *exception: object) -> None:
         self.line.__exit__()
 
-    def show(self, standing: Standing) -> None:
+    def show(self, standing: RunProgress) -> None:
         """Show how many submissions are graded, at which rate, and how long it still takes."""
         if self.line.visible:
             self.line.say(standing.line())

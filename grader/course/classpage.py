@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from grader.course import feedback
-from grader.course.insight import STATES, Bin, Insight, QuestionInsight, Strip, find_insight
-from grader.course.results import Course, Folder, Result
-from grader.course.similarity import Pair
+from grader.course.insight import STATES, ClassStrip, HistogramBin, Insight, QuestionInsight, find_insight
+from grader.course.results import Course, ResultsFolder, SubmissionResult
+from grader.course.similarity import SimilarPair
 from grader.report.model import write as replace_file
 from grader.report.page import round_numbers
 from grader.report.text import clean
@@ -34,11 +34,11 @@ LABELS = 5
 LABELLED = 13  # percent of a bar that has room for its share
 
 
-def write(
-    folder: Folder,
+def write_pages(
+    folder: ResultsFolder,
     course: Course,
-    results: Mapping[str, Result | None],
-    pairs: Sequence[Pair] = (),
+    results: Mapping[str, SubmissionResult | None],
+    pairs: Sequence[SimilarPair] = (),
     scores: Mapping[str, Sequence[str]] | None = None,
     older: Set[str] = frozenset(),
     scored: bool = False,
@@ -80,17 +80,17 @@ def _replaced(path: Path, text: str) -> bool:
     return True
 
 
-def render(shown: Insight, pairs: Sequence[Pair] = (), older: int = 0, scored: bool = False) -> str:
+def render(shown: Insight, pairs: Sequence[SimilarPair] = (), older: int = 0, scored: bool = False) -> str:
     """Return the page of a class, with content that is hidden from students.
 
     Args:
-        older: How many entries count for nobody; see `write`.
-        scored: See `write`.
+        older: How many entries count for nobody; see `write_pages`.
+        scored: See `write_pages`.
     """
     entries = {entry.id: entry for entry in shown.course.entries}
     content = shown.course.submissions
 
-    def similar(pair: Pair) -> bool:
+    def similar(pair: SimilarPair) -> bool:
         """Return whether both belong to this class and differ. Identical submissions have their own section."""
         return {pair.first, pair.second} <= entries.keys() and content.get(pair.first) != content.get(pair.second)
 
@@ -105,7 +105,7 @@ def render(shown: Insight, pairs: Sequence[Pair] = (), older: int = 0, scored: b
         copies=[group for group in shown.same if not group.blank],
         missing={entry.id for entry in shown.to_come},
         histogram=draw_histogram(shown.bins, shown.median, shown.max_points),
-        bars={one.question.id: bar_segments(one) for one in shown.questions},
+        bars={one.question.id: draw_question_bar(one) for one in shown.questions},
         strip=draw_strip(shown.strip, shown.max_points),
         ranking=sorted(
             ((entries[name], points) for name, points in shown.points.items()), key=lambda one: (-one[1], one[0].who.casefold())
@@ -128,7 +128,7 @@ def _template() -> jinja2.Template:
         "SHOWN": SHOWN,
         "STATES": STATES,
         "breakable": lambda name: markupsafe.Markup("<wbr>").join(re.split(r"(?<=[_.])", name)),
-        "line": one_line,
+        "line": sanitize_line,
         "number": format_points,
         "percent": format_percent,
         "place": lambda entry: f"{STUDENTS}/{quote(entry.id)}.html",
@@ -139,7 +139,7 @@ def _template() -> jinja2.Template:
     return environment.from_string(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
 
 
-def one_line(value: str, limit: int = MAX_LINE) -> str:
+def sanitize_line(value: str, limit: int = MAX_LINE) -> str:
     """Return a text of somebody else's on one line that is fit to be shown and not too long."""
     short = " ".join(clean(value[: 4 * limit]).split())
     return short if len(short) <= limit else f"{short[: limit - 1]}…"
@@ -157,7 +157,7 @@ def format_percent(part: float, whole: float) -> str:
 
 
 @dataclass(frozen=True)
-class Bar:
+class HistogramBar:
     """The drawing of a bin.
 
     Attributes:
@@ -165,7 +165,7 @@ class Bar:
         y, height: In pixels; `y` counts from above.
     """
 
-    bin: Bin
+    bin: HistogramBin
     x: float
     width: float
     y: float
@@ -183,13 +183,13 @@ class Histogram:
         median: The place of the median.
     """
 
-    bars: list[Bar]
+    bars: list[HistogramBar]
     ticks: list[tuple[float, str]]
     labels: list[tuple[float, str]]
     median: float
 
 
-def draw_histogram(bins: Sequence[Bin], median: float, most: float) -> Histogram | None:
+def draw_histogram(bins: Sequence[HistogramBin], median: float, most: float) -> Histogram | None:
     """Return what to draw of the bins, or None when nothing is graded."""
     highest = max((one.count for one in bins), default=0)
     if not highest:
@@ -206,7 +206,7 @@ def draw_histogram(bins: Sequence[Bin], median: float, most: float) -> Histogram
         last = index == len(bins) - 1
         label = f"{one.low:g}" if last or single else f"{one.low:g} to less than {one.high:g}"
         left, top = LEFT + index * slot, height(one.count)
-        bars.append(Bar(one, round(left + 0.08 * slot, 2), round(0.84 * slot, 2), top, round(BOTTOM - top, 1), label))
+        bars.append(HistogramBar(one, round(left + 0.08 * slot, 2), round(0.84 * slot, 2), top, round(BOTTOM - top, 1), label))
         # The label of full marks needs room of its own.
         if last or (index % every == 0 and len(bins) - 1 - index > every / 2):
             labels.append((round(left + slot / 2 if last or single else left, 2), f"{one.low:g}"))
@@ -218,7 +218,7 @@ def draw_histogram(bins: Sequence[Bin], median: float, most: float) -> Histogram
 
 
 @dataclass(frozen=True)
-class BarSegment:
+class StateSegment:
     """The part of a bar that has one state.
 
     Attributes:
@@ -233,14 +233,14 @@ class BarSegment:
     label: str
 
 
-def bar_segments(of: QuestionInsight) -> list[BarSegment]:
+def draw_question_bar(of: QuestionInsight) -> list[StateSegment]:
     """Return the parts of a question's bar, in the order of STATES."""
     whole, start, parts = sum(of.counts.values()), 0.0, []
     for state in STATES:
         if count := of.counts.get(state, 0):
             width = 100 * count / whole
             label = format_percent(count, whole) if width >= LABELLED else ""
-            parts.append(BarSegment(state, count, round(start, 2), round(width, 2), label))
+            parts.append(StateSegment(state, count, round(start, 2), round(width, 2), label))
             start += width
     return parts
 
@@ -261,7 +261,7 @@ class DrawnStrip:
     each: int
 
 
-def draw_strip(of: Strip, most: float) -> DrawnStrip | None:
+def draw_strip(of: ClassStrip, most: float) -> DrawnStrip | None:
     """Return what to draw of the strip, or None where there are no columns that could be compared."""
     columns = of.columns
     if len(columns) < 2 or most <= 0:

@@ -16,12 +16,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from grader.assignment import UsageError
-from grader.course.hosting import ROOT, end_process, run_shard
+from grader.course.hosting import ROOT, end_grading_process, run_shard
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-    from grader.course.run import Job, Standing
+    from grader.course.run import GradingJob, RunProgress
     from grader.course.worklist import WorklistEntry
 
 SHARDS = (15, 4, 1)  # submissions in a task: in the first round, and for those of which a round has left no result
@@ -32,12 +32,12 @@ SEEN_SECONDS = 60.0  # until what another machine has written is seen here: an a
 
 
 def grade_on_cluster(
-    job: Job,
+    job: GradingJob,
     entries: Sequence[WorklistEntry],
     address: str,
     workers: int | None,
-    progress: Callable[[Standing], None] = lambda _: None,
-) -> Standing:
+    progress: Callable[[RunProgress], None] = lambda _: None,
+) -> RunProgress:
     """Grade these entries on a cluster, and return how it went.
 
     Raises UsageError when there is no such cluster, or a machine of it refuses the job.
@@ -49,9 +49,9 @@ def grade_on_cluster(
         workers: Submissions that one Dask worker's grading process grades at the same time; None for as many as it has cores.
         progress: Called with the progress whenever new results appear.
     """
-    from grader.course.run import Standing
+    from grader.course.run import RunProgress
 
-    standing = Standing(len(entries))
+    standing = RunProgress(len(entries))
     if not entries:
         return standing
     client = _connected(address)
@@ -67,7 +67,7 @@ def grade_on_cluster(
         _Run(client, job, text, list(entries), standing, progress).run()
     finally:
         if client.status == "running":
-            client.run(end_process, text, on_error="ignore")
+            client.run(end_grading_process, text, on_error="ignore")
         client.close()
     return standing
 
@@ -94,17 +94,17 @@ class _Run:
     def __init__(
         self,
         client: Client,
-        job: Job,
+        job: GradingJob,
         about: str,
         entries: list[WorklistEntry],
-        standing: Standing,
-        progress: Callable[[Standing], None],
+        standing: RunProgress,
+        progress: Callable[[RunProgress], None],
     ) -> None:
-        from grader.course.results import Folder
+        from grader.course.results import ResultsFolder
 
         self.client, self.job, self.about, self.missing = client, job, about, entries
         self.standing, self.progress = standing, progress
-        self.folder = Folder(job.folder)
+        self.folder = ResultsFolder(job.folder)
         self.answered: set[str] = set()
         self.error = ""
 
@@ -151,11 +151,11 @@ class _Run:
 
     def _look(self) -> None:
         """Count the results that have come since the last look."""
-        from grader.course.run import to_do
+        from grader.course.run import list_ungraded_entries
 
         names = set(os.listdir(self.folder.results)) if self.folder.results.is_dir() else set()
         there = [entry for entry in self.missing if self.folder.place(entry.id, self.job.key(entry)).name in names]
-        open_ = {entry.id for entry in to_do(self.job, there)} - set(self.standing.failed)
+        open_ = {entry.id for entry in list_ungraded_entries(self.job, there)} - set(self.standing.failed)
         closed = {entry.id for entry in there} - open_
         if closed:
             self.missing = [entry for entry in self.missing if entry.id not in closed]

@@ -10,19 +10,21 @@ from grader.course.worklist import HANDED_IN
 from grader.fingerprints import hash_parts
 
 
-def of_submission(place: Path, parts: dict[str, Path], home: AssignmentFiles) -> str:
+def hash_graded_content(place: Path, parts: dict[str, Path], home: AssignmentFiles) -> str:
     """Return the hash of the graded content of a submission, whatever its name and place.
 
     If it cannot be read, the hash is of the reason.
 
     Args:
-        parts: See `grader.course.run.Job.handed_in`.
+        parts: See `grader.course.run.GradingJob.handed_in`.
     """
     assignment = home.assignment
     allowed = submission.AttachmentRules(assignment.attachments, assignment.limits.attachment_mb << 20)
     if parts:
         return hash_parts(
-            part for name, path in sorted(parts.items()) for part in (name, _content(path) if is_useful(name, home) else "")
+            part
+            for name, path in sorted(parts.items())
+            for part in (name, _content(path) if is_submittable(name, home) else "")
         )
     if place.is_symlink():
         return hash_parts(["link"])
@@ -37,7 +39,7 @@ def of_submission(place: Path, parts: dict[str, Path], home: AssignmentFiles) ->
     return hash_parts(texts)
 
 
-def is_useful(name: str, home: AssignmentFiles) -> bool:
+def is_submittable(name: str, home: AssignmentFiles) -> bool:
     """Return whether a file of this name, one of several that a student handed in, can be of use."""
     return Path(name).suffix.lower() in HANDED_IN or name in home.assignment.attachments
 

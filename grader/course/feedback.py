@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grader.assignment import Assignment
-from grader.course.results import Result
+from grader.course.results import SubmissionResult
 from grader.report import page
 from grader.report.model import Report
 
 CONCEALED = "A hidden check."
 
 
-def render(result: Result, assignment: Assignment, lines: Sequence[str] = ()) -> str:
+def render(result: SubmissionResult, assignment: Assignment, lines: Sequence[str] = ()) -> str:
     """Return the page of one result.
 
     Args:
         lines: The explanation of its score; the last line is the score.
     """
-    return page.render(hide_for_student(result.report, assignment), lines)
+    return page.render(hide_from_student(result.report, assignment), lines)
 
 
-def hide_for_student(report: Report, assignment: Assignment) -> Report:
+def hide_from_student(report: Report, assignment: Assignment) -> Report:
     """Return a copy of a report that holds only content that a student may see.
 
     It has no names of hidden checks. It has their titles, unless the assignment keeps them hidden.

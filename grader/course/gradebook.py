@@ -18,7 +18,7 @@ MAX_CELL = 30_000  # characters; Excel holds 32,767
 COUNTED = [outcome.value for outcome in Outcome if outcome not in (Outcome.PARTIAL, Outcome.NOT_STARTED)]
 
 
-def plain_rows(course: Course, scores: Iterable[Score]) -> str:
+def render_gradebook(course: Course, scores: Iterable[Score]) -> str:
     """Return one row a student: the total, each question, how many checks ended how, lateness, state, and the explanation.
 
     Questions are weighted, but not scaled; whoever has no final score has no numbers.
@@ -39,7 +39,7 @@ def plain_rows(course: Course, scores: Iterable[Score]) -> str:
     return _text(header, rows)
 
 
-def gradescope_rows(course: Course, scores: Iterable[Score]) -> str:
+def render_gradescope_csv(course: Course, scores: Iterable[Score]) -> str:
     """Return one row a student under the names that Gradescope's own export of grades has for these columns.
 
     Who is not graded has status Ungraded, and no score.
@@ -63,7 +63,7 @@ def gradescope_rows(course: Course, scores: Iterable[Score]) -> str:
     return _text(header, rows)
 
 
-def canvas_rows(course: Course, scores: Iterable[Score], column: str = "") -> str:
+def render_canvas_csv(course: Course, scores: Iterable[Score], column: str = "") -> str:
     """Return the text that Canvas' gradebook imports: one row for each student who has a score.
 
     Args:
@@ -87,13 +87,13 @@ def canvas_rows(course: Course, scores: Iterable[Score], column: str = "") -> st
     return _text(header, rows)
 
 
-def write_all(folder: Path, course: Course, scores: Iterable[Score], canvas_column: str = "") -> list[Path]:
+def write_gradebooks(folder: Path, course: Course, scores: Iterable[Score], canvas_column: str = "") -> list[Path]:
     """Write gradebook.csv, gradescope.csv and canvas.csv into the folder, and return their paths."""
     scores = list(scores)
     texts = {
-        "gradebook.csv": plain_rows(course, scores),
-        "gradescope.csv": gradescope_rows(course, scores),
-        "canvas.csv": canvas_rows(course, scores, canvas_column),
+        "gradebook.csv": render_gradebook(course, scores),
+        "gradescope.csv": render_gradescope_csv(course, scores),
+        "canvas.csv": render_canvas_csv(course, scores, canvas_column),
     }
     for name, text in texts.items():
         write(folder / name, text)

@@ -19,7 +19,7 @@ from typing import IO, Any
 from grader import fingerprints
 from grader.assignment import AssignmentFiles, UsageError
 from grader.course import run, stopping
-from grader.course.results import Folder
+from grader.course.results import ResultsFolder
 from grader.judge.run import Grader
 
 
@@ -35,9 +35,9 @@ def main(parent: int) -> None:
         _answer(stop)
 
 
-def _answer(stop: stopping.Stop) -> None:
+def _answer(stop: stopping.StopRequest) -> None:
     with contextlib.ExitStack() as kept, _pipes() as (asked, answers):
-        job: run.Job | None = None
+        job: run.GradingJob | None = None
         template: Grader | None = None
         while True:
             with stop.raises():
@@ -48,7 +48,7 @@ def _answer(stop: stopping.Stop) -> None:
             try:
                 if job is None:
                     found = open_job(shard["job"])
-                    template = kept.enter_context(run.warm_grader(found))
+                    template = kept.enter_context(run.open_warm_grader(found))
                     job = found
                 answer = {"failed": grade_shard(job, shard["entries"], shard["job"]["workers"], template)}
             except UsageError as error:
@@ -56,7 +56,7 @@ def _answer(stop: stopping.Stop) -> None:
             print(json.dumps(answer), file=answers, flush=True)
 
 
-def open_job(about: dict[str, Any]) -> run.Job:
+def open_job(about: dict[str, Any]) -> run.GradingJob:
     """Return the job that a client has prepared, if it is the same one here.
 
     Args:
@@ -66,7 +66,7 @@ def open_job(about: dict[str, Any]) -> run.Job:
     Raises:
         UsageError: If the export is not here, or a hash differs from the client's.
     """
-    course = Folder(Path(about["folder"])).course()
+    course = ResultsFolder(Path(about["folder"])).course()
     if not Path(course.export).is_dir():
         raise UsageError(f"there is no {course.export} here; the export has to be on the shared file system as well")
     home = AssignmentFiles(Path(about["root"] or Path(__file__).resolve().parents[2]), course.assignment.name)
@@ -79,17 +79,17 @@ def open_job(about: dict[str, Any]) -> run.Job:
         if wanted != own:
             raise UsageError(f"the {what} is not the client's: {same.format(wanted[:12], own[:12])}")
     checks = fingerprints.hash_checks(home, course.suites)
-    return run.Job(home.root, course, Path(course.export), Path(about["folder"]), checks, about["require_level"])
+    return run.GradingJob(home.root, course, Path(course.export), Path(about["folder"]), checks, about["require_level"])
 
 
-def grade_shard(job: run.Job, names: list[str], workers: int | None, template: Grader) -> list[str]:
+def grade_shard(job: run.GradingJob, names: list[str], workers: int | None, template: Grader) -> list[str]:
     """Grade the entries that are not graded yet, and return the ids of those the grader failed on.
 
     Raises:
         UsageError: If a submission is not the one that the client read.
     """
     course, wanted = job.course, set(names)
-    entries = run.to_do(job, [entry for entry in course.entries if entry.id in wanted])
+    entries = run.list_ungraded_entries(job, [entry for entry in course.entries if entry.id in wanted])
     for entry in entries:
         # A file that is not there would be graded, as an empty submission.
         if run.hash_submission(job.home, job.export, entry) != course.submissions[entry.id]:

@@ -24,7 +24,7 @@ def run_shard(about: str, ids: list[str]) -> dict[str, Any]:
     global _host
     with _lock:
         if _host is None or _host[0] != about or _host[1].poll() is not None:
-            end_process()
+            end_grading_process()
             command = [sys.executable, "-m", "grader.course.host", str(os.getpid())]
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
             _host = about, subprocess.Popen(command, cwd=ROOT, start_new_session=True, **pipes)
@@ -39,7 +39,7 @@ def run_shard(about: str, ids: list[str]) -> dict[str, Any]:
         return json.loads(answer)
 
 
-def end_process(about: str | None = None) -> None:
+def end_grading_process(about: str | None = None) -> None:
     """End this Dask worker's grading process, if it is for this job, or for any."""
     global _host
     if _host is not None and about in (None, _host[0]):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from grader.assignment import Question
-from grader.course.results import Course, Result
+from grader.course.results import Course, SubmissionResult
 from grader.course.worklist import WorklistEntry
 from grader.report.model import CheckResult, Outcome, QuestionResult
 from grader.report.terminal import one_reason
@@ -28,7 +28,7 @@ FORBIDDEN = ("processes", "network", "files", "forbidden")  # of `judge.student.
 
 
 @dataclass(frozen=True)
-class Bin:
+class HistogramBin:
     """How many submissions have `low` or more points, and less than `high`; the last bin is for full marks alone."""
 
     low: float
@@ -107,7 +107,7 @@ class FailedCheck:
 
 
 @dataclass(frozen=True)
-class Concern:
+class SubmissionRemark:
     """One submission, and what is to be said of it."""
 
     entry: WorklistEntry
@@ -115,7 +115,7 @@ class Concern:
 
 
 @dataclass(frozen=True)
-class Trouble:
+class UnusualRuns:
     """Runs that ended in the same unusual way.
 
     Attributes:
@@ -125,11 +125,11 @@ class Trouble:
 
     id: str
     kind: str
-    cases: tuple[Concern, ...]
+    cases: tuple[SubmissionRemark, ...]
 
 
 @dataclass(frozen=True)
-class Run:
+class GradingTime:
     """How long one submission took.
 
     Attributes:
@@ -158,7 +158,7 @@ class Flake:
 
 
 @dataclass(frozen=True)
-class Same:
+class IdenticalSubmissions:
     """Submissions with the same content.
 
     Attributes:
@@ -170,7 +170,7 @@ class Same:
 
 
 @dataclass(frozen=True)
-class Column:
+class StripColumn:
     """Some neighbours in the order of their points.
 
     Attributes:
@@ -183,14 +183,14 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Strip:
+class ClassStrip:
     """All graded submissions by their points, the most first.
 
     Attributes:
         each: How many submissions make one column.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[StripColumn, ...]
     each: int
 
 
@@ -209,17 +209,17 @@ class Insight:
     max_points: float
     points: Mapping[str, float]
     to_come: tuple[WorklistEntry, ...]
-    bins: tuple[Bin, ...]
+    bins: tuple[HistogramBin, ...]
     questions: tuple[QuestionInsight, ...]
     mistakes: tuple[CommonMistake, ...]
     unknown: tuple[CommonFailure, ...]
     checks: tuple[FailedCheck, ...]
-    troubles: tuple[Trouble, ...]
-    slowest: tuple[Run, ...]
+    troubles: tuple[UnusualRuns, ...]
+    slowest: tuple[GradingTime, ...]
     flakes: tuple[Flake, ...]
-    retried: tuple[Concern, ...]
-    same: tuple[Same, ...]
-    strip: Strip
+    retried: tuple[SubmissionRemark, ...]
+    same: tuple[IdenticalSubmissions, ...]
+    strip: ClassStrip
     levels: Mapping[str, int]
     open: Mapping[str, int]
     environments: Mapping[str, int]
@@ -239,7 +239,7 @@ class Insight:
         """Return how many have full marks."""
         return self.bins[-1].count if self.bins else 0
 
-    def trouble(self, name: str) -> Trouble | None:
+    def trouble(self, name: str) -> UnusualRuns | None:
         """Return the trouble with this id, if there is any."""
         return next((trouble for trouble in self.troubles if trouble.id == name), None)
 
@@ -254,13 +254,13 @@ class GradedEntry:
     """
 
     entry: WorklistEntry
-    result: Result
+    result: SubmissionResult
     reason: str
     states: dict[str, str]
     checks: dict[str, list[CheckResult]] = field(default_factory=lambda: defaultdict(list))
 
 
-def find_insight(course: Course, results: Mapping[str, Result | None]) -> Insight:
+def find_insight(course: Course, results: Mapping[str, SubmissionResult | None]) -> Insight:
     """Return the findings about the class.
 
     Where the grader has failed, the submission counts neither in the points nor in the questions.
@@ -282,7 +282,7 @@ def find_insight(course: Course, results: Mapping[str, Result | None]) -> Insigh
         max_points=most,
         points={one.entry.id: one.result.report.points for one in graded},
         to_come=tuple(entry for entry in course.entries if entry.id not in present),
-        bins=tuple(histogram_bins([one.result.report.points for one in graded], most)),
+        bins=tuple(make_histogram_bins([one.result.report.points for one in graded], most)),
         questions=tuple(questions),
         mistakes=tuple(_mistakes(course, graded, tried)),
         unknown=tuple(_unknown(graded)),
@@ -290,7 +290,9 @@ def find_insight(course: Course, results: Mapping[str, Result | None]) -> Insigh
         troubles=tuple(_troubles(entries, present, graded)),
         slowest=tuple(_slowest(entries, present)),
         flakes=tuple(_flakes(graded)),
-        retried=tuple(Concern(entries[name], ", ".join(result.retried)) for name, result in present.items() if result.retried),
+        retried=tuple(
+            SubmissionRemark(entries[name], ", ".join(result.retried)) for name, result in present.items() if result.retried
+        ),
         same=tuple(_same(course, graded)),
         strip=_strip(course, graded),
         levels=Counter(result.report.isolation for result in run),
@@ -299,7 +301,7 @@ def find_insight(course: Course, results: Mapping[str, Result | None]) -> Insigh
     )
 
 
-def histogram_bins(points: Sequence[float], most: float) -> list[Bin]:
+def make_histogram_bins(points: Sequence[float], most: float) -> list[HistogramBin]:
     """Return the bins of a histogram from 0 to `most` points, which are round and not too many for so few submissions."""
     if most <= 0:
         return []
@@ -311,14 +313,14 @@ def histogram_bins(points: Sequence[float], most: float) -> list[Bin]:
     number = math.ceil(most / step - NEAR)
     counts = Counter(number if each >= most - NEAR else min(int(each / step + NEAR), number - 1) for each in points)
     edges = [round(index * step, 6) for index in range(number)] + [most, most]
-    return [Bin(low, high, counts[index]) for index, (low, high) in enumerate(pairwise(edges))]
+    return [HistogramBin(low, high, counts[index]) for index, (low, high) in enumerate(pairwise(edges))]
 
 
 def _whole(number: float) -> bool:
     return abs(number - round(number)) < NEAR
 
 
-def _graded(entry: WorklistEntry, result: Result) -> GradedEntry:
+def _graded(entry: WorklistEntry, result: SubmissionResult) -> GradedEntry:
     report = result.report
     shown = one_reason(report) or (report.checks[0] if result.status == "refused" and report.checks else None)
     reason = shown.message if shown else report.note if result.status == "refused" else ""
@@ -361,7 +363,7 @@ def _correlation(first: Sequence[float], second: Sequence[float]) -> float | Non
         return None
 
 
-def find_recognising(checks: Iterable[CheckResult]) -> CheckResult | None:
+def find_recognising_check(checks: Iterable[CheckResult]) -> CheckResult | None:
     """Return the check of a question that names its mistakes, or None.
 
     Visible checks are explained by what is visible, so a hidden one knows more: where both name mistakes, it counts.
@@ -375,7 +377,7 @@ def _mistakes(course: Course, graded: Sequence[GradedEntry], tried: Mapping[str,
     hints = {}
     for one in graded:
         for question, checks in one.checks.items() if not one.reason else ():
-            if found := find_recognising(checks):
+            if found := find_recognising_check(checks):
                 groups[question, found.mistakes].append(one.entry)
                 hints.setdefault((question, found.mistakes), found.hint)
     order = {question.id: index for index, question in enumerate(course.assignment.questions)}
@@ -392,7 +394,7 @@ def _unknown(graded: Sequence[GradedEntry]) -> list[CommonFailure]:
             failed = tuple(check for check in checks if check.outcome not in (*OPEN, Outcome.PASSED) and not check.unwritten)
             # What was only stopped has not answered: it stands among the troubles.
             answered = any(check.outcome is Outcome.FAILED and check.signature for check in failed)
-            if answered and not find_recognising(checks):
+            if answered and not find_recognising_check(checks):
                 seen = frozenset((check.id, check.signature or check.outcome.value) for check in failed)
                 groups[question, seen].append((one.entry, failed))
     found = [CommonFailure(question, ones[0][1], tuple(entry for entry, _ in ones)) for (question, _), ones in groups.items()]
@@ -412,36 +414,36 @@ def _failed_checks(graded: Sequence[GradedEntry]) -> list[FailedCheck]:
 
 
 def _troubles(
-    entries: Mapping[str, WorklistEntry], present: Mapping[str, Result], graded: Sequence[GradedEntry]
-) -> list[Trouble]:
+    entries: Mapping[str, WorklistEntry], present: Mapping[str, SubmissionResult], graded: Sequence[GradedEntry]
+) -> list[UnusualRuns]:
     from grader.judge.student import LIMITS  # which takes a while
 
-    kinds: dict[tuple[str, str], list[Concern]] = {
+    kinds: dict[tuple[str, str], list[SubmissionRemark]] = {
         ("failed", "the grader failed"): [
-            Concern(entries[name], _fault(result)) for name, result in present.items() if result.status == "failed"
+            SubmissionRemark(entries[name], _fault(result)) for name, result in present.items() if result.status == "failed"
         ],
-        ("refused", "nothing could be graded"): [Concern(one.entry, one.reason) for one in graded if one.reason],
+        ("refused", "nothing could be graded"): [SubmissionRemark(one.entry, one.reason) for one in graded if one.reason],
     }
     # A file that does not finish loading is listed above with its one reason, and here too.
     for outcome, words in ((Outcome.TIMEOUT, "timed out"), (Outcome.MEMORY, "out of memory"), (Outcome.CRASHED, "crashed")):
         kinds[outcome.value, words] = [
-            Concern(one.entry, ", ".join(where))
+            SubmissionRemark(one.entry, ", ".join(where))
             for one in graded
             if (where := dict.fromkeys(check.question for check in one.result.report.checks if check.outcome is outcome))
         ]
     signs = (FORGED, *(LIMITS[name] for name in FORBIDDEN))
     kinds["suspicious", "did what a submission may not"] = [
-        Concern(one.entry, signs_of) for one in graded if (signs_of := _suspicion(one.result, signs))
+        SubmissionRemark(one.entry, signs_of) for one in graded if (signs_of := _suspicion(one.result, signs))
     ]
-    return [Trouble(*names, tuple(cases)) for names, cases in kinds.items() if cases]
+    return [UnusualRuns(*names, tuple(cases)) for names, cases in kinds.items() if cases]
 
 
-def _fault(result: Result) -> str:
+def _fault(result: SubmissionResult) -> str:
     checks = [check for check in result.report.checks if check.outcome is Outcome.GRADER_ERROR]
     return result.report.note or next((check.detail or check.message for check in checks), "it gave no reason")
 
 
-def _suspicion(result: Result, signs: Sequence[str]) -> str:
+def _suspicion(result: SubmissionResult, signs: Sequence[str]) -> str:
     """Return what makes a submission look as if it worked against the grader, or nothing."""
     reasons = [f"a worker died over it, {result.attempts - 1} times"] if result.attempts > 1 else []
     for check in result.report.checks:
@@ -451,10 +453,10 @@ def _suspicion(result: Result, signs: Sequence[str]) -> str:
     return "; ".join(reasons)
 
 
-def _slowest(entries: Mapping[str, WorklistEntry], present: Mapping[str, Result]) -> list[Run]:
+def _slowest(entries: Mapping[str, WorklistEntry], present: Mapping[str, SubmissionResult]) -> list[GradingTime]:
     ranked = sorted(present.items(), key=lambda item: -item[1].seconds)[:SLOWEST]
     return [
-        Run(
+        GradingTime(
             entry=entries[name],
             seconds=result.seconds,
             cpu_seconds=result.cpu_seconds,
@@ -481,7 +483,7 @@ def _flakes(graded: Sequence[GradedEntry]) -> list[Flake]:
     return sorted(flakes, key=lambda flake: -len(flake.submissions))
 
 
-def _same(course: Course, graded: Sequence[GradedEntry]) -> list[Same]:
+def _same(course: Course, graded: Sequence[GradedEntry]) -> list[IdenticalSubmissions]:
     groups: dict[str, list[WorklistEntry]] = defaultdict(list)
     for entry in course.entries:
         if entry.id in course.submissions:
@@ -491,11 +493,13 @@ def _same(course: Course, graded: Sequence[GradedEntry]) -> list[Same]:
         for one in graded
         if one.states and set(one.states.values()) <= {"not started", "not run"} and not one.reason
     }
-    found = [Same(tuple(ones), any(one.id in blank for one in ones)) for ones in groups.values() if len(ones) > 1]
+    found = [
+        IdenticalSubmissions(tuple(ones), any(one.id in blank for one in ones)) for ones in groups.values() if len(ones) > 1
+    ]
     return sorted(found, key=lambda group: (group.blank, -len(group.submissions)))
 
 
-def _strip(course: Course, graded: Sequence[GradedEntry]) -> Strip:
+def _strip(course: Course, graded: Sequence[GradedEntry]) -> ClassStrip:
     names = [question.id for question in course.assignment.questions]
     rows = [(one.result.report.points, tuple(one.states.get(name, "not run") for name in names)) for one in graded]
     # Those with the same points are put next to those who are right and wrong in the same questions.
@@ -505,5 +509,5 @@ def _strip(course: Course, graded: Sequence[GradedEntry]) -> Strip:
     for start in range(0, len(rows), each):
         near = rows[start : start + each]
         most = (Counter(states).most_common(1)[0][0] for states in zip(*(row[1] for row in near), strict=True))
-        columns.append(Column(statistics.fmean(row[0] for row in near), tuple(most)))
-    return Strip(tuple(columns), each)
+        columns.append(StripColumn(statistics.fmean(row[0] for row in near), tuple(most)))
+    return ClassStrip(tuple(columns), each)

@@ -22,7 +22,7 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from grader.assignment import UsageError
-from grader.course.results import Course, Result
+from grader.course.results import Course, SubmissionResult
 from grader.course.worklist import Person, WorklistEntry
 from grader.report.model import Report
 
@@ -76,7 +76,7 @@ class Weights(_Strict):
     suites: dict[Literal["visible", "hidden"], Amount] = {}
 
 
-class Extra(_Strict):
+class ExtraCredit(_Strict):
     """Extra credit: questions and checks that count beyond the maximum.
 
     Attributes:
@@ -89,7 +89,7 @@ class Extra(_Strict):
     at_most: Amount | None = None
 
 
-class Faulty(_Strict):
+class FaultyItem(_Strict):
     """A question, or a single check, that turned out to be wrong.
 
     Attributes:
@@ -102,13 +102,13 @@ class Faulty(_Strict):
     reason: Reason
 
     @model_validator(mode="after")
-    def _one(self) -> Faulty:
+    def _one(self) -> FaultyItem:
         if bool(self.question) == bool(self.check):
             raise ValueError("expected question or check, one of them")
         return self
 
 
-class Late(_Strict):
+class LatePenalty(_Strict):
     """The points that late work loses.
 
     Attributes:
@@ -135,7 +135,7 @@ class Late(_Strict):
     flagged_days: Count = 1
 
     @model_validator(mode="after")
-    def _one_unit(self) -> Late:
+    def _one_unit(self) -> LatePenalty:
         if self.percent_per_day and self.points_per_day:
             raise ValueError("expected percent_per_day or points_per_day, found both")
         return self
@@ -160,7 +160,7 @@ class Extension(_Strict):
         return self
 
 
-class Attempts(_Strict):
+class AttemptLimits(_Strict):
     """How often students may submit.
 
     Attributes:
@@ -176,7 +176,7 @@ class Attempts(_Strict):
     cost: Amount = Decimal(0)
 
     @model_validator(mode="after")
-    def _cost(self) -> Attempts:
+    def _cost(self) -> AttemptLimits:
         if (self.beyond == "cost") != (self.cost > 0):
             raise ValueError('expected a cost above 0 with beyond = "cost", and none with beyond = "refused"')
         return self
@@ -214,11 +214,11 @@ class Policy(_Strict):
     zone: str | None = None
     canvas_column: str = ""
     weights: Weights = Weights()
-    extra: Extra = Extra()
-    faulty: tuple[Faulty, ...] = ()
-    late: Late | None = None
+    extra: ExtraCredit = ExtraCredit()
+    faulty: tuple[FaultyItem, ...] = ()
+    late: LatePenalty | None = None
     extensions: tuple[Extension, ...] = ()
-    attempts: Attempts | None = None
+    attempts: AttemptLimits | None = None
     adjustments: tuple[Adjustment, ...] = ()
 
     @model_validator(mode="after")
@@ -324,10 +324,10 @@ def load_policy(path: Path) -> Policy:
     Raises:
         UsageError: Names the field at fault.
     """
-    return parse_policy(read_source(path), str(path))
+    return parse_policy(read_policy_text(path), str(path))
 
 
-def read_source(path: Path) -> str:
+def read_policy_text(path: Path) -> str:
     """Return the file's text, to the byte.
 
     Raises:
@@ -359,7 +359,7 @@ def parse_policy(text: str, name: str) -> Policy:
         raise UsageError(f"{name}: " + "; ".join(f"{where}: {what}" if where else what for where, what in faults)) from error
 
 
-def require_known(course: Course, results: Mapping[str, Result | None], policy: Policy) -> None:
+def require_known_names(course: Course, results: Mapping[str, SubmissionResult | None], policy: Policy) -> None:
     """Raise UsageError where the policy names what is not there; checks are known once there is a result."""
     questions = {question.id for question in course.assignment.questions}
     checks = {check.id for result in results.values() if result for check in result.report.checks}
@@ -374,7 +374,7 @@ def require_known(course: Course, results: Mapping[str, Result | None], policy: 
             raise UsageError(f"{where}: the class has no {name!r}; there are: {', '.join(sorted(known))}")
 
 
-def score_class(course: Course, results: Mapping[str, Result | None], policy: Policy) -> list[Score]:
+def score_class(course: Course, results: Mapping[str, SubmissionResult | None], policy: Policy) -> list[Score]:
     """Return a score for each student of the class, in the order of the submissions' ids.
 
     A student who takes part in several submissions gets one score, of the newest. That is the one
@@ -387,13 +387,13 @@ def score_class(course: Course, results: Mapping[str, Result | None], policy: Po
     Raises:
         UsageError: If the policy names a question or check that is not there.
     """
-    require_known(course, results, policy)
+    require_known_names(course, results, policy)
     newest: dict[str, tuple[WorklistEntry, Person]] = {}
     older: dict[str, list[str]] = {}
     beginning = datetime.min.replace(tzinfo=timezone.utc)
     for entry in sorted(course.entries, key=lambda entry: (entry.created_at or beginning, *_order(entry.id))):
         for student in reversed(entry.students or (Person(),)):
-            key = identify(entry.id, student)
+            key = identify_student(entry.id, student)
             if key in newest and newest[key][0].id != entry.id:
                 older.setdefault(key, []).append(newest[key][0].id)
             newest[key] = entry, student
@@ -452,7 +452,7 @@ def score_submission(entry: WorklistEntry, report: Report | None, policy: Policy
     )
 
 
-def identify(entry: str, student: Person) -> str:
+def identify_student(entry: str, student: Person) -> str:
     """Return the key of a student in all submissions.
 
     That is the email or number, since names may be shared by several.
@@ -464,7 +464,7 @@ def identify(entry: str, student: Person) -> str:
     return f"email {email}" if email else f"sid {sid}" if sid else f"in {entry} {student.name}"
 
 
-def find_strangers(course: Course, scored: Iterable[Score], policy: Policy) -> list[str]:
+def find_unscored_students(course: Course, scored: Iterable[Score], policy: Policy) -> list[str]:
     """Return whom the policy names but no score is of: misspelt, without a submission, or the id of an older one."""
     named = [one.student for one in (*policy.extensions, *policy.adjustments)]
     entries = {entry.id: entry for entry in course.entries}
@@ -521,7 +521,7 @@ class _Part:
     question: str
     name: str
     extra: bool
-    fault: Faulty | None
+    fault: FaultyItem | None
     got: Fraction
     counts: Fraction
     of: Fraction

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from grader.assignment import AssignmentFiles, UsageError
 from grader.course import run
-from grader.course.results import Course, Folder, Result
-from grader.course.summary import summarise
+from grader.course.results import Course, ResultsFolder, SubmissionResult
+from grader.course.summary import write_class_results
 from grader.report.model import Outcome
 
 
 def regrade(
-    home: AssignmentFiles, folder: Folder, workers: int, progress: Callable[[run.Standing], None], require_level: str
+    home: AssignmentFiles, folder: ResultsFolder, workers: int, progress: Callable[[run.RunProgress], None], require_level: str
 ) -> Iterator[str]:
     """Run again, of each graded submission, the checks that are no longer what they were; yield what to print.
 
@@ -24,7 +24,7 @@ def regrade(
     earlier = folder.of(before)
     job = run.prepare_job(home, _export(before), folder.path, before.suites, before.layout, require_level, keep=True)
     again = {
-        entry.id: (result, find_changed(result, job.checks))
+        entry.id: (result, find_changed_checks(result, job.checks))
         for entry in job.course.entries
         if (result := earlier.get(entry.id)) is not None
         and job.course.submissions[entry.id] == before.submissions.get(entry.id)
@@ -35,19 +35,19 @@ def regrade(
     yield f"corrected: {', '.join(corrected) or 'no check'}" + (f"; new: {', '.join(added)}" if added else "")
     if before.environment != job.course.environment:
         yield "the kit, a library or the machine is another one than before: checks that are not run again keep their outcomes"
-    entries = [entry for entry in run.to_do(job, job.course.entries) if entry.id in again]
+    entries = [entry for entry in run.list_ungraded_entries(job, job.course.entries) if entry.id in again]
     standing = run.grade_entries(job, entries, workers, progress, again)
     # Only now, so that after a run that was ended the next one still knows what was before it.
     folder.write_course(job.course)
     results = folder.of(job.course)
     for entry in job.course.entries:
         if entry.id in again and (result := results[entry.id]) is not None:
-            yield from (f"{entry.who} ({entry.id}): {line}" for line in describe_moves(again[entry.id][0], result))
+            yield from (f"{entry.who} ({entry.id}): {line}" for line in describe_point_changes(again[entry.id][0], result))
     yield f"{len(entries)} submissions graded again" + (f", {len(standing.failed)} failed" if standing.failed else "")
-    yield from summarise(home, folder)
+    yield from write_class_results(home, folder)
 
 
-def find_changed(result: Result, checks: dict[str, str]) -> frozenset[str]:
+def find_changed_checks(result: SubmissionResult, checks: dict[str, str]) -> frozenset[str]:
     """Return the checks of a result that have changed since, or that the grader has spoilt.
 
     Args:
@@ -60,7 +60,7 @@ def find_changed(result: Result, checks: dict[str, str]) -> frozenset[str]:
     )
 
 
-def describe_moves(before: Result, after: Result) -> Iterator[str]:
+def describe_point_changes(before: SubmissionResult, after: SubmissionResult) -> Iterator[str]:
     """Yield how the points of a submission have moved, and by which checks; nothing if no check ended differently."""
     was = {check.id: check for check in before.report.checks}
     now = {check.id: check for check in after.report.checks}

@@ -9,17 +9,17 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from grader.assignment import UsageError
-from grader.course.gradebook import write_all
+from grader.course.gradebook import write_gradebooks
 from grader.course.policy import (
     Score,
     ScoreStep,
-    find_strangers,
-    identify,
+    find_unscored_students,
+    identify_student,
     parse_policy,
-    read_source,
+    read_policy_text,
     score_class,
 )
-from grader.course.results import Folder
+from grader.course.results import ResultsFolder
 from grader.report.model import write
 
 SCORES = "scores.json"
@@ -27,7 +27,7 @@ POLICY = "policy.toml"
 HISTORY = "scores-history"
 
 
-class Scores(BaseModel):
+class ScoresFile(BaseModel):
     """The content of scores.json.
 
     Attributes:
@@ -40,7 +40,7 @@ class Scores(BaseModel):
     scores: list[Score]
 
 
-class Change(BaseModel):
+class ScoreChange(BaseModel):
     """A student whose score has moved.
 
     Attributes:
@@ -55,7 +55,7 @@ class Change(BaseModel):
     why: tuple[str, ...]
 
 
-def rescore(folder: Folder, file: Path | None = None, output: Path | None = None) -> list[Change]:
+def rescore(folder: ResultsFolder, file: Path | None = None, output: Path | None = None) -> list[ScoreChange]:
     """Score the class by a policy, write the scores, and return whose score moved.
 
     This writes scores.json, the gradebooks and policy.toml. The policy is kept byte for byte;
@@ -73,8 +73,8 @@ def rescore(folder: Folder, file: Path | None = None, output: Path | None = None
     course = folder.course()
     results = folder.of(course)
     own = folder.path / POLICY
-    applied = read_source(own) if own.is_file() else ""
-    text = read_source(file) if file else applied
+    applied = read_policy_text(own) if own.is_file() else ""
+    text = read_policy_text(file) if file else applied
     policy = parse_policy(text, str(file or own))
     old = read_scores(folder)
     new = score_class(course, results, policy)
@@ -85,9 +85,9 @@ def rescore(folder: Folder, file: Path | None = None, output: Path | None = None
         between = []  # it names a question that is gone, so the two causes cannot be distinguished
     changes = _changes(old.scores if old else between, between, new)
     target = output or folder.path
-    whole = Scores(assignment=course.assignment.name, policy=text, scores=new).model_dump_json(indent=1) + "\n"
+    whole = ScoresFile(assignment=course.assignment.name, policy=text, scores=new).model_dump_json(indent=1) + "\n"
     _keep(target, whole)
-    write_all(target, course, new, policy.canvas_column)
+    write_gradebooks(target, course, new, policy.canvas_column)
     if text or (target / POLICY).is_file():
         write(target / POLICY, text)
     # Last, since it holds its policy as well: whatever ends this before leaves the old scores, with the old policy.
@@ -95,11 +95,11 @@ def rescore(folder: Folder, file: Path | None = None, output: Path | None = None
     return changes
 
 
-def rescore_lines(folder: Folder, file: Path | None = None, output: Path | None = None) -> Iterator[str]:
+def rescore_and_report(folder: ResultsFolder, file: Path | None = None, output: Path | None = None) -> Iterator[str]:
     """Score the class as `rescore` does, and yield what to print."""
     changes = rescore(folder, file, output)
     target = output or folder.path
-    new = Scores.model_validate_json((target / SCORES).read_bytes())
+    new = ScoresFile.model_validate_json((target / SCORES).read_bytes())
     for change in changes:
         yield f"{change.who} ({change.entry}): {_points(change.before)} -> {_points(change.after)}"
         yield from (f"    {line}" for line in change.why)
@@ -109,7 +109,7 @@ def rescore_lines(folder: Folder, file: Path | None = None, output: Path | None 
             some = ", ".join(waiting[:5]) + (", ..." if len(waiting) > 5 else "")
             yield f"{len(waiting)} without points ({status}): {some}; run `course` again, then `regrade`"
     policy = parse_policy(new.policy, str(target / SCORES))
-    if unknown := find_strangers(folder.course(), new.scores, policy):
+    if unknown := find_unscored_students(folder.course(), new.scores, policy):
         yield (
             f"the policy names whom no score is of: {', '.join(unknown)}; are they spelt as in the class? "
             "The id of a submission names it only until a newer one counts"
@@ -118,7 +118,7 @@ def rescore_lines(folder: Folder, file: Path | None = None, output: Path | None 
     yield f"wrote {', '.join(names)} to {target}"
 
 
-def read_scores(folder: Folder) -> Scores | None:
+def read_scores(folder: ResultsFolder) -> ScoresFile | None:
     """Return the scores that were written last, or None where there are none yet.
 
     Raises:
@@ -126,7 +126,7 @@ def read_scores(folder: Folder) -> Scores | None:
     """
     path = folder.path / SCORES
     try:
-        return Scores.model_validate_json(path.read_bytes())
+        return ScoresFile.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         return None
     except (ValidationError, ValueError) as error:
@@ -143,8 +143,8 @@ def _keep(target: Path, whole: str) -> None:
         write(history / f"scores-{len(kept) + 1:04d}.json", old)
 
 
-def _changes(before: list[Score], between: list[Score], after: list[Score]) -> list[Change]:
-    old, middle, new = ({identify(one.entry, one.student): one for one in part} for part in (before, between, after))
+def _changes(before: list[Score], between: list[Score], after: list[Score]) -> list[ScoreChange]:
+    old, middle, new = ({identify_student(one.entry, one.student): one for one in part} for part in (before, between, after))
     changes = []
     for key in [*new, *(key for key in old if key not in new)]:
         was, then, now = old.get(key), middle.get(key), new.get(key)
@@ -153,7 +153,9 @@ def _changes(before: list[Score], between: list[Score], after: list[Score]) -> l
         if points[0] == points[1] and (was and was.status) == (now and now.status):
             continue
         who = one.student.name or one.student.email or one.student.sid or one.entry
-        changes.append(Change(who=who, entry=one.entry, before=points[0], after=points[1], why=tuple(_why(was, then, now))))
+        changes.append(
+            ScoreChange(who=who, entry=one.entry, before=points[0], after=points[1], why=tuple(_why(was, then, now)))
+        )
     return changes
 
 

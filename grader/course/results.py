@@ -34,7 +34,7 @@ class ResultFingerprints(BaseModel, frozen=True):
         return "-".join(part[:SHORT] for part in (self.submission, self.suite, self.environment))
 
 
-class Result(BaseModel):
+class SubmissionResult(BaseModel):
     """What became of one submission.
 
     status: "graded" · "refused": nothing in it could be graded, and every check fails for the reason that its message says ·
@@ -75,7 +75,7 @@ class Course(BaseModel):
     entries: list[WorklistEntry]
 
 
-class Folder:
+class ResultsFolder:
     """The folder of a class: course.json, and results/ENTRY.KEY.json; all written by rename, so that none is half there."""
 
     def __init__(self, path: Path) -> None:
@@ -97,24 +97,24 @@ class Folder:
         """Return where the result of this submission lies, or will lie."""
         return self.results / f"{entry}.{key.name}.json"
 
-    def write(self, result: Result) -> None:
+    def write(self, result: SubmissionResult) -> None:
         """Replace the result's file."""
         write(self.place(result.entry, result.key), result.model_dump_json() + "\n")
 
-    def read(self, entry: str, key: ResultFingerprints) -> Result | None:
+    def read(self, entry: str, key: ResultFingerprints) -> SubmissionResult | None:
         """Return the result of exactly this submission, or None where there is none that can be read."""
         try:
-            return _read(self.place(entry, key), Result)
+            return _read(self.place(entry, key), SubmissionResult)
         except (OSError, UsageError):
             return None
 
-    def of(self, course: Course) -> dict[str, Result | None]:
+    def of(self, course: Course) -> dict[str, SubmissionResult | None]:
         """Return by entry the results of what was handed in with the course's suite; None for what is still to come.
 
         One from another environment counts where there is none from the course's own: another machine has graded it.
         """
         names = sorted(path.name for path in self.results.glob("*.json")) if self.results.is_dir() else []
-        found: dict[str, Result | None] = {}
+        found: dict[str, SubmissionResult | None] = {}
         for entry in course.entries:
             key = ResultFingerprints(
                 submission=course.submissions[entry.id], suite=course.suite, environment=course.environment
@@ -124,7 +124,7 @@ class Folder:
             fitting = list(itertools.takewhile(lambda name, stem=stem: name.startswith(stem[:-SHORT]), near))
             own = f"{stem}.json"
             chosen = own if own in fitting else fitting[0] if fitting else None
-            found[entry.id] = _read(self.results / chosen, Result) if chosen else None
+            found[entry.id] = _read(self.results / chosen, SubmissionResult) if chosen else None
         return found
 
 

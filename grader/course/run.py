@@ -22,7 +22,7 @@ from pathlib import Path
 from grader import fingerprints
 from grader.assignment import AssignmentFiles, UsageError
 from grader.course import contents, stopping
-from grader.course.results import Course, Folder, Result, ResultFingerprints
+from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
 from grader.course.worklist import WorklistEntry, find_unread, read_export
 from grader.judge.run import Grader
 from grader.report.model import Report
@@ -37,7 +37,7 @@ FORKS = sys.platform == "linux"  # elsewhere a judge that has threads cannot be 
 
 
 @dataclass(frozen=True)
-class Job:
+class GradingJob:
     """All that workers need to know to grade any submission of a class.
 
     Attributes:
@@ -67,8 +67,8 @@ class Job:
         return ResultFingerprints(submission=course.submissions[entry.id], suite=course.suite, environment=course.environment)
 
     def grade(
-        self, grader: Grader, entry: WorklistEntry, before: Result | None = None, again: frozenset[str] = frozenset()
-    ) -> Result:
+        self, grader: Grader, entry: WorklistEntry, before: SubmissionResult | None = None, again: frozenset[str] = frozenset()
+    ) -> SubmissionResult:
         """Return the result of one submission.
 
         Args:
@@ -86,7 +86,7 @@ class Job:
             why = LAID_OUT.sub("", str(error).replace(f"{self.export}{os.sep}", ""))  # a student reads it
             report = grader.grade(grader.refused(self.export / entry.path, why), before=earlier, again=again)
         report.submission = clean(entry.path)
-        return Result(
+        return SubmissionResult(
             entry=entry.id,
             key=self.key(entry),
             status=status if report.final else "failed",
@@ -115,7 +115,7 @@ class Job:
         with tempfile.TemporaryDirectory(prefix=HANDED_IN) as folder:
             for name, path in entry.parts.items():
                 try:
-                    if contents.is_useful(name, self.home):
+                    if contents.is_submittable(name, self.home):
                         shutil.copyfile(self.export / path, Path(folder) / name, follow_symlinks=False)
                     else:
                         (Path(folder) / name).touch()  # a film, say: that it is there may be of use in a message
@@ -123,7 +123,7 @@ class Job:
                     raise UsageError(f"{path} cannot be read: {error.strerror}") from error
             yield Path(folder)
 
-    def gave_up(self, entry: WorklistEntry, why: str, attempts: int) -> Result:
+    def gave_up(self, entry: WorklistEntry, why: str, attempts: int) -> SubmissionResult:
         """Return the result of a submission over which workers have died."""
         assignment, suites = self.course.assignment, self.course.suites
         report = Report(
@@ -137,7 +137,7 @@ class Job:
             max_points=sum(assignment.total(suite) for suite in suites),
             note=f"The grader failed, not the submission: {why}",
         )
-        return Result(entry=entry.id, key=self.key(entry), status="failed", report=report, attempts=attempts)
+        return SubmissionResult(entry=entry.id, key=self.key(entry), status="failed", report=report, attempts=attempts)
 
 
 def _inside(path: Path) -> Iterator[Path]:
@@ -153,7 +153,7 @@ def prepare_job(
     layout: str | None = None,
     require_level: str = "basic",
     keep: bool = False,
-) -> Job:
+) -> GradingJob:
     """Read the export, write course.json, and return the job.
 
     Args:
@@ -170,7 +170,7 @@ def prepare_job(
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)  # results reveal hidden checks, and the work of all students
-    if (folder / "course.json").is_file() and (other := Folder(folder).course().assignment.name) != home.assignment.name:
+    if (folder / "course.json").is_file() and (other := ResultsFolder(folder).course().assignment.name) != home.assignment.name:
         raise UsageError(f"{folder} holds the results of {other}; name another folder for those of {home.assignment.name}")
     course = Course(
         assignment=home.assignment,
@@ -184,11 +184,13 @@ def prepare_job(
         entries=entries,
     )
     if not keep:
-        Folder(folder).write_course(course)
-    return Job(home.root, course, export.resolve(), folder.resolve(), fingerprints.hash_checks(home, suites), require_level)
+        ResultsFolder(folder).write_course(course)
+    return GradingJob(
+        home.root, course, export.resolve(), folder.resolve(), fingerprints.hash_checks(home, suites), require_level
+    )
 
 
-def list_remarks(job: Job) -> Iterator[str]:
+def list_remarks(job: GradingJob) -> Iterator[str]:
     """Yield what whoever grades the class should know first."""
     if unread := [clean(name, 80) for name in job.course.unread]:
         more = f" and {len(unread) - 10} more" if len(unread) > 10 else ""
@@ -200,7 +202,7 @@ def list_remarks(job: Job) -> Iterator[str]:
 def hash_submission(home: AssignmentFiles, export: Path, entry: WorklistEntry) -> str:
     """Return the hash of a submission, as it lies in the export."""
     parts = {name: export / path for name, path in entry.parts.items()} if len(entry.parts) > 1 else {}
-    return contents.of_submission(export / entry.path, parts, home)
+    return contents.hash_graded_content(export / entry.path, parts, home)
 
 
 def take_shard(entries: Sequence[WorklistEntry], number: int, count: int) -> list[WorklistEntry]:
@@ -210,9 +212,9 @@ def take_shard(entries: Sequence[WorklistEntry], number: int, count: int) -> lis
     return list(entries[number - 1 :: count])
 
 
-def to_do(job: Job, entries: Sequence[WorklistEntry]) -> list[WorklistEntry]:
+def list_ungraded_entries(job: GradingJob, entries: Sequence[WorklistEntry]) -> list[WorklistEntry]:
     """Return the entries that have no result yet, or one that the grader itself has spoilt."""
-    folder = Folder(job.folder)
+    folder = ResultsFolder(job.folder)
     done = {entry.id: folder.read(entry.id, job.key(entry)) for entry in entries}
     return [entry for entry in entries if (result := done[entry.id]) is None or result.status == "failed"]
 
@@ -223,7 +225,7 @@ def count_cores() -> int:
 
 
 @dataclass
-class Worker:
+class GradingProcess:
     """A process that grades one submission after another.
 
     Attributes:
@@ -239,7 +241,7 @@ class Worker:
 
 
 @dataclass
-class Standing:
+class RunProgress:
     """The progress of a run.
 
     Attributes:
@@ -268,12 +270,12 @@ class Standing:
         return f"{self.done} of {self.count} graded, {self.rate:.2f} a second, {lasts} left"
 
 
-Again = Mapping[str, tuple[Result, frozenset[str]]]
+Again = Mapping[str, tuple[SubmissionResult, frozenset[str]]]
 """By entry: an earlier result, and the checks of it that are run again."""
 
 
 @contextlib.contextmanager
-def warm_grader(job: Job) -> Iterator[Grader]:
+def open_warm_grader(job: GradingJob) -> Iterator[Grader]:
     """Yield a judge and a sandbox that are ready, for workers to be copies of them.
 
     Raises:
@@ -294,13 +296,13 @@ def warm_grader(job: Job) -> Iterator[Grader]:
 
 
 def grade_entries(
-    job: Job,
+    job: GradingJob,
     entries: Sequence[WorklistEntry],
     workers: int,
-    progress: Callable[[Standing], None] = lambda _: None,
+    progress: Callable[[RunProgress], None] = lambda _: None,
     again: Again | None = None,
     template: Grader | None = None,
-) -> Standing:
+) -> RunProgress:
     """Grade these entries, each into a file of its own, and return how it went.
 
     Every worker is a copy of this process, which has a judge and a sandbox ready. A worker that
@@ -312,19 +314,19 @@ def grade_entries(
         workers: The most workers at the same time.
         progress: Called with the progress after each entry.
         again: Earlier results of entries, and the checks to run again; see `Again`.
-        template: The grader that `warm_grader` yields, if it is kept for several calls.
+        template: The grader that `open_warm_grader` yields, if it is kept for several calls.
 
     Raises:
-        UsageError: As `warm_grader`.
+        UsageError: As `open_warm_grader`.
         KeyboardInterrupt: After SIGINT or SIGTERM, once no worker is left.
     """
-    standing = Standing(len(entries))
+    standing = RunProgress(len(entries))
     if not entries:
         return standing
     tasks = [(entry, *(again or {}).get(entry.id, (None, frozenset()))) for entry in entries]
     with (
         stopping.hear_signals() as stop,
-        warm_grader(job) if template is None else contextlib.nullcontext(template) as ready,
+        open_warm_grader(job) if template is None else contextlib.nullcontext(template) as ready,
     ):
         _Crew(job, tasks, ready, min(workers, len(tasks)), standing, progress, stop).run()
     return standing
@@ -335,13 +337,13 @@ class _Crew:
 
     def __init__(
         self,
-        job: Job,
-        tasks: list[tuple[WorklistEntry, Result | None, frozenset[str]]],
+        job: GradingJob,
+        tasks: list[tuple[WorklistEntry, SubmissionResult | None, frozenset[str]]],
         template: Grader,
         size: int,
-        standing: Standing,
-        progress: Callable[[Standing], None],
-        stop: stopping.Stop,
+        standing: RunProgress,
+        progress: Callable[[RunProgress], None],
+        stop: stopping.StopRequest,
     ) -> None:
         self.job = job
         self.tasks = tasks
@@ -350,12 +352,12 @@ class _Crew:
         self.standing = standing
         self.progress = progress
         self.stop = stop
-        self.folder = Folder(job.folder)
+        self.folder = ResultsFolder(job.folder)
         self.waiting = list(reversed(range(len(tasks))))
         self.attempts = [0] * len(tasks)
         self.limit = job.course.assignment.limits.budget + SPARE_SECONDS
         self.context = multiprocessing.get_context("fork" if FORKS else "spawn")
-        self.crew: list[Worker] = []
+        self.crew: list[GradingProcess] = []
 
     def run(self) -> None:
         """Grade all tasks; afterwards no worker is left.
@@ -393,7 +395,7 @@ class _Crew:
             worker.process.kill()
             worker.process.join()
 
-    def _start(self, number: int) -> Worker:
+    def _start(self, number: int) -> GradingProcess:
         ours, theirs = self.context.Pipe()
         template = (self.template, number) if FORKS else None
         process = self.context.Process(target=_work, args=(self.job, self.tasks, theirs, template, os.getpid()), daemon=True)
@@ -401,10 +403,10 @@ class _Crew:
             from multiprocessing import resource_tracker
 
             resource_tracker.ensure_running()  # now, because it ends with a mask that lets the signals through
-        with stopping.held_back():
+        with stopping.hold_signals():
             process.start()
         theirs.close()
-        return Worker(number, process, ours)
+        return GradingProcess(number, process, ours)
 
     def _hand_out(self) -> None:
         for worker in list(self.crew):
@@ -421,7 +423,7 @@ class _Crew:
                 worker.connection.close()
                 self.crew.remove(worker)
 
-    def _hear(self, worker: Worker) -> None:
+    def _hear(self, worker: GradingProcess) -> None:
         try:
             final = worker.connection.recv()
         except (EOFError, OSError):
@@ -432,10 +434,10 @@ class _Crew:
         worker.task = None
         self._count(entry, final)
 
-    def _hangs(self, worker: Worker) -> bool:
+    def _hangs(self, worker: GradingProcess) -> bool:
         return worker.task is not None and time.monotonic() - worker.since > self.limit
 
-    def _replace(self, worker: Worker, why: str) -> None:
+    def _replace(self, worker: GradingProcess, why: str) -> None:
         worker.process.kill()
         worker.process.join()
         worker.connection.close()
@@ -457,21 +459,21 @@ class _Crew:
 
 
 def _work(
-    job: Job,
-    tasks: Sequence[tuple[WorklistEntry, Result | None, frozenset[str]]],
+    job: GradingJob,
+    tasks: Sequence[tuple[WorklistEntry, SubmissionResult | None, frozenset[str]]],
     connection: multiprocessing.connection.Connection,
     template: tuple[Grader, int] | None,
     parent: int,
 ) -> None:
     """Grade the tasks that arrive at `connection` until None arrives, or SIGTERM, after which no result is written."""
-    stop = stopping.take_over()
+    stop = stopping.hear_sigterm()
     if sys.platform == "linux":
         from grader.sandbox import kernel
 
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             return
-    folder = Folder(job.folder)
+    folder = ResultsFolder(job.folder)
     try:
         with Grader(job.home, job.course.suites, job.require_level, template) as grader:
             stop.then(grader.interrupted.set)

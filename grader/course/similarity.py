@@ -46,7 +46,7 @@ Token = tuple[int, int, int]  # as a number, how many were before it, its line
 
 
 @dataclass(frozen=True)
-class Pair:
+class SimilarPair:
     """Two submissions that resemble each other.
 
     Attributes:
@@ -63,7 +63,7 @@ class Pair:
     passages: list[tuple[Lines, Lines]]
 
 
-def compare(sources: Mapping[str, str], given: Sequence[str] = ()) -> list[Pair]:
+def find_similar_pairs(sources: Mapping[str, str], given: Sequence[str] = ()) -> list[SimilarPair]:
     """Return the pairs of submissions that share most of their own text.
 
     They are at most MOST pairs, with a score of at least LEVEL. Where there are more, a pair is
@@ -88,7 +88,7 @@ def compare(sources: Mapping[str, str], given: Sequence[str] = ()) -> list[Pair]
     rare = [{gram for gram in own if spread[gram] <= common} for own in prints]
     found = _chosen(sorted((-score, first, second) for first, second, score in _scored(rare)))
     return [
-        Pair(names[first], names[second], -score, _passages(rare[first] & rare[second], prints[first], prints[second]))
+        SimilarPair(names[first], names[second], -score, _passages(rare[first] & rare[second], prints[first], prints[second]))
         for score, first, second in found
     ]
 

@@ -13,10 +13,10 @@ import threading
 from collections.abc import Callable, Iterator
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_current: Stop | None = None  # the one that hears the signals of this process
+_current: StopRequest | None = None  # the one that hears the signals of this process
 
 
-class Stop:
+class StopRequest:
     """Whether this process was asked to stop.
 
     Attributes:
@@ -61,20 +61,20 @@ class Stop:
 
 
 @contextlib.contextmanager
-def hear_signals() -> Iterator[Stop]:
-    """Yield a Stop that hears this process's signals; raise KeyboardInterrupt at the end if one has arrived.
+def hear_signals() -> Iterator[StopRequest]:
+    """Yield a StopRequest that hears this process's signals; raise KeyboardInterrupt at the end if one has arrived.
 
     Inner uses share the outer one. A signal that this process ignores, as a job in the background does, stays ignored. Outside
     the main thread no signal is heard, because Python runs no handler there.
     """
     global _current
     if threading.current_thread() is not threading.main_thread():
-        yield Stop()
+        yield StopRequest()
         return
     if _current is not None:
         yield _current
         return
-    _current = stop = Stop()
+    _current = stop = StopRequest()
     before = {number: signal.getsignal(number) for number in SIGNALS}
     heeded = [number for number in SIGNALS if before[number] not in (signal.SIG_IGN, None)]
     try:
@@ -89,10 +89,10 @@ def hear_signals() -> Iterator[Stop]:
 
 
 @contextlib.contextmanager
-def held_back() -> Iterator[None]:
+def hold_signals() -> Iterator[None]:
     """Let no signal reach this thread inside the block; they arrive after it.
 
-    A process that is started in the block begins like this as well, until it calls `take_over`. Otherwise it would have the
+    A process that is started in the block begins like this as well, until it calls `hear_sigterm`. Otherwise it would have the
     handlers of its parent, and be in the middle of multiprocessing's code, which reports every exception with a traceback.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
@@ -106,13 +106,13 @@ def held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def take_over() -> Stop:
-    """Return a Stop that hears SIGTERM in a process started under `held_back`; SIGINT is left to its parent.
+def hear_sigterm() -> StopRequest:
+    """Return a StopRequest that hears SIGTERM in a process started under `hold_signals`; SIGINT is left to its parent.
 
     The terminal sends Ctrl-C to the parent as well, which then ends this process by SIGTERM.
     """
     global _current
-    _current = stop = Stop()
+    _current = stop = StopRequest()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, stop.hear)
     if hasattr(signal, "pthread_sigmask"):

@@ -10,9 +10,9 @@ from pathlib import Path
 from grader import submission
 from grader.assignment import AssignmentFiles, UsageError
 from grader.course import classpage, rescore
-from grader.course.policy import Score, identify
-from grader.course.results import Course, Folder
-from grader.course.similarity import Pair, compare
+from grader.course.policy import Score, identify_student
+from grader.course.results import Course, ResultsFolder
+from grader.course.similarity import SimilarPair, find_similar_pairs
 from grader.course.worklist import Person
 from grader.report.model import write
 
@@ -20,7 +20,9 @@ SIMILAR = "similarity.json"
 OLDER = "none: a newer submission counts, not this one"
 
 
-def summarise(home: AssignmentFiles, folder: Folder, policy: Path | None = None, anew: bool = True) -> Iterator[str]:
+def write_class_results(
+    home: AssignmentFiles, folder: ResultsFolder, policy: Path | None = None, anew: bool = True
+) -> Iterator[str]:
     """Write everything that is made of the results of a class; yield the lines to print.
 
     Args:
@@ -30,15 +32,15 @@ def summarise(home: AssignmentFiles, folder: Folder, policy: Path | None = None,
     """
     course = folder.course()
     results = folder.of(course)
-    yield from rescore.rescore_lines(folder, policy)
+    yield from rescore.rescore_and_report(folder, policy)
     if anew and Path(course.export).is_dir():
-        pairs = find_similar(home, course)
+        pairs = find_similar_submissions(home, course)
         write(folder.path / SIMILAR, json.dumps([asdict(pair) for pair in pairs], indent=1) + "\n")
     else:
         pairs = _found_before(folder.path / SIMILAR)
     stored = rescore.read_scores(folder)
     older = {entry.id for entry in course.entries} - {score.entry for score in stored.scores}
-    classpage.write(folder, course, results, pairs, explain_scores(course, stored.scores), older, bool(stored.policy))
+    classpage.write_pages(folder, course, results, pairs, explain_scores(course, stored.scores), older, bool(stored.policy))
     pages = len(list((folder.path / classpage.STUDENTS).glob("*.html")))
     yield f"wrote {classpage.NAME}, {pages} pages in {classpage.STUDENTS}/ and {SIMILAR} ({len(pairs)} pairs) to {folder.path}"
 
@@ -49,11 +51,11 @@ def explain_scores(course: Course, scores: Sequence[Score]) -> dict[str, list[st
     The page ENTRY is for all students who submitted together, if the lines are the same for all. Otherwise each student has a
     page ENTRY~1, ENTRY~2, ... in the order of the entry's students, because reasons are private.
     """
-    of = {(score.entry, identify(score.entry, score.student)): score.explanation() for score in scores}
+    of = {(score.entry, identify_student(score.entry, score.student)): score.explanation() for score in scores}
     pages: dict[str, list[str]] = {}
     for entry in course.entries:
         students = entry.students or (Person(),)
-        each = [of.get((entry.id, identify(entry.id, student)), [OLDER]) for student in students]
+        each = [of.get((entry.id, identify_student(entry.id, student)), [OLDER]) for student in students]
         if all(lines == each[0] for lines in each):
             pages[entry.id] = each[0]
             continue
@@ -63,7 +65,7 @@ def explain_scores(course: Course, scores: Sequence[Score]) -> dict[str, list[st
     return pages
 
 
-def find_similar(home: AssignmentFiles, course: Course) -> list[Pair]:
+def find_similar_submissions(home: AssignmentFiles, course: Course) -> list[SimilarPair]:
     """Return the pairs of similar submissions, of those that can still be read."""
     sources: dict[str, str] = {}
     for entry in course.entries:
@@ -73,12 +75,12 @@ def find_similar(home: AssignmentFiles, course: Course) -> list[Pair]:
         except UsageError:
             continue
         sources[entry.id] = "\n".join(_code(file.content) if file.notebook else _text(file.content) for file in handed)
-    return compare(sources, [home.stub.read_text(encoding="utf-8")])
+    return find_similar_pairs(sources, [home.stub.read_text(encoding="utf-8")])
 
 
-def _found_before(path: Path) -> list[Pair]:
+def _found_before(path: Path) -> list[SimilarPair]:
     try:
-        return [Pair(**pair) for pair in json.loads(path.read_text(encoding="utf-8"))] if path.is_file() else []
+        return [SimilarPair(**pair) for pair in json.loads(path.read_text(encoding="utf-8"))] if path.is_file() else []
     except (ValueError, TypeError) as error:
         raise UsageError(f"{path} is damaged ({error}); remove it, and run `course` again") from error
 

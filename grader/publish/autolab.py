@@ -12,12 +12,12 @@ from pathlib import Path
 from grader.assignment import Assignment, AssignmentFiles, UsageError
 from grader.publish.package import (
     SETUP,
-    grader_modules,
-    lay_out,
-    output_of,
-    server_files,
+    collect_grader_modules,
+    collect_server_files,
+    convert_to_unix_lines,
+    run_entry_script,
     try_out_package,
-    with_unix_lines,
+    write_files,
     write_folder,
 )
 from grader.publish.release import make_zip
@@ -96,15 +96,17 @@ def autolab(root: Path, name: str, folder: Path, require_level: str = "basic") -
         UsageError: If one of the three does not get the expected points; then nothing is written.
     """
     home = AssignmentFiles(root, name)
-    content = package_files(home, require_level)
+    content = collect_package_files(home, require_level)
     suites = ("visible", "hidden")
     yield from try_out_package(home, suites, lambda place, source: _points(place, content, home.assignment, source))
     yield write_folder(folder / f"{name}-autolab", content)
 
 
-def package_files(home: AssignmentFiles, require_level: str = "basic") -> dict[str, bytes]:
+def collect_package_files(home: AssignmentFiles, require_level: str = "basic") -> dict[str, bytes]:
     """Return the content of the package by name."""
-    grader = server_files(home) | grader_modules(home, "platforms", "report/autolab", "report/picture", "report/shared")
+    grader = collect_server_files(home) | collect_grader_modules(
+        home, "platforms", "report/autolab", "report/picture", "report/shared"
+    )
     mine = {
         "setup.sh": SETUP.encode(),
         ENTRY: RUN.encode(),
@@ -113,7 +115,7 @@ def package_files(home: AssignmentFiles, require_level: str = "basic") -> dict[s
     return {
         "README.md": _readme(home.assignment).encode(),
         "autograde-Makefile": MAKEFILE.format(handin=name_handin(home.assignment)).encode(),
-        "autograde.tar": _tar(with_unix_lines(grader | mine), executable=[ENTRY, "setup.sh"]),
+        "autograde.tar": _tar(convert_to_unix_lines(grader | mine), executable=[ENTRY, "setup.sh"]),
     }
 
 
@@ -150,12 +152,12 @@ def _tar(content: dict[str, bytes], executable: Sequence[str]) -> bytes:
 
 def _points(place: Path, content: dict[str, bytes], assignment: Assignment, source: str) -> float:
     """Return the points that Autolab would read off the last line for this source."""
-    lay_out(place, content)
+    write_files(place, content)
     submission = source.encode()
     if assignment.attachments:
         submission = make_zip({assignment.submission: submission})
-    lay_out(place, {name_handin(assignment): submission})
-    printed = output_of(["make", "-f", "autograde-Makefile"], place, GRADER_VENV=sys.prefix)
+    write_files(place, {name_handin(assignment): submission})
+    printed = run_entry_script(["make", "-f", "autograde-Makefile"], place, GRADER_VENV=sys.prefix)
     scores = json.loads(printed.splitlines()[-1])["scores"]
     known = list_problems(assignment)
     if unknown := scores.keys() - known.keys():

@@ -105,7 +105,7 @@ def _from_trials(
         old = _old(path, name)
         chosen = seed if seed is not None and suite == "hidden" else old.seed if old else DEFAULT_SEED
         cooked = {recipe.name: _cook(recipe, chosen) for recipe in recipes if recipe.suite == suite}
-        solved = solve(harness, cooked)
+        solved = solve_cases(harness, cooked)
         before, allowed = old.cases if old else {}, _tolerances(home, suite)
         both = {key: (before[key], case) for key, case in solved.items() if key in before}
         moved = {key: pair for key, pair in both.items() if not _same(*pair, **allowed.get(key, {}))}
@@ -127,7 +127,7 @@ def _from_trials(
             recorded = record_mistakes(pool, load_catalogue(home, "mistakes"))
         for suite, found in recorded.items():
             path, before = home.mistakes[suite], answers.read_mistakes(home.mistakes[suite], name)
-            if not same_mistakes(before, found):
+            if not mistakes_agree(before, found):
                 stale.append(path)
                 if not check:
                     write(path, answers.render_mistakes(name, {key: _kept(before.get(key), now) for key, now in found.items()}))
@@ -151,7 +151,7 @@ def write_overview(root: Path, check: bool = False) -> list[Path]:
     return [path]
 
 
-def same_mistakes(old: dict[str, Mistake], new: dict[str, Mistake]) -> bool:
+def mistakes_agree(old: dict[str, Mistake], new: dict[str, Mistake]) -> bool:
     """Return whether two records of mistakes agree; where either says that chance decides, in failing alone."""
     if [(was.id, was.question, was.hint) for was in old.values()] != [(now.id, now.question, now.hint) for now in new.values()]:
         return False
@@ -203,7 +203,7 @@ def _cook(recipe: CaseRecipe, seed: int) -> Case:
     return case
 
 
-def solve(harness: Harness, cases: dict[str, Case]) -> dict[str, Case]:
+def solve_cases(harness: Harness, cases: dict[str, Case]) -> dict[str, Case]:
     """Return the cases with the answers that the solution's drivers give, computed in the sandbox."""
     solved, home = {}, harness.home
     harness.warm_up()

@@ -15,14 +15,14 @@ from pathlib import Path
 
 from grader.assignment import Assignment, AssignmentFiles, UsageError
 from grader.publish.package import (
-    grader_modules,
-    lay_out,
-    output_of,
+    collect_grader_modules,
+    convert_to_unix_lines,
+    run_entry_script,
     try_out_package,
-    with_unix_lines,
+    write_files,
     write_folder,
 )
-from grader.publish.release import student_files
+from grader.publish.release import collect_student_files
 
 WORKFLOW = ".github/workflows/classroom.yml"
 ENTRY = ".github/grade.py"
@@ -86,31 +86,31 @@ def classroom(root: Path, name: str, folder: Path) -> Iterator[str]:
     runs this. Raises UsageError, and writes nothing, when one of them does not get what it must.
     """
     home = AssignmentFiles(root, name)
-    content = repository_files(home)
+    content = collect_repository_files(home)
     yield from try_out_package(home, ("visible",), lambda place, source: _points(place, content, home.assignment, source))
     yield write_folder(folder / f"{name}-classroom", content)
     yield f"graded there: {home.assignment.total('visible'):g} points, by visible checks; students can change what grades them"
 
 
-def repository_files(home: AssignmentFiles) -> dict[str, bytes]:
+def collect_repository_files(home: AssignmentFiles) -> dict[str, bytes]:
     """Return the content of the repository by name: the student's folder, the workflow and what it runs."""
     minutes = int(home.assignment.limits.budget // 60) + 11  # up to ten of them to install, without a cache
     mine = {
         WORKFLOW: STEPS.format(minutes=minutes, command=COMMAND).encode(),
         ENTRY: GRADE.encode(),
         ".gitignore": b"__pycache__/\n.venv/\nreport.*\n",
-        **grader_modules(home, "platforms", "report/classroom", "report/picture", "report/shared"),
+        **collect_grader_modules(home, "platforms", "report/classroom", "report/picture", "report/shared"),
     }
-    return with_unix_lines(student_files(home) | mine)
+    return convert_to_unix_lines(collect_student_files(home) | mine)
 
 
 def _points(place: Path, content: dict[str, bytes], assignment: Assignment, source: str) -> float:
     """Return the points that the reporter would add up for this source, after the workflow's command has run."""
-    lay_out(place / "repository", content | {assignment.submission: source.encode()})
+    write_files(place / "repository", content | {assignment.submission: source.encode()})
     output = place / "output"
     output.touch()
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    output_of(["bash", "-e", "-c", COMMAND], place / "repository", GITHUB_OUTPUT=str(output), PATH=path)
+    run_entry_script(["bash", "-e", "-c", COMMAND], place / "repository", GITHUB_OUTPUT=str(output), PATH=path)
     name, _, encoded = output.read_text(encoding="utf-8").strip().partition("=")
     if name != "result" or "\n" in encoded:
         raise UsageError(f"nothing was written: the step's output is {name!r}, expected one line called 'result'")

@@ -79,7 +79,7 @@ def read_coverage(path: Path) -> Coverage:
     return pickle.loads(path.read_bytes())
 
 
-def instrument(source: str) -> str:
+def instrument_functions(source: str) -> str:
     """Return a submission whose functions print their names when they are first entered, to standard output."""
     tree = ast.parse(source)
     for name, function in _functions(tree.body):

@@ -12,14 +12,14 @@ from grader.assignment import AssignmentFiles
 from grader.judge.run import Grader
 from grader.publish.catalogue import Variant
 from grader.publish.pool import TrialPool
-from grader.publish.trials import try_variant, whole_agent
+from grader.publish.trials import list_end_to_end_questions, try_variant
 from grader.report.model import Outcome, write
 
 ALLOWED = 1 / 200  # of the solution's runs, at most so many may fail a check
 
 
 @dataclass(frozen=True)
-class Repetition:
+class SeededTrial:
     """One submission, to be graded with one seed.
 
     Attributes:
@@ -67,26 +67,26 @@ def measure_flakes(
     yield f"wrote {path.relative_to(home.root)}", False
 
 
-def _right(home: AssignmentFiles, seeds: int, right: Sequence[Variant]) -> Iterator[Repetition]:
+def _right(home: AssignmentFiles, seeds: int, right: Sequence[Variant]) -> Iterator[SeededTrial]:
     solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
     for seed in range(seeds):
-        yield Repetition("solution", "solution", solution, None, seed)
+        yield SeededTrial("solution", "solution", solution, None, seed)
         if right:
             variant = right[seed % len(right)]
-            yield Repetition("alternatives", variant.id, variant.submission, None, seed)
+            yield SeededTrial("alternatives", variant.id, variant.submission, None, seed)
 
 
-def _wrong(home: AssignmentFiles, seeds: int, wrong: Sequence[Variant]) -> Iterator[Repetition]:
+def _wrong(home: AssignmentFiles, seeds: int, wrong: Sequence[Variant]) -> Iterator[SeededTrial]:
     """Yield, for each question about the whole agent, gradings of mistakes in what it needs."""
-    for question in sorted(whole_agent(home.assignment)):
+    for question in sorted(list_end_to_end_questions(home.assignment)):
         needs = home.assignment.question(question).needs
         hopeless = [variant for variant in wrong if not variant.learns and variant.question in needs]
         for seed in range(seeds if hopeless else 0):
             variant = hopeless[seed % len(hopeless)]
-            yield Repetition("cannot learn", variant.id, variant.submission, frozenset((question,)), seed)
+            yield SeededTrial("cannot learn", variant.id, variant.submission, frozenset((question,)), seed)
 
 
-def _grade(grader: Grader, task: Repetition) -> tuple[list[str], list[str]]:
+def _grade(grader: Grader, task: SeededTrial) -> tuple[list[str], list[str]]:
     """Return the checks that were run, and those that failed."""
     trial = try_variant(grader, task.submission, set(task.select) if task.select is not None else None, task.seed)
     run = [check.id for check in trial.report.checks if check.outcome is not Outcome.NOT_RUN]

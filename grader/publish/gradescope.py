@@ -15,7 +15,7 @@ from io import BytesIO
 from pathlib import Path
 
 from grader.assignment import AssignmentFiles, UsageError
-from grader.publish.package import SETUP, grader_modules, server_files, with_unix_lines
+from grader.publish.package import SETUP, collect_grader_modules, collect_server_files, convert_to_unix_lines
 from grader.publish.release import make_zip, write_zip
 from grader.publish.stub import make_stub
 
@@ -58,7 +58,7 @@ def gradescope(root: Path, name: str, folder: Path, wheels: Path | None = None, 
         UsageError: If a submission is not graded as it must be; then nothing is written.
     """
     home = AssignmentFiles(root, name)
-    content = autograder_files(home, require_level)
+    content = collect_autograder_files(home, require_level)
     if wheels is not None:
         found = sorted(wheels.glob("*.whl"))
         if not found:
@@ -69,10 +69,10 @@ def gradescope(root: Path, name: str, folder: Path, wheels: Path | None = None, 
     yield write_zip(folder / f"{name}-gradescope.zip", data, len(content))
 
 
-def autograder_files(home: AssignmentFiles, require_level: str = "basic") -> dict[str, bytes]:
+def collect_autograder_files(home: AssignmentFiles, require_level: str = "basic") -> dict[str, bytes]:
     """Return the content of the zip by name: the student's folder and the hidden checks; no solution."""
-    content = server_files(home) | grader_modules(home, "report/gradescope", "report/picture", "report/shared")
-    return with_unix_lines(
+    content = collect_server_files(home) | collect_grader_modules(home, "report/gradescope", "report/picture", "report/shared")
+    return convert_to_unix_lines(
         content
         | {
             "setup.sh": SETUP.encode(),
@@ -87,7 +87,7 @@ def _notebook(source: str) -> str:
     return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4})
 
 
-def submissions(home: AssignmentFiles) -> dict[str, tuple[dict[str, str], float]]:
+def make_example_submissions(home: AssignmentFiles) -> dict[str, tuple[dict[str, str], float]]:
     """Return what the zip is tried out with: by name, the files handed in and the points they must get."""
     name = home.assignment.submission
     solution = (home.solution / name).read_text(encoding="utf-8")
@@ -107,7 +107,7 @@ def _try_out(home: AssignmentFiles, data: bytes, offline: bool) -> Iterator[str]
         work = Path(temporary)
         with zipfile.ZipFile(BytesIO(data)) as archive:
             archive.extractall(work / "source")
-        given = submissions(home)
+        given = make_example_submissions(home)
         for number, (handed_in, _) in enumerate(given.values()):
             for key, text in handed_in.items():
                 path = work / "given" / str(number) / key

@@ -7,19 +7,19 @@ from functools import cached_property
 
 from grader.assignment import Assignment
 from grader.publish.catalogue import Variant
-from grader.publish.trials import RAISES, Task, Verdict
+from grader.publish.trials import RAISES, TrialTask, Verdict
 from grader.report.model import CheckResult
 
 FAILS, PASSES, NOT_RUN = "x", ".", " "
 
 
 @dataclass(frozen=True)
-class Matrix:
+class KillMatrix:
     """What every check makes of every mistake that it was run on."""
 
     assignment: Assignment
     checks: list[CheckResult]
-    trials: dict[str, tuple[Variant, Task, Verdict]]
+    trials: dict[str, tuple[Variant, TrialTask, Verdict]]
 
     @cached_property
     def caught_by(self) -> dict[str, set[str]]:
@@ -122,7 +122,7 @@ class Matrix:
         ]
         return environment.from_string(PAGE).render(assignment=self.assignment, blocks=blocks, remarks=self.remarks())
 
-    def _passes(self, check: CheckResult, task: Task, verdict: Verdict) -> bool:
+    def _passes(self, check: CheckResult, task: TrialTask, verdict: Verdict) -> bool:
         return check.question in task.questions and not any(check.id in lost for lost in verdict.lost.values())
 
     def _of_whole_agent(self, check: CheckResult) -> bool:

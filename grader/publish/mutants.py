@@ -46,7 +46,7 @@ class Survivor(BaseModel):
         return self.question == mutant.question and re.fullmatch(pattern, mutant.change) is not None
 
 
-def known_survivors(home: AssignmentFiles) -> list[Survivor]:
+def read_survivors(home: AssignmentFiles) -> list[Survivor]:
     """Return what solutions/NAME/survivors.toml says of mutants that survive."""
     path = home.solution / "survivors.toml"
     if not path.is_file():
@@ -58,7 +58,7 @@ def known_survivors(home: AssignmentFiles) -> list[Survivor]:
         raise UsageError(f"{path}: {error}") from error
 
 
-def mutants(home: AssignmentFiles) -> Iterator[Mutant]:
+def make_mutants(home: AssignmentFiles) -> Iterator[Mutant]:
     """Yield every mutant of the solution. Of equal changes in one question, those after the first are numbered."""
     source = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
     seen: Counter[tuple[str, str]] = Counter()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from grader.assignment import AssignmentFiles, UsageError
-from grader.publish.release import mistakes_file, render_requirements, student_files
+from grader.publish.release import collect_mistakes_file, collect_student_files, render_requirements
 from grader.publish.stub import make_stub
 
 # With these, a make inside of a make (make test, say) prints the folder that it leaves after all else; on a platform none is.
@@ -76,22 +76,22 @@ os._exit(0)
 """
 
 
-def server_files(home: AssignmentFiles) -> dict[str, bytes]:
+def collect_server_files(home: AssignmentFiles) -> dict[str, bytes]:
     """Return what grading on a server needs, by name: the student's folder and the hidden checks; no solution."""
     name = home.assignment.name
-    content = {key: value for key, value in student_files(home).items() if not key.startswith(STUDENTS_ONLY)}
+    content = {key: value for key, value in collect_student_files(home).items() if not key.startswith(STUDENTS_ONLY)}
     return content | {
         "requirements.txt": render_requirements(home, desk=False).encode(),
         "constraints.txt": (home.root / "constraints.txt").read_bytes(),
         f"tests/hidden/test_{name}.py": home.checks["hidden"].read_bytes(),
         f"tests/hidden/answers/{name}.json": home.answers["hidden"].read_bytes(),
-        **mistakes_file(home, "visible"),
-        **mistakes_file(home, "hidden"),
+        **collect_mistakes_file(home, "visible"),
+        **collect_mistakes_file(home, "hidden"),
     }
 
 
-def grader_modules(home: AssignmentFiles, *names: str) -> dict[str, bytes]:
-    """Return modules of the grader that students do not get, by name: `grader_modules(home, "report/junit")`."""
+def collect_grader_modules(home: AssignmentFiles, *names: str) -> dict[str, bytes]:
+    """Return modules of the grader that students do not get, by name: `collect_grader_modules(home, "report/junit")`."""
     return {f"grader/{name}.py": (home.root / "grader" / f"{name}.py").read_bytes() for name in names}
 
 
@@ -113,7 +113,7 @@ def try_out_package(home: AssignmentFiles, suites: Sequence[str], run: Callable[
         yield f"{what} gets {points:g} points, as it must"
 
 
-def lay_out(folder: Path, content: dict[str, bytes], executable: Sequence[str] = ()) -> None:
+def write_files(folder: Path, content: dict[str, bytes], executable: Sequence[str] = ()) -> None:
     """Write these files below the folder, some of them executable."""
     for name, data in content.items():
         path = folder / name
@@ -122,7 +122,7 @@ def lay_out(folder: Path, content: dict[str, bytes], executable: Sequence[str] =
         path.chmod(0o755 if name in executable else 0o644)
 
 
-def output_of(command: Sequence[str | Path], cwd: Path, **environment: str) -> str:
+def run_entry_script(command: Sequence[str | Path], cwd: Path, **environment: str) -> str:
     """Return what the entry script of a package prints to stdout; raises UsageError when it fails."""
     mine = {name: value for name, value in os.environ.items() if name not in MAKE_VARIABLES}
     done = subprocess.run(command, cwd=cwd, env=mine | environment, capture_output=True, encoding="utf-8")
@@ -142,7 +142,7 @@ def write_folder(folder: Path, content: dict[str, bytes], executable: Sequence[s
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
         fresh = Path(temporary) / "fresh"
-        lay_out(fresh, content, executable)
+        write_files(fresh, content, executable)
         if folder.exists():
             os.replace(folder, Path(temporary) / "old")
         os.replace(fresh, folder)
@@ -150,6 +150,6 @@ def write_folder(folder: Path, content: dict[str, bytes], executable: Sequence[s
     return f"wrote {folder}: {len(content)} files, {size / 1024:.0f} kB"
 
 
-def with_unix_lines(content: dict[str, bytes]) -> dict[str, bytes]:
+def convert_to_unix_lines(content: dict[str, bytes]) -> dict[str, bytes]:
     """Return these files of text with Unix line ends, in order of their names."""
     return {name: data.replace(b"\r\n", b"\n") for name, data in sorted(content.items())}

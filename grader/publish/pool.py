@@ -25,7 +25,7 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result", covariant=True)
 
 
-class Pending(Protocol[Result]):
+class PendingResult(Protocol[Result]):
     """The result of a task that may still be running."""
 
     def result(self) -> Result: ...
@@ -70,7 +70,7 @@ class TrialPool:
 
     def submit(
         self, task: Callable[Concatenate[Grader, Arguments], Result], *arguments: Arguments.args, **options: Arguments.kwargs
-    ) -> Pending[Result]:
+    ) -> PendingResult[Result]:
         """Return the result to come of `task(grader, *arguments, **options)`; tasks start in the order of submission."""
         self._progress.update(self._bar, total=self._progress.tasks[0].total + 1)
         if self._executor is None:

@@ -12,15 +12,15 @@ from pathlib import Path
 from grader.assignment import Assignment, AssignmentFiles, UsageError
 from grader.publish.package import (
     SETUP,
-    grader_modules,
-    lay_out,
-    output_of,
-    server_files,
+    collect_grader_modules,
+    collect_server_files,
+    convert_to_unix_lines,
+    run_entry_script,
     try_out_package,
-    with_unix_lines,
+    write_files,
     write_folder,
 )
-from grader.publish.release import make_zip, student_files
+from grader.publish.release import collect_student_files, make_zip
 
 FAMILY = uuid.UUID("5b0a6a0e-0d3c-5f5e-9c57-0f8f2f6c7e11")  # of all questions that are made here
 ENTRY = "tests/run"
@@ -82,7 +82,7 @@ def prairielearn(root: Path, name: str, folder: Path, image: str, require_level:
         UsageError: If one of the three does not get the expected points; then nothing is written.
     """
     home = AssignmentFiles(root, name)
-    content = question_files(home, image, require_level)
+    content = collect_question_files(home, image, require_level)
     total = home.assignment.total("visible") + home.assignment.total("hidden")
 
     def run(place: Path, source: str) -> float:
@@ -98,10 +98,12 @@ def prairielearn(root: Path, name: str, folder: Path, image: str, require_level:
     yield write_folder(folder / f"{name}-image", context)
 
 
-def question_files(home: AssignmentFiles, image: str, require_level: str = "basic") -> dict[str, bytes]:
+def collect_question_files(home: AssignmentFiles, image: str, require_level: str = "basic") -> dict[str, bytes]:
     """Return the content of the question's folder by name; only clientFilesQuestion/ is open to students."""
     assignment = home.assignment
-    grader = server_files(home) | grader_modules(home, "platforms", "report/prairielearn", "report/picture", "report/shared")
+    grader = collect_server_files(home) | collect_grader_modules(
+        home, "platforms", "report/prairielearn", "report/picture", "report/shared"
+    )
     content = {
         "info.json": (json.dumps(render_info(assignment, image), indent=2) + "\n").encode(),
         "question.html": _question(assignment).encode(),
@@ -109,7 +111,9 @@ def question_files(home: AssignmentFiles, image: str, require_level: str = "basi
         "tests/autograde.py": AUTOGRADE.format(require_level=require_level).encode(),
         **{f"tests/{name}": data for name, data in grader.items()},
     }
-    return with_unix_lines(content) | {f"clientFilesQuestion/{assignment.name}.zip": make_zip(student_files(home))}
+    return convert_to_unix_lines(content) | {
+        f"clientFilesQuestion/{assignment.name}.zip": make_zip(collect_student_files(home))
+    }
 
 
 def render_info(assignment: Assignment, image: str) -> dict:
@@ -143,8 +147,8 @@ def _question(assignment: Assignment) -> str:
 def _graded(place: Path, content: dict[str, bytes], assignment: Assignment, source: str) -> dict:
     """Return the results.json that the question's entry script leaves for this source, in folders as PrairieLearn's."""
     tests = {name: data for name, data in content.items() if name.startswith("tests/")}
-    lay_out(place, tests, executable=[ENTRY])
+    write_files(place, tests, executable=[ENTRY])
     data = {"data/data.json": b'{"params": {}, "submitted_answers": {}}'}
-    lay_out(place, {f"student/{assignment.submission}": source.encode(), **data})
-    output_of([place / ENTRY], place, GRADE_ROOT=str(place), GRADER_VENV=sys.prefix)
+    write_files(place, {f"student/{assignment.submission}": source.encode(), **data})
+    run_entry_script([place / ENTRY], place, GRADE_ROOT=str(place), GRADER_VENV=sys.prefix)
     return json.loads((place / "results" / "results.json").read_text(encoding="utf-8"))

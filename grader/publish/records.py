@@ -26,8 +26,8 @@ from grader import answers, fingerprints
 from grader.answers import Mistake
 from grader.assignment import SUITES, AssignmentFiles
 from grader.fingerprints import hash_parts
-from grader.publish.pool import Pending, TrialPool
-from grader.publish.trials import Facts, Task, Tried, Verdict, run_task, same_facts
+from grader.publish.pool import PendingResult, TrialPool
+from grader.publish.trials import Facts, TrialResult, TrialTask, Verdict, facts_agree, run_task
 from grader.report.model import write
 
 # Beside what decides about checks: how reports are made, and what a proof reads in them.
@@ -40,7 +40,7 @@ VERSIONS = 20  # of a file of records, how far back one is compared with those t
 Finding = tuple[str, bool | None]  # see `grader.publish.verify`
 
 
-class Head(BaseModel):
+class RecordsHeader(BaseModel):
     """The first line of a file of records.
 
     Attributes:
@@ -61,7 +61,7 @@ class Record(Verdict):
 
     Attributes:
         trial: The id of its task.
-        key: See `Keys`.
+        key: See `RecordKeys`.
     """
 
     trial: str
@@ -98,7 +98,7 @@ class Records:
 
     def __init__(self, home: AssignmentFiles) -> None:
         self.path = home.root / "tests" / "proof" / f"{home.assignment.name}.jsonl"
-        self.head: Head | None = None
+        self.head: RecordsHeader | None = None
         self.known: dict[str, Record] = {}
         self.changed: set[str] = set()
         text = self.path.read_text(encoding="utf-8", errors="replace") if self.path.is_file() else ""
@@ -107,7 +107,7 @@ class Records:
         first, *lines = text.splitlines()
         try:
             self.known = {record.trial: record for record in map(Record.read, lines)}
-            self.head = Head.model_validate_json(first)
+            self.head = RecordsHeader.model_validate_json(first)
         except ValueError:
             self.known = {}
             return
@@ -126,12 +126,12 @@ class Records:
         """Replace the file by what `verify --all` has just shown."""
         lines = [record.line() for record in sorted(records, key=lambda record: record.trial)]
         commit = _git(self.path.parents[2], "rev-parse", "--short=12", "HEAD").strip()
-        head = Head(proven=commit, libraries=tuple(_libraries()), digest=hash_parts(lines))
+        head = RecordsHeader(proven=commit, libraries=tuple(_libraries()), digest=hash_parts(lines))
         self.path.parent.mkdir(exist_ok=True)
         write(self.path, "\n".join([json.dumps(head.model_dump()), *lines]) + "\n")
 
 
-class Keys:
+class RecordKeys:
     """Hashes of all that decides about a trial: its text, its checks and all that these use, the kit and the libraries.
 
     Args:
@@ -155,7 +155,7 @@ class Keys:
             self._checks[question] += [check, about.digest, *shows[check]]
             self._about[question].append(about)
 
-    def of(self, task: Task) -> str:
+    def of(self, task: TrialTask) -> str:
         """Return the hash of all that decides about a task."""
         asked = [part for question in sorted(task.questions | task.whole) for part in (question, *self._checks[question])]
         entries = [
@@ -170,14 +170,14 @@ class Keys:
         return hash_parts([*self._common, *code, *about, *asked, *entries, *self._checks[""]])[:KEY]
 
 
-class Trials:
+class TrialRunner:
     """The trials of a proof: what is recorded is believed, but for a sample; all else is tried.
 
     Args:
         pool: Where trials run.
         home: The assignment.
         tasks: All that the proof may ask for.
-        mistakes: See `Keys`.
+        mistakes: See `RecordKeys`.
         sample: The seed by which records are drawn that are tried all the same.
         anew: Whether to believe none.
 
@@ -190,7 +190,7 @@ class Trials:
         self,
         pool: TrialPool,
         home: AssignmentFiles,
-        tasks: Sequence[Task],
+        tasks: Sequence[TrialTask],
         mistakes: Mapping[str, Mapping[str, Mistake]],
         sample: int,
         anew: bool,
@@ -203,7 +203,7 @@ class Trials:
         self._keys: dict[str, str] = {}
         if anew or self._records.known:
             with contextlib.suppress(SyntaxError):  # of checks that cannot be run, which the proof says in its own words
-                keys = Keys(home, mistakes)
+                keys = RecordKeys(home, mistakes)
                 self._keys = {task.id: keys.of(task) for task in tasks}
         self._fitting = {
             name: record for name, record in self._records.known.items() if not anew and record.key == self._keys.get(name)
@@ -211,31 +211,31 @@ class Trials:
         safe = sorted(self._fitting.keys() - self._records.changed)
         self._drawn = set(random.Random(sample).sample(safe, math.ceil(SHARE * len(safe))))
         self._believed = set(safe) - self._drawn
-        self._running: dict[str, Pending[Tried]] = {}
-        self._done: dict[str, Tried] = {}
+        self._running: dict[str, PendingResult[TrialResult]] = {}
+        self._done: dict[str, TrialResult] = {}
 
-    def believes(self, task: Task) -> bool:
+    def believes(self, task: TrialTask) -> bool:
         """Return whether the record of a task stands for its trial."""
         return task.id in self._believed
 
-    def has_record(self, task: Task) -> bool:
+    def has_record(self, task: TrialTask) -> bool:
         """Return whether there is a record of the task, believed or not."""
         return task.id in self._fitting
 
-    def start(self, task: Task) -> None:
+    def start(self, task: TrialTask) -> None:
         """Submit a task, unless it was, or its record is believed."""
         if not self.believes(task) and task.id not in self._running:
             self._running[task.id] = self._pool.submit(run_task, task, self.coverage)
 
-    def result(self, task: Task) -> Tried:
+    def result(self, task: TrialTask) -> TrialResult:
         """Return what becomes of a task, or became of it before."""
         if self.believes(task):
-            return Tried(self._fitting[task.id].verdict)
+            return TrialResult(self._fitting[task.id].verdict)
         self.start(task)
         if task.id not in self._done:
             tried = self._running[task.id].result()
             if task.observed and task.questions:
-                alike = same_facts(self.solution, tried.facts)
+                alike = facts_agree(self.solution, tried.facts)
                 tried = replace(tried, verdict=tried.verdict.model_copy(update={"alike": alike}), facts={})
             self._done[task.id] = tried
         return self._done[task.id]

@@ -79,13 +79,13 @@ def release(root: Path, name: str, folder: Path) -> Iterator[str]:
     must get nothing, the solution everything. Raises UsageError, and writes nothing, when it does not.
     """
     home = AssignmentFiles(root, name)
-    content = student_files(home)
+    content = collect_student_files(home)
     data = make_zip(content)
     yield from _try_out(home, data)
     yield write_zip(folder / f"{name}.zip", data, len(content))
 
 
-def student_files(home: AssignmentFiles) -> dict[str, bytes]:
+def collect_student_files(home: AssignmentFiles) -> dict[str, bytes]:
     """Return the content of the student's folder by name. An allow-list: what is not named here cannot leak."""
     assignment, root = home.assignment, home.root
     content = {
@@ -104,7 +104,7 @@ def student_files(home: AssignmentFiles) -> dict[str, bytes]:
     if home.notebook.is_file():
         content["notebook.ipynb"] = home.notebook.read_bytes()
     if assignment.hints.visible:
-        content |= mistakes_file(home, "visible")
+        content |= collect_mistakes_file(home, "visible")
     for part in GRADER_PARTS:
         for path in sorted((root / "grader" / part).glob("*")):
             kept = path.name in SHOWN_TO_STUDENTS if part == "report" else path.name not in INSTRUCTORS_ONLY
@@ -113,7 +113,7 @@ def student_files(home: AssignmentFiles) -> dict[str, bytes]:
     return {key: value.replace(b"\r\n", b"\n") for key, value in sorted(content.items())}
 
 
-def mistakes_file(home: AssignmentFiles, suite: str) -> dict[str, bytes]:
+def collect_mistakes_file(home: AssignmentFiles, suite: str) -> dict[str, bytes]:
     """Return the file of what mistakes show to the checks of a suite, by name; nothing when none are recorded."""
     path, name = home.mistakes[suite], home.assignment.name
     if not answers.read_mistakes(path, name):

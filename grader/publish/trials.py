@@ -19,7 +19,7 @@ from grader.assignment import SUITES, Assignment, UsageError
 from grader.judge.compare import difference
 from grader.judge.run import Grader
 from grader.publish.catalogue import Variant
-from grader.publish.coverage import Coverage, instrument, read_coverage
+from grader.publish.coverage import Coverage, instrument_functions, read_coverage
 from grader.publish.pool import TrialPool
 from grader.report.model import CheckResult, Outcome, Report
 from grader.sandbox import wire
@@ -57,7 +57,7 @@ class Trial:
         """Return whether neither a time limit nor a fault of the grader had a part in it.
 
         Args:
-            thorough: See `Task`.
+            thorough: See `TrialTask`.
         """
         late = any("status" in shown and shown["status"] == "timeout" for shown in self.failed.values())
         stopped = not thorough and bool(self.lost())
@@ -73,7 +73,7 @@ class Trial:
         """Return the trial's result in short.
 
         Args:
-            mistake: See `Task`.
+            mistake: See `TrialTask`.
         """
         name, _, hint = mistake
         checks = self.report.checks
@@ -117,7 +117,7 @@ class Verdict(BaseModel):
 
 
 @dataclass(frozen=True)
-class Task:
+class TrialTask:
     """A variant to be tried.
 
     Attributes:
@@ -142,7 +142,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Tried:
+class TrialResult:
     """What became of a task.
 
     Attributes:
@@ -164,7 +164,7 @@ class Tried:
     recalled: int = 0
 
 
-def run_task(grader: Grader, task: Task, coverage: Path) -> Tried:
+def run_task(grader: Grader, task: TrialTask, coverage: Path) -> TrialResult:
     """Return what becomes of a task; a function for `TrialPool.submit`.
 
     Args:
@@ -172,8 +172,8 @@ def run_task(grader: Grader, task: Task, coverage: Path) -> Tried:
         coverage: Where the coverage of the solution is written, if that has been done.
     """
     with (
-        observed_facts(grader) if task.observed else nullcontext({}) as facts,
-        recalled_calls(grader, task.submission, coverage) as recalled,
+        observe_facts(grader) if task.observed else nullcontext({}) as facts,
+        recall_calls(grader, task.submission, coverage) as recalled,
     ):
         trial = try_variant(grader, task.submission, set(task.questions), thorough=task.thorough)
     stale = tuple(_unlike_the_record(grader, task)) if task.entries else ()
@@ -181,7 +181,7 @@ def run_task(grader: Grader, task: Task, coverage: Path) -> Tried:
     if task.whole and not verdict.lost:
         trials.append(try_variant(grader, task.submission, set(task.whole), thorough=task.thorough))
         verdict = verdict.model_copy(update={"lost": trials[-1].verdict().lost})
-    return Tried(
+    return TrialResult(
         verdict if task.thorough else Verdict(survives=not verdict.lost),
         settled=all(trial.settled(task.thorough) for trial in trials),
         losses=tuple(loss for trial in trials for loss in trial.losses()),
@@ -206,13 +206,13 @@ def try_variant(grader: Grader, submission: str, select: set[str] | None, seed: 
 
 
 @contextlib.contextmanager
-def observed_facts(grader: Grader) -> Iterator[Facts]:
+def observe_facts(grader: Grader) -> Iterator[Facts]:
     """Yield a dictionary that fills with what the grader's calls of drivers return."""
     found: Facts = {}
     sandbox = grader.harness.sandbox
 
     def note(request: dict[str, Any], reply: Reply) -> None:
-        found[digest_call(request)] = [reply.status, reply.facts]
+        found[hash_call(request)] = [reply.status, reply.facts]
 
     sandbox.observer = note
     try:
@@ -222,7 +222,7 @@ def observed_facts(grader: Grader) -> Iterator[Facts]:
 
 
 @contextlib.contextmanager
-def recalled_calls(grader: Grader, submission: str, coverage: Path) -> Iterator[list[str]]:
+def recall_calls(grader: Grader, submission: str, coverage: Path) -> Iterator[list[str]]:
     """Yield a list that fills with the calls of a variant which are not made, because the solution gives the same reply."""
     recalled: list[str] = []
     sandbox = grader.harness.sandbox
@@ -232,7 +232,7 @@ def recalled_calls(grader: Grader, submission: str, coverage: Path) -> Iterator[
         known = {}
 
     def recall(request: dict[str, Any]) -> Reply | None:
-        reply = known.get(call := digest_call(request))
+        reply = known.get(call := hash_call(request))
         if reply is None:
             return None
         recalled.append(call)
@@ -248,25 +248,25 @@ def recalled_calls(grader: Grader, submission: str, coverage: Path) -> Iterator[
 def write_coverage(grader: Grader, submission: str, questions: frozenset[str], path: Path) -> None:
     """Write the coverage of the solution by these questions; a function for `TrialPool.submit`."""
     coverage = Coverage(submission, grader.home.drivers)
-    with observed_facts(grader) as returned:
+    with observe_facts(grader) as returned:
         try_variant(grader, submission, set(questions))
     grader.harness.sandbox.observer = lambda request, reply: coverage.add(
-        call := digest_call(request), request["driver"], reply, returned.get(call)
+        call := hash_call(request), request["driver"], reply, returned.get(call)
     )
     try:
-        try_variant(grader, instrument(submission), set(questions))
+        try_variant(grader, instrument_functions(submission), set(questions))
     finally:
         grader.harness.sandbox.observer = None
     coverage.write(path)
 
 
-def digest_call(request: dict[str, Any]) -> str:
+def hash_call(request: dict[str, Any]) -> str:
     """Return the digest of a driver call: its driver, its inputs and the seed, and whether there is a submission."""
     called = request | {"submission": request["submission"] is not None}
     return hashlib.sha256(wire.encode(called)).hexdigest()
 
 
-def same_facts(known: Facts, facts: Facts) -> bool:
+def facts_agree(known: Facts, facts: Facts) -> bool:
     """Return whether all calls returned what is known of the same calls, as closely as checks compare."""
     return all(
         call in known and difference(known[call], returned, exact_dtype=True, equal_nan=True) is None
@@ -274,17 +274,17 @@ def same_facts(known: Facts, facts: Facts) -> bool:
     )
 
 
-def unit_questions(assignment: Assignment, function: str) -> set[str]:
+def list_unit_questions(assignment: Assignment, function: str) -> set[str]:
     """Return the questions that a function decides alone."""
     return {question.id for question in assignment.questions if question.function == function and not question.needs}
 
 
-def whole_agent(assignment: Assignment) -> set[str]:
+def list_end_to_end_questions(assignment: Assignment) -> set[str]:
     """Return the questions that need others: they look at the whole agent, and cost most."""
     return {question.id for question in assignment.questions if question.needs}
 
 
-def _unlike_the_record(grader: Grader, task: Task) -> Iterator[str]:
+def _unlike_the_record(grader: Grader, task: TrialTask) -> Iterator[str]:
     """Yield where the record of what the mistake shows is not what the checks have just seen of it."""
     name, question, hint = task.mistake
     for suite, entry in task.entries.items():
@@ -326,7 +326,9 @@ def record_mistakes(pool: TrialPool, mistakes: Sequence[Variant]) -> dict[str, d
 def _require_solution_passes(grader: Grader) -> None:
     """Raise UsageError that says which checks of single functions the solution does not pass."""
     assignment = grader.home.assignment
-    report = grader.grade(grader.home.solution, {question.id for question in assignment.questions} - whole_agent(assignment))
+    report = grader.grade(
+        grader.home.solution, {question.id for question in assignment.questions} - list_end_to_end_questions(assignment)
+    )
     bad = [check for check in report.checks if check.outcome not in (Outcome.PASSED, Outcome.NOT_RUN)]
     # Of a fault of a check, the message is for students; what it is stands in the detail.
     lost = [f"{check.id}: {'' if check.outcome is Outcome.GRADER_ERROR else check.message} {check.detail}" for check in bad]
@@ -337,7 +339,7 @@ def _require_solution_passes(grader: Grader) -> None:
 
 def _record(grader: Grader, mistake: Variant) -> dict[str, Any]:
     """Return what a mistake shows, by check as reports name it."""
-    select = unit_questions(grader.home.assignment, mistake.function)
+    select = list_unit_questions(grader.home.assignment, mistake.function)
     try_variant(grader, mistake.submission, select, seed=0)
     first = {check: failure.evidence for check, failure in grader.seen.items() if failure is not None}
     try_variant(grader, mistake.submission, select, seed=1)

@@ -16,21 +16,21 @@ from grader.judge.run import Grader
 from grader.publish import flake as flakiness
 from grader.publish.build import build
 from grader.publish.catalogue import CatalogueError, Variant, load_catalogue
-from grader.publish.matrix import Matrix
-from grader.publish.mutants import Mutant, Survivor, known_survivors, mutants
-from grader.publish.pool import Pending, TrialPool
-from grader.publish.records import Trials, shorten_name
+from grader.publish.matrix import KillMatrix
+from grader.publish.mutants import Mutant, Survivor, make_mutants, read_survivors
+from grader.publish.pool import PendingResult, TrialPool
+from grader.publish.records import TrialRunner, shorten_name
 from grader.publish.stub import make_stub
 from grader.publish.trials import (
     Facts,
-    Task,
     Trial,
-    Tried,
+    TrialResult,
+    TrialTask,
     Verdict,
-    observed_facts,
+    list_end_to_end_questions,
+    list_unit_questions,
+    observe_facts,
     try_variant,
-    unit_questions,
-    whole_agent,
     write_coverage,
 )
 from grader.report.model import CheckResult, Outcome, Report, write
@@ -106,8 +106,8 @@ class Proof:
     right: list[Variant] = field(default_factory=list)
     wrong: list[Variant] = field(default_factory=list)
     checks: list[CheckResult] = field(default_factory=list)
-    tried: dict[str, tuple[Variant, Task, Verdict]] = field(default_factory=dict)
-    trials: Trials = field(init=False)
+    tried: dict[str, tuple[Variant, TrialTask, Verdict]] = field(default_factory=dict)
+    trials: TrialRunner = field(init=False)
 
     def run(self, pool: TrialPool, sample: int, anew: bool) -> Iterator[Finding]:
         """Yield what is found, part by part. Trials are submitted first, those that train agents before the others."""
@@ -120,7 +120,7 @@ class Proof:
         wrong = [self._mistake_task(variant, known) for variant in self.wrong]
         changed = [] if self.quick else self._mutant_tasks()
         all_tasks = [*units, *filter(None, training), *wrong, *(task for _, _, task in changed)]
-        self.trials = Trials(pool, self.home, all_tasks, known, sample, anew)
+        self.trials = TrialRunner(pool, self.home, all_tasks, known, sample, anew)
         covered = self._cover(pool, [*units, *wrong, *(task for _, _, task in changed)])
         for task in [*units, *([] if self.quick else filter(None, training))]:
             self.trials.start(task)
@@ -148,23 +148,25 @@ class Proof:
             yield from self.mutants(changed)
         yield from self.trials.findings()
 
-    def _cover(self, pool: TrialPool, tasks: list[Task]) -> Pending[None] | None:
+    def _cover(self, pool: TrialPool, tasks: list[TrialTask]) -> PendingResult[None] | None:
         """Let the coverage of the solution be written, if there are enough trials for it."""
         if sum(not self.trials.believes(task) for task in tasks) < MANY:
             return None
-        units = frozenset(question.id for question in self.home.assignment.questions) - whole_agent(self.home.assignment)
+        units = frozenset(question.id for question in self.home.assignment.questions) - list_end_to_end_questions(
+            self.home.assignment
+        )
         return pool.submit(write_coverage, self._text(), units, self.trials.coverage)
 
-    def _must_train(self, unit: Task, training: Task) -> bool:
+    def _must_train(self, unit: TrialTask, training: TrialTask) -> bool:
         """Return whether the quick proof tries an alternative on what trains: where it returns what the solution does not."""
         if not self.quick or self.trials.has_record(training):
             return True
         return not (unit.questions and self.trials.result(unit).verdict.alike)
 
-    def matrix(self) -> Matrix:
+    def matrix(self) -> KillMatrix:
         """Return which check catches which mistake."""
-        whole = whole_agent(self.home.assignment)
-        return Matrix(self.home.assignment, [check for check in self.checks if check.question not in whole], self.tried)
+        whole = list_end_to_end_questions(self.home.assignment)
+        return KillMatrix(self.home.assignment, [check for check in self.checks if check.question not in whole], self.tried)
 
     def solution(self, trial: Trial) -> Iterator[Finding]:
         report = trial.report
@@ -199,7 +201,7 @@ class Proof:
             if check.unwritten and task not in check.message:
                 yield f"the stub's {check.id} says {check.message!r}, not what to write: {task}", True
 
-    def alternatives(self, units: list[Task], training: list[Task | None], spared: int) -> Iterator[Finding]:
+    def alternatives(self, units: list[TrialTask], training: list[TrialTask | None], spared: int) -> Iterator[Finding]:
         """Yield the findings about the alternatives.
 
         Args:
@@ -218,7 +220,7 @@ class Proof:
         if spared:
             yield f"{spared} of these return what the solution returns in every call, and were not trained (--quick)", None
 
-    def mistakes(self, tasks: list[Task], known: dict[str, dict[str, Mistake]]) -> Iterator[Finding]:
+    def mistakes(self, tasks: list[TrialTask], known: dict[str, dict[str, Mistake]]) -> Iterator[Finding]:
         if not self.wrong:
             return
         for variant, task in zip(self.wrong, tasks, strict=True):
@@ -246,7 +248,7 @@ class Proof:
         caught, recognised = matrix.caught_in("visible"), matrix.recognised("visible")
         yield f"visible checks recognise {len(recognised)} of the {len(caught)} mistakes that they catch", None
 
-    def _caught(self, variant: Variant, task: Task, tried: Tried) -> Iterator[Finding]:
+    def _caught(self, variant: Variant, task: TrialTask, tried: TrialResult) -> Iterator[Finding]:
         assignment = self.home.assignment
         question_of = {check.id: check.question for check in self.checks}
         checks = [check for ended in tried.verdict.lost.values() for check in ended]
@@ -256,7 +258,7 @@ class Proof:
             yield f"the mistake {variant.id} passes every check of {variant.question}", True
         if not own:
             yield f"the mistake {variant.id} is caught by {', '.join(checks) or 'nothing at all'}", not checks
-        for question in sorted(own - whole_agent(assignment)):
+        for question in sorted(own - list_end_to_end_questions(assignment)):
             if assignment.question(question).function != variant.function:
                 yield f"the mistake {variant.id} costs points on {question} as well, which does not use it", True
         if tried.note:
@@ -267,7 +269,7 @@ class Proof:
         for question in unproven:
             yield f"the checks of {question} are vacuous: no mistake that cannot learn fails them", True
 
-    def mutants(self, found: list[tuple[Mutant, Survivor | None, Task]]) -> Iterator[Finding]:
+    def mutants(self, found: list[tuple[Mutant, Survivor | None, TrialTask]]) -> Iterator[Finding]:
         caught, equivalent, met = 0, 0, set()
         for mutant, entry, task in found:
             survives = self.trials.result(task).verdict.survives
@@ -283,43 +285,43 @@ class Proof:
         score = caught / counted if counted else 1.0
         share = f"({score:.1%}; at least {MUTANTS_CAUGHT:.0%} must be)"
         yield f"{caught} of {counted} mutants that are not equivalent are caught {share}", score < MUTANTS_CAUGHT
-        for entry in known_survivors(self.home):
+        for entry in read_survivors(self.home):
             if entry not in met:
                 yield f"survivors.toml is stale: {entry.question}: {entry.change} is caught, or no mutant any more", True
 
-    def _unit_task(self, variant: Variant) -> Task:
+    def _unit_task(self, variant: Variant) -> TrialTask:
         """Return the trial of an alternative on the questions about single functions."""
-        asked = frozenset(self._concerned(variant) | self._needing(variant)) - whole_agent(self.home.assignment)
-        return Task(f"alternative {variant.id}", variant.submission, asked, observed=True)
+        asked = frozenset(self._concerned(variant) | self._needing(variant)) - list_end_to_end_questions(self.home.assignment)
+        return TrialTask(f"alternative {variant.id}", variant.submission, asked, observed=True)
 
-    def _training_task(self, variant: Variant) -> Task | None:
+    def _training_task(self, variant: Variant) -> TrialTask | None:
         """Return the trial of an alternative on the questions that train, if any has to do with it."""
-        asked = frozenset(self._concerned(variant) | self._needing(variant)) & whole_agent(self.home.assignment)
-        return Task(f"training {variant.id}", variant.submission, asked) if asked else None
+        asked = frozenset(self._concerned(variant) | self._needing(variant)) & list_end_to_end_questions(self.home.assignment)
+        return TrialTask(f"training {variant.id}", variant.submission, asked) if asked else None
 
     def _needing(self, variant: Variant) -> set[str]:
         # Of the whole agent, what does not need the question has something else in its place.
         return {question.id for question in self.home.assignment.questions if variant.question in question.needs}
 
-    def _mistake_task(self, variant: Variant, known: dict[str, dict[str, Mistake]]) -> Task:
-        return Task(
+    def _mistake_task(self, variant: Variant, known: dict[str, dict[str, Mistake]]) -> TrialTask:
+        return TrialTask(
             f"mistake {variant.id}",
             variant.submission,
             frozenset(self._concerned(variant)),
-            whole=frozenset(whole_agent(self.home.assignment)),
+            whole=frozenset(list_end_to_end_questions(self.home.assignment)),
             mistake=(variant.id, variant.question, variant.hint),
             entries={suite: known[suite].get(variant.id) for suite in SUITES},
         )
 
-    def _mutant_tasks(self) -> list[tuple[Mutant, Survivor | None, Task]]:
+    def _mutant_tasks(self) -> list[tuple[Mutant, Survivor | None, TrialTask]]:
         """Return the trials of mutants. Of those that survivors.toml has, the whole agent need not be trained."""
-        known, found, assignment = known_survivors(self.home), [], self.home.assignment
-        for mutant in mutants(self.home):
+        known, found, assignment = read_survivors(self.home), [], self.home.assignment
+        for mutant in make_mutants(self.home):
             entry = next((entry for entry in known if entry.means(mutant)), None)
-            whole = frozenset() if entry else frozenset(whole_agent(assignment))
-            asked = frozenset(unit_questions(assignment, mutant.function))
+            whole = frozenset() if entry else frozenset(list_end_to_end_questions(assignment))
+            asked = frozenset(list_unit_questions(assignment, mutant.function))
             name = shorten_name(f"mutant {mutant.question}: {mutant.change}")
-            found.append((mutant, entry, Task(name, mutant.submission, asked, whole, thorough=False)))
+            found.append((mutant, entry, TrialTask(name, mutant.submission, asked, whole, thorough=False)))
         return found
 
     def _recorded_mistakes(self) -> dict[str, dict[str, Mistake]]:
@@ -329,21 +331,23 @@ class Proof:
     def _hopeless(self) -> list[Variant]:
         """Return the mistakes that cannot learn, those in functions of the whole agent first."""
         assignment = self.home.assignment
-        functions = {assignment.question(question).function for question in whole_agent(assignment)}
+        functions = {assignment.question(question).function for question in list_end_to_end_questions(assignment)}
         return sorted(
             (variant for variant in self.wrong if not variant.learns), key=lambda variant: variant.function not in functions
         )
 
     def _proven_by_mistakes(self) -> set[str]:
         """Return the questions about the whole agent, if there are mistakes to try them on."""
-        return whole_agent(self.home.assignment) if self.wrong else set()
+        return list_end_to_end_questions(self.home.assignment) if self.wrong else set()
 
     def _concerned(self, variant: Variant) -> set[str]:
         """Return the questions to try a variant on; those of the whole agent are a matter of their own."""
         assignment = self.home.assignment
         if self.everything:
-            return {question.id for question in assignment.questions} - whole_agent(assignment) | {variant.question}
-        return unit_questions(assignment, variant.function) | {variant.question}
+            return {question.id for question in assignment.questions} - list_end_to_end_questions(assignment) | {
+                variant.question
+            }
+        return list_unit_questions(assignment, variant.function) | {variant.question}
 
     def _text(self) -> str:
         return (self.home.solution / self.home.assignment.submission).read_text(encoding="utf-8")
@@ -363,7 +367,7 @@ def _generated(home: AssignmentFiles, stale: list[Path]) -> Iterator[Finding]:
 
 def _try_solution(grader: Grader, submission: str) -> tuple[Trial, Facts]:
     """Return the trial of the solution, and what its calls returned."""
-    with observed_facts(grader) as facts:
+    with observe_facts(grader) as facts:
         return try_variant(grader, submission, None), facts
 
 

@@ -20,8 +20,8 @@ from safetensors.numpy import save
 from grader.assignment import SUITES, AssignmentFiles, UsageError
 from grader.desk.watch import _Saves
 from grader.judge.run import Grader
-from grader.publish.gradescope import autograder_files
-from grader.publish.release import student_files
+from grader.publish.gradescope import collect_autograder_files
+from grader.publish.release import collect_student_files
 from grader.publish.verify import verify
 from grader.report import gradescope, page, terminal
 from grader.report.model import CheckResult, Entry, Outcome, Report
@@ -437,7 +437,7 @@ def test_packages_of_one_assignment_are_asked_for(home: AssignmentFiles) -> None
     """Both zips install what this assignment needs, and others are not burdened with it."""
     needs = AssignmentFiles(home.root, "policy_gradient")
     needs.assignment = home.assignment.model_copy(update={"requirements": ("gymnasium[mujoco]>=1.0",)})
-    for files in (student_files, autograder_files):
+    for files in (collect_student_files, collect_autograder_files):
         assert "gymnasium[mujoco]>=1.0" in files(needs)["requirements.txt"].decode().splitlines()
         assert "mujoco" not in files(home)["requirements.txt"].decode()
 
@@ -446,5 +446,5 @@ def test_students_read_what_else_they_may_hand_in(home: AssignmentFiles) -> None
     """And nothing of it where there is nothing."""
     takes = AssignmentFiles(home.root, "policy_gradient")
     takes.assignment = home.assignment.model_copy(update={"attachments": (NAME,)})
-    assert f"but, if you like,\n{NAME} in the same folder (at most 1 MB)." in student_files(takes)["README.md"].decode()
-    assert "if you like" not in student_files(home)["README.md"].decode()
+    assert f"but, if you like,\n{NAME} in the same folder (at most 1 MB)." in collect_student_files(takes)["README.md"].decode()
+    assert "if you like" not in collect_student_files(home)["README.md"].decode()

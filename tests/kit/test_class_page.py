@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from grader.assignment import Assignment, AssignmentFiles, Question, QuestionPoints
 from grader.course import classpage, feedback, policy, summary
-from grader.course.insight import FORGED, MAX_BINS, Insight, QuestionInsight, find_insight, histogram_bins
-from grader.course.results import Course, Folder, Result, ResultFingerprints
+from grader.course.insight import FORGED, MAX_BINS, Insight, QuestionInsight, find_insight, make_histogram_bins
+from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
 from grader.course.worklist import Person, WorklistEntry
 from grader.fingerprints import hash_parts
 from grader.judge.run import Grader
@@ -82,7 +82,7 @@ class Planted:
     def __init__(self) -> None:
         self.entries: list[WorklistEntry] = []
         self.contents: dict[str, str] = {}
-        self.results: dict[str, Result | None] = {}
+        self.results: dict[str, SubmissionResult | None] = {}
 
     def add(self, name: str, content: str = "", who: str = "", status: str = "graded", **fields: Any) -> str:
         """Return the id. Checks are named by their last letter: `add("x", d=wrong())`; all=... is for every check."""
@@ -101,7 +101,7 @@ class Planted:
         made = Report(assignment="planted", title="Planted", suite_version="1.0", suites=("visible", "hidden"), **own)
         made.summarise(ASSIGNMENT)
         key = ResultFingerprints(submission=self.contents[name], suite="s", environment=fields.pop("environment", "e"))
-        self.results[name] = Result(entry=name, key=key, status=status, report=made, **fields)
+        self.results[name] = SubmissionResult(entry=name, key=key, status=status, report=made, **fields)
         return name
 
     def course(self) -> Course:
@@ -295,7 +295,7 @@ def test_levels_and_environments() -> None:
 def test_every_submission_is_in_one_bin(most: float, shares: list[float]) -> None:
     """Bins are round, not many, and full marks are a bin of their own."""
     points = [round(share * most * 2) / 2 for share in shares]
-    found = histogram_bins(points, most)
+    found = make_histogram_bins(points, most)
     assert len(found) <= MAX_BINS + 1
     assert [one.low for one in found[1:]] == [one.high for one in found[:-1]]
     for one in found[:-1]:
@@ -310,7 +310,7 @@ def test_empty_classes() -> None:
     made.add("later")
     made.results["later"] = None
     assert "1 submission still to come" in Parsed(made.page()).text
-    assert histogram_bins([0.0], 0.0) == []
+    assert make_histogram_bins([0.0], 0.0) == []
     assert find_insight(made.course(), {}).to_come == tuple(made.entries)
 
 
@@ -354,7 +354,7 @@ def test_links_lead_to_the_pages_of_students(tmp_path: Path) -> None:
     """A link is relative, and there is a page at its end."""
     made = planted()
     made.add("müller+1@x.edu")
-    written = classpage.write(Folder(tmp_path), made.course(), made.results)
+    written = classpage.write_pages(ResultsFolder(tmp_path), made.course(), made.results)
     told = Parsed((tmp_path / "class.html").read_text(encoding="utf-8"))
     places = {unquote(target) for target in told.all("href") if not target.startswith("#")}
     assert places == {f"students/{name}.html" for name, result in made.results.items() if result}
@@ -365,11 +365,11 @@ def test_links_lead_to_the_pages_of_students(tmp_path: Path) -> None:
 
 def test_only_what_changes_is_written(tmp_path: Path) -> None:
     """A rerun must not make a sync of three thousand files."""
-    made, folder = planted(), Folder(tmp_path)
-    classpage.write(folder, made.course(), made.results)
-    assert classpage.write(folder, made.course(), made.results) == []
+    made, folder = planted(), ResultsFolder(tmp_path)
+    classpage.write_pages(folder, made.course(), made.results)
+    assert classpage.write_pages(folder, made.course(), made.results) == []
     scores = {"right_0": ["10 of 10 points", "two days late: -2, makes 8"]}
-    assert classpage.write(folder, made.course(), made.results, scores=scores) == [tmp_path / "students" / "right_0.html"]
+    assert classpage.write_pages(folder, made.course(), made.results, scores=scores) == [tmp_path / "students" / "right_0.html"]
     assert "two days late: -2, makes 8" in (tmp_path / "students" / "right_0.html").read_text(encoding="utf-8")
 
 
@@ -384,7 +384,7 @@ def test_partners_read_nothing_of_each_other(tmp_path: Path) -> None:
     text = '[[adjustments]]\nstudent = "bob@x"\npoints = -4\nreason = "a hearing"\n'
     first = course.model_copy(update={"entries": course.entries[:1]})
     told = summary.explain_scores(first, policy.score_class(first, made.results, policy.parse_policy(text, "p")))
-    classpage.write(Folder(tmp_path), first, made.results, scores=told)
+    classpage.write_pages(ResultsFolder(tmp_path), first, made.results, scores=told)
     pages = {path.stem: path.read_text(encoding="utf-8") for path in (tmp_path / "students").iterdir()}
     assert sorted(pages) == ["team", "team~1", "team~2"]
     assert [name for name, page in pages.items() if "a hearing" in page] == ["team~2"]
@@ -393,11 +393,11 @@ def test_partners_read_nothing_of_each_other(tmp_path: Path) -> None:
     assert "Score: on a page for each" in pages["team"]
     same = summary.explain_scores(first, policy.score_class(first, made.results, policy.parse_policy("", "p")))
     assert list(same) == ["team"]
-    classpage.write(Folder(tmp_path), first, made.results, scores=same)
+    classpage.write_pages(ResultsFolder(tmp_path), first, made.results, scores=same)
     assert [path.name for path in (tmp_path / "students").iterdir()] == ["team.html"], "nothing is left of the others"
-    classpage.write(Folder(tmp_path), first, {})
+    classpage.write_pages(ResultsFolder(tmp_path), first, {})
     assert [path.name for path in (tmp_path / "students").iterdir()] == ["team.html"], "another shard has just written it"
-    classpage.write(Folder(tmp_path), course.model_copy(update={"entries": course.entries[1:]}), made.results)
+    classpage.write_pages(ResultsFolder(tmp_path), course.model_copy(update={"entries": course.entries[1:]}), made.results)
     assert [path.name for path in (tmp_path / "students").iterdir()] == ["pair.html"], "the other has left the class"
 
 
@@ -410,7 +410,9 @@ def test_older_submissions_count_nowhere(tmp_path: Path) -> None:
     course = made.course().model_copy(update={"entries": entries})
     rows = policy.score_class(course, made.results, policy.parse_policy("", "p"))
     assert [row.entry for row in rows] == ["two"]
-    classpage.write(Folder(tmp_path), course, made.results, (), summary.explain_scores(course, rows), {"one"}, True)
+    classpage.write_pages(
+        ResultsFolder(tmp_path), course, made.results, (), summary.explain_scores(course, rows), {"one"}, True
+    )
     page = Parsed((tmp_path / "class.html").read_text(encoding="utf-8")).text
     assert "1 older submission of students who handed in again: left out here." in page
     assert "a class of 1" in page
@@ -520,7 +522,7 @@ def test_students_see_their_own_and_nothing_hidden(tmp_path: Path) -> None:
     """No name, message or signature of a hidden check, no name of a mistake, nobody else."""
     made = planted()
     made.add("mine", who="Ada Lovelace", c=mistaken("minus_one"), e=wrong(message="expected 42", detail="in the judge"))
-    classpage.write(Folder(tmp_path), made.course(), made.results)
+    classpage.write_pages(ResultsFolder(tmp_path), made.course(), made.results)
     text = (tmp_path / "students" / "mine.html").read_text(encoding="utf-8")
     for word in ("secret", "expected 42", "in the judge", "like minus_one", "minus_one", "Is it one?", "signature", "right_0"):
         assert word not in text, word
@@ -564,7 +566,7 @@ def test_real_submissions(built_toy: Path, tmp_path: Path) -> None:
             path.parent.mkdir()
             path.write_text(content, encoding="utf-8")
             key = ResultFingerprints(submission=hash_parts([content]), suite="s", environment="e")
-            results[name] = Result(entry=name, key=key, status="graded", report=grader.grade(path))
+            results[name] = SubmissionResult(entry=name, key=key, status="graded", report=grader.grade(path))
     entries = [WorklistEntry(id=name, path=name) for name in contents]
     submissions = {name: result.key.submission for name, result in results.items()}
     about = {"export": "export", "layout": "folder", "suite": "s", "environment": "e"}

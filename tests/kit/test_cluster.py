@@ -18,7 +18,7 @@ import pytest
 
 from grader.assignment import AssignmentFiles, UsageError
 from grader.course import cluster, hosting, run
-from grader.course.results import Course, Folder
+from grader.course.results import Course, ResultsFolder
 
 INPUTS = (
     "grader/__main__.py",
@@ -84,7 +84,7 @@ def dask(folder: Path, workers: int) -> Iterator[str]:
 def outcomes(course: Course, folder: Path) -> dict[str, tuple]:
     """Return of each submission what decides about its points."""
     found = {}
-    for entry, result in Folder(folder).of(course).items():
+    for entry, result in ResultsFolder(folder).of(course).items():
         checks = [(check.id, check.outcome, check.points, check.message) for check in result.report.checks]
         found[entry] = (result.status, result.report.points, checks)
     return found
@@ -100,7 +100,7 @@ def test_a_worker_is_killed_and_nothing_is_lost(built_toy: Path, class_of_24: Pa
     with dask(tmp_path, 2) as address, distributed.Client(address, set_as_default=False) as client:
         client.wait_for_workers(2, timeout=120)
 
-        def kill(standing: run.Standing) -> None:
+        def kill(standing: run.RunProgress) -> None:
             counts.append(standing.done)
             busy = [worker for worker, tasks in client.processing().items() if tasks]
             if not killed and busy:
@@ -145,7 +145,7 @@ def test_a_machine_refuses_what_is_not_the_clients(built_toy: Path, class_of_24:
         assert "the export has to be on the shared file system" in hosting.run_shard(json.dumps(about), ["s00"])["refused"]
         last = hosting._host[1]
     finally:
-        hosting.end_process()
+        hosting.end_grading_process()
     assert last.wait(60) == 0
 
 
@@ -154,7 +154,7 @@ class Cluster:
 
     status = "running"
 
-    def __init__(self, job: run.Job, poison: set[str], luck: int = 0) -> None:
+    def __init__(self, job: run.GradingJob, poison: set[str], luck: int = 0) -> None:
         self.job, self.poison, self.luck = job, poison, luck
         self.shards: list[list[str]] = []
 
@@ -165,7 +165,7 @@ class Cluster:
         for entry in self.job.course.entries:
             if entry.id in (ids[: self.luck] if ill else ids) and entry.id not in self.poison:
                 gave_up = self.job.gave_up(entry, "", 1)
-                Folder(self.job.folder).write(gave_up.model_copy(update={"status": "graded"}))
+                ResultsFolder(self.job.folder).write(gave_up.model_copy(update={"status": "graded"}))
         died = distributed.scheduler.KilledWorker("task", SimpleNamespace(address="there"), 3)
         answer = SimpleNamespace(done=lambda: True, status="error" if ill else "finished")
         answer.exception, answer.result = lambda: died, lambda: {"failed": []}
@@ -196,7 +196,7 @@ def test_a_poisonous_submission_takes_no_other_along(
     assert sizes[2:5] == [4, 3, 3]
     assert set(sizes[5:]) == {1}
     assert "1 of them were left without a result: KilledWorker" in capsys.readouterr().err
-    again = cluster.grade_on_cluster(job, run.to_do(job, job.course.entries), "here", None)
+    again = cluster.grade_on_cluster(job, run.list_ungraded_entries(job, job.course.entries), "here", None)
     assert (again.count, again.lost) == (1, ["s05"])
 
 

@@ -22,7 +22,7 @@ import pytest
 
 from grader.assignment import AssignmentFiles, UsageError
 from grader.course import run, worklist
-from grader.course.results import Folder, Result
+from grader.course.results import ResultsFolder, SubmissionResult
 from grader.course.worklist import WorklistEntry
 from grader.judge.run import Grader
 from grader.sandbox.places import make_temporary_folder
@@ -428,8 +428,8 @@ class Class(NamedTuple):
     def words(self, *options: str) -> list[str]:
         return ["course", "toy", str(self.export), "-o", str(self.folder), "--workers", "2", *options]
 
-    def results(self) -> dict[str, Result]:
-        folder = Folder(self.folder)
+    def results(self) -> dict[str, SubmissionResult]:
+        folder = ResultsFolder(self.folder)
         return {name: result for name, result in folder.of(folder.course()).items() if result}
 
     def files(self) -> dict[str, int]:
@@ -443,7 +443,7 @@ class Class(NamedTuple):
         return Class(where / "root", self.export, where / "out")
 
 
-def outcomes(result: Result) -> list[tuple[str, str, float, str, str]]:
+def outcomes(result: SubmissionResult) -> list[tuple[str, str, float, str, str]]:
     """Return what a result says that does not depend on when and where it came about."""
     checks = result.report.checks
     return [(check.id, check.outcome.value, check.points, check.message, check.signature) for check in checks]
@@ -614,7 +614,7 @@ multiprocessing.process.BaseProcess._after_fork = staticmethod(slow("starts", mu
 multiprocessing.util._exit_function = slow("ends", multiprocessing.util._exit_function)
 """
 WORKERS_FAIL = """
-graded = run.Job.grade
+graded = run.GradingJob.grade
 
 
 def grade(self, grader, entry, before=None, again=frozenset()):
@@ -627,7 +627,7 @@ def grade(self, grader, entry, before=None, again=frozenset()):
     return graded(self, grader, entry, before, again)
 
 
-run.Job.grade = grade
+run.GradingJob.grade = grade
 run.SPARE_SECONDS = -230.0  # 10 seconds for each submission
 """
 
@@ -673,7 +673,7 @@ def test_killed_and_resumed(graded_class: Class, tmp_path: Path, temporary: Path
     done = {name: time for name, time in part.files().items() if not name.startswith(".")}
     assert 3 <= len(done) < len(SUBMISSIONS) + 3
     for name in done:
-        Result.model_validate_json((part.folder / "results" / name).read_bytes())
+        SubmissionResult.model_validate_json((part.folder / "results" / name).read_bytes())
     assert f"{len(done)} graded before" in part.course()
     assert done.items() <= part.files().items(), "nothing twice"
     assert {name: outcomes(one) for name, one in part.results().items()} == {
@@ -876,8 +876,8 @@ def test_a_policy_that_does_not_fit_is_told_first(graded_class: Class, tmp_path:
 def test_policy_runs_nothing(graded_class: Class, tmp_path: Path) -> None:
     """Scores are made of what is stored: without the submissions, and where nothing could be run."""
     part = graded_class.copy(tmp_path)
-    course = Folder(part.folder).course()
-    Folder(part.folder).write_course(course.model_copy(update={"export": str(tmp_path / "gone")}))
+    course = ResultsFolder(part.folder).course()
+    ResultsFolder(part.folder).write_course(course.model_copy(update={"export": str(tmp_path / "gone")}))
     shutil.rmtree(part.root / "tests")
     before = part.files()
     policy = tmp_path / "policy.toml"

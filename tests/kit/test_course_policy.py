@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from grader.assignment import Assignment, UsageError
 from grader.course import gradebook, policy, rescore
 from grader.course.policy import Policy, Score, parse_policy, score_class, score_submission
-from grader.course.results import Course, Folder, Result, ResultFingerprints
+from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
 from grader.course.worklist import Person, WorklistEntry
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import FORMULA
@@ -81,9 +81,9 @@ def course(*entries: WorklistEntry, layout: str = "gradescope") -> Course:
     return Course(**about, suite="t" * 64, environment="e" * 64, submissions=ids, entries=list(entries))
 
 
-def result(name: str, report: Report, status: str = "graded") -> Result:
+def result(name: str, report: Report, status: str = "graded") -> SubmissionResult:
     """Return the result of a submission in the class."""
-    return Result(
+    return SubmissionResult(
         entry=name,
         key=ResultFingerprints(submission="s" * 64, suite="t" * 64, environment="e" * 64),
         status=status,
@@ -220,12 +220,14 @@ def test_no_number_before_grading_is_final(rule: Policy, fault: str | None) -> N
     assert one.points is one.max_points is None
     assert not one.steps
     assert not one.questions
-    (row,) = csv.DictReader(io.StringIO(gradebook.plain_rows(whole, [one])))
+    (row,) = csv.DictReader(io.StringIO(gradebook.render_gradebook(whole, [one])))
     assert [row[name] for name in ("Total", "Max Points", "a", "loop.first", "bonus")] == [""] * 5
     assert "no points yet" in row["Explanation"]
-    (row,) = csv.DictReader(io.StringIO(gradebook.gradescope_rows(whole, [one])))
+    (row,) = csv.DictReader(io.StringIO(gradebook.render_gradescope_csv(whole, [one])))
     assert (row["Total Score"], row["Status"]) == ("", "Ungraded")
-    assert len(list(csv.reader(io.StringIO(gradebook.canvas_rows(whole, [one]))))) == 2, "Canvas: only the points possible"
+    assert len(list(csv.reader(io.StringIO(gradebook.render_canvas_csv(whole, [one]))))) == 2, (
+        "Canvas: only the points possible"
+    )
 
 
 @given(policies(), st.lists(st.tuples(WORTH, st.none() | MOMENT), min_size=1, max_size=12), st.randoms(use_true_random=False))
@@ -508,7 +510,7 @@ def test_what_is_for_one_of_a_group_is_not_for_the_others() -> None:
     whole = course(entry("submission_1", DUE, ADA, BOB))
     rows = score_class(whole, {"submission_1": result("submission_1", graded())}, made(text))
     assert [row.points for row in rows] == [24, 19]
-    assert policy.find_strangers(whole, rows, made(text)) == ["nobody@x.edu"]
+    assert policy.find_unscored_students(whole, rows, made(text)) == ["nobody@x.edu"]
 
 
 def test_the_id_of_an_older_submission_is_nobody() -> None:
@@ -516,7 +518,7 @@ def test_the_id_of_an_older_submission_is_nobody() -> None:
     whole = course(entry("submission_1", DUE, ADA), entry("submission_2", DUE + timedelta(hours=1), ADA))
     graded_twice = {name: result(name, graded()) for name in ("submission_1", "submission_2")}
     rule = made('[[adjustments]]\nstudent = "submission_1"\npoints = -2\nreason = "r"\n')
-    assert policy.find_strangers(whole, score_class(whole, graded_twice, rule), rule) == ["submission_1"]
+    assert policy.find_unscored_students(whole, score_class(whole, graded_twice, rule), rule) == ["submission_1"]
 
 
 def test_an_email_of_spaces_is_nobodys() -> None:
@@ -531,7 +533,7 @@ def test_a_class_without_names() -> None:
     whole = course(*(WorklistEntry(id=name, path=name) for name in ("b", "a")))
     rows = score_class(whole, {"a": result("a", graded())}, made())
     assert [(row.entry, row.points) for row in rows] == [("a", 25), ("b", None)]
-    assert gradebook.plain_rows(whole, rows).splitlines()[1].startswith("a,,,,25,25,10,10,5,6,")
+    assert gradebook.render_gradebook(whole, rows).splitlines()[1].startswith("a,,,,25,25,10,10,5,6,")
 
 
 # --- files ---
@@ -648,9 +650,9 @@ def test_no_cell_is_a_formula(texts: list[str]) -> None:
     whole = course(entry("submission_1", DUE, student))
     rows = score_class(whole, {"submission_1": result("submission_1", graded())}, made())
     for text, lines in (
-        (gradebook.plain_rows(whole, rows), 2),
-        (gradebook.gradescope_rows(whole, rows), 2),
-        (gradebook.canvas_rows(whole, rows), 3),
+        (gradebook.render_gradebook(whole, rows), 2),
+        (gradebook.render_gradescope_csv(whole, rows), 2),
+        (gradebook.render_canvas_csv(whole, rows), 3),
     ):
         text.encode()
         assert "\r" not in text
@@ -673,19 +675,19 @@ def test_gradebooks_by_column() -> None:
     one = entry("submission_44", DUE, ADA, earlier=(DUE - timedelta(days=1),))
     whole = course(one, entry("submission_45", None, BOB))
     rows = score_class(whole, {"submission_44": result("submission_44", graded(WORK))}, made("out_of = 100"))
-    first, second = csv.DictReader(io.StringIO(gradebook.plain_rows(whole, rows)))
+    first, second = csv.DictReader(io.StringIO(gradebook.render_gradebook(whole, rows)))
     told = [first[name] for name in ("Submission", "Name", "Email", "SID", "Total", "Max Points", "a", "loop.first", "bonus")]
     assert told == ["submission_44", "Ada Lovelace", "ada@x.edu", "007", "76", "100", "10", "5", "4"]
     told = [first[name] for name in ("passed", "failed", "not run", "Handed In", "Days Late", "Attempts", "Status")]
     assert told == ["4", "2", "0", "2026-03-01T22:59:00+00:00", "", "2", "final"]
     assert first["Explanation"] == "; ".join(rows[0].explanation())
     assert (second["Total"], second["passed"], second["Status"]) == ("", "", "pending")
-    table = list(csv.reader(io.StringIO(gradebook.gradescope_rows(whole, rows))))
+    table = list(csv.reader(io.StringIO(gradebook.render_gradescope_csv(whole, rows))))
     assert table[0][:7] == ["First Name", "Last Name", "SID", "Email", "Total Score", "Max Points", "Status"]
     assert table[0][7:] == ["Submission ID", "Submission Time", "Submission Count"]
     assert table[1] == ["Ada", "Lovelace", "007", "ada@x.edu", "76", "100", "Graded", "44", "2026-03-01 22:59:00 +0000", "2"]
     assert table[2] == ["Bob", "", "8", "bob@x.edu", "", "", "Ungraded", "45", "", "1"]
-    table = list(csv.reader(io.StringIO(gradebook.canvas_rows(whole, rows, "Toys (12)"))))
+    table = list(csv.reader(io.StringIO(gradebook.render_canvas_csv(whole, rows, "Toys (12)"))))
     assert table == [
         ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Toys (12)"],
         ["    Points Possible", "", "", "", "", "100"],
@@ -693,8 +695,8 @@ def test_gradebooks_by_column() -> None:
     ]
     flat = course(entry("doejane_77", None, Person(name="doejane", sid="77"), late=True), layout="canvas")
     rows = score_class(flat, {"doejane_77": result("doejane_77", graded())}, made())
-    assert list(csv.reader(io.StringIO(gradebook.canvas_rows(flat, rows))))[2] == ["doejane", "77", "", "", "", "25"]
-    (row,) = csv.DictReader(io.StringIO(gradebook.plain_rows(flat, rows)))
+    assert list(csv.reader(io.StringIO(gradebook.render_canvas_csv(flat, rows))))[2] == ["doejane", "77", "", "", "", "25"]
+    (row,) = csv.DictReader(io.StringIO(gradebook.render_gradebook(flat, rows)))
     assert row["Days Late"] == "late"
 
 
@@ -702,9 +704,9 @@ def test_gradebooks_by_column() -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
+def folder(tmp_path: Path) -> ResultsFolder:
     """A class of three, of which one is still to be graded."""
-    folder = Folder(tmp_path / "class")
+    folder = ResultsFolder(tmp_path / "class")
     late = DUE + timedelta(hours=5)
     folder.write_course(
         course(entry("submission_1"), entry("submission_2", late, BOB), entry("submission_3", DUE, Person(sid="3")))
@@ -714,7 +716,7 @@ def folder(tmp_path: Path) -> Folder:
     return folder
 
 
-def policy_file(folder: Folder, text: str) -> Path:
+def policy_file(folder: ResultsFolder, text: str) -> Path:
     """Write a policy beside the class."""
     path = folder.path.with_name("policy.toml")
     path.write_bytes(text.encode())
@@ -730,7 +732,7 @@ def contents(path: Path) -> dict[str, bytes]:
 LATE = "# späte Abgabe\r\n[late]\r\ndeadline = 2026-03-01T23:59:00+01:00\r\npercent_per_day = 10\r\n"
 
 
-def test_regrade_says_whose_score_moved_and_why(folder: Folder) -> None:
+def test_regrade_says_whose_score_moved_and_why(folder: ResultsFolder) -> None:
     """At first from points as they are; only what moves is told; the policy is kept to the byte."""
     changes = rescore.rescore(folder, policy_file(folder, LATE))
     assert [(one.who, one.before, one.after) for one in changes] == [("Bob", Decimal(19), Decimal("17.1"))]
@@ -747,7 +749,7 @@ def test_regrade_says_whose_score_moved_and_why(folder: Folder) -> None:
     assert books == {"gradebook.csv", "gradescope.csv", "canvas.csv"}
 
 
-def test_regrade_twice_changes_nothing(folder: Folder) -> None:
+def test_regrade_twice_changes_nothing(folder: ResultsFolder) -> None:
     """The same policy again, by name or by what was kept, leaves every byte and no history."""
     rescore.rescore(folder, policy_file(folder, LATE))
     before = contents(folder.path)
@@ -757,7 +759,7 @@ def test_regrade_twice_changes_nothing(folder: Folder) -> None:
     assert not (folder.path / rescore.HISTORY).exists()
 
 
-def test_the_old_policy_brings_the_old_scores(folder: Folder) -> None:
+def test_the_old_policy_brings_the_old_scores(folder: ResultsFolder) -> None:
     """Nothing is lost by trying a policy: the old one restores each file, and the history has what was replaced."""
     rescore.rescore(folder, policy_file(folder, LATE))
     before = contents(folder.path)
@@ -787,7 +789,7 @@ def test_there_and_back(tmp_path_factory: pytest.TempPathFactory, one: Policy, o
     ]
 
 
-def test_results_that_changed_are_told_from_the_policy(folder: Folder) -> None:
+def test_results_that_changed_are_told_from_the_policy(folder: ResultsFolder) -> None:
     """Who was graded meanwhile, or again, did not move by the policy."""
     file = policy_file(folder, LATE)
     rescore.rescore(folder, file)
@@ -805,7 +807,7 @@ def test_results_that_changed_are_told_from_the_policy(folder: Folder) -> None:
     assert change.why == ("its results changed", "it was final, and is not final")
 
 
-def test_a_class_that_changed(folder: Folder) -> None:
+def test_a_class_that_changed(folder: ResultsFolder) -> None:
     """Who came, who went, and who handed in again."""
     rescore.rescore(folder)
     folder.write_course(
@@ -820,7 +822,7 @@ def test_a_class_that_changed(folder: Folder) -> None:
     }
 
 
-def test_a_wrong_policy_leaves_all_as_it_was(folder: Folder) -> None:
+def test_a_wrong_policy_leaves_all_as_it_was(folder: ResultsFolder) -> None:
     """Nothing is written before everything is known to be right."""
     rescore.rescore(folder, policy_file(folder, LATE))
     before = contents(folder.path)
@@ -830,7 +832,7 @@ def test_a_wrong_policy_leaves_all_as_it_was(folder: Folder) -> None:
         assert contents(folder.path) == before
 
 
-def test_ended_before_the_scores_were_written(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ended_before_the_scores_were_written(folder: ResultsFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever ends it on the way: the next run tells the same changes, and keeps the old scores once."""
     rescore.rescore(folder, policy_file(folder, LATE))
     file, write = policy_file(folder, "out_of = 100"), rescore.write
@@ -848,7 +850,7 @@ def test_ended_before_the_scores_were_written(folder: Folder, monkeypatch: pytes
     assert len(list((folder.path / rescore.HISTORY).iterdir())) == 1
 
 
-def test_a_folder_for_trying(folder: Folder, tmp_path: Path) -> None:
+def test_a_folder_for_trying(folder: ResultsFolder, tmp_path: Path) -> None:
     """With another folder to write to, the class's own stays as it is."""
     rescore.rescore(folder)
     before = contents(folder.path)
@@ -863,10 +865,10 @@ def test_a_folder_for_trying(folder: Folder, tmp_path: Path) -> None:
     }
 
 
-def test_lines_for_a_terminal(folder: Folder) -> None:
+def test_lines_for_a_terminal(folder: ResultsFolder) -> None:
     """Whose score moved, who has none, whom the policy misspells, and what was written."""
     text = LATE + "[[adjustments]]\nstudent = 'bbo@x.edu'\npoints = 1\nreason = 'r'\n"
-    told = list(rescore.rescore_lines(folder, policy_file(folder, text)))
+    told = list(rescore.rescore_and_report(folder, policy_file(folder, text)))
     assert told == [
         "Bob (submission_2): 19 -> 17.1",
         "    the policy changed",
@@ -879,7 +881,7 @@ def test_lines_for_a_terminal(folder: Folder) -> None:
     ]
 
 
-def test_damaged_scores_are_said(folder: Folder) -> None:
+def test_damaged_scores_are_said(folder: ResultsFolder) -> None:
     """Scores that cannot be read are no reason to begin from nothing."""
     (folder.path / "scores.json").write_text("{", encoding="utf-8")
     with pytest.raises(UsageError, match=r"scores\.json is damaged"):
@@ -896,9 +898,9 @@ def test_the_page_shows_every_field() -> None:
         return set(kind.model_fields) - set(found)
 
     assert not missing(Policy, fields)
-    parts = {policy.Weights: "weights", policy.Extra: "extra", policy.Attempts: "attempts"}
+    parts = {policy.Weights: "weights", policy.ExtraCredit: "extra", policy.AttemptLimits: "attempts"}
     assert not any(missing(kind, fields[name]) for kind, name in parts.items())
-    assert missing(policy.Late, fields["late"]) == {"points_per_day"}
-    assert missing(policy.Faulty, fields["faulty"][0]) == {"check"}
+    assert missing(policy.LatePenalty, fields["late"]) == {"points_per_day"}
+    assert missing(policy.FaultyItem, fields["faulty"][0]) == {"check"}
     assert missing(policy.Extension, fields["extensions"][0]) == {"until"}
     assert not missing(policy.Adjustment, fields["adjustments"][0])

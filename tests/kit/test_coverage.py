@@ -9,8 +9,8 @@ import pytest
 
 from grader.assignment import SUITES, AssignmentFiles
 from grader.judge.run import Grader
-from grader.publish.coverage import find_changed_functions, instrument
-from grader.publish.trials import Task, run_task, write_coverage
+from grader.publish.coverage import find_changed_functions, instrument_functions
+from grader.publish.trials import TrialTask, run_task, write_coverage
 from grader.publish.verify import verify
 
 pytestmark = pytest.mark.recorded
@@ -88,7 +88,7 @@ def test_what_a_variant_changes(old: str, new: str, changed: set[str] | None) ->
 def test_names_of_entered_functions_are_printed(capfd: pytest.CaptureFixture) -> None:
     """Catches: a method, an inner call or the import itself that leaves no mark, so that a changed reply would be recalled."""
     names: dict = {}
-    exec(compile(instrument(SOLUTION), "instrumented", "exec"), names)
+    exec(compile(instrument_functions(SOLUTION), "instrumented", "exec"), names)
     assert capfd.readouterr().out.split() == ["<entered", "the", "file", "itself>"]
     assert names["total"]([1.0, 2.0]) == 3.0
     assert names["total"].__doc__ == "Return the sum."
@@ -111,7 +111,7 @@ def calls(built_toy: Path, tmp_path: Path) -> Callable[[str, str], tuple[int, se
 
         def run(old: str, new: str) -> tuple[int, set[str]]:
             assert solution.count(old) == 1
-            task = Task("mistake m", solution.replace(old, new), questions)
+            task = TrialTask("mistake m", solution.replace(old, new), questions)
             tried, made = run_task(grader, task, coverage), run_task(grader, task, tmp_path / "none")
             assert (tried.verdict, tried.losses) == (made.verdict, made.losses)
             assert not made.recalled
@@ -154,7 +154,7 @@ def test_what_is_never_recalled(built_toy: Path, tmp_path: Path, driver: str, wh
     coverage = tmp_path / "coverage"
     with Grader(home, SUITES) as grader:
         write_coverage(grader, solution, frozenset({"total"}), coverage)
-        tried = run_task(grader, Task("mistake m", solution.replace("* scale", ""), frozenset({"total"})), coverage)
+        tried = run_task(grader, TrialTask("mistake m", solution.replace("* scale", ""), frozenset({"total"})), coverage)
     assert tried.recalled == 0, why
 
 

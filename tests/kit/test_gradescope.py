@@ -18,7 +18,7 @@ import pytest
 
 from grader.assignment import AssignmentFiles
 from grader.judge.run import grade
-from grader.publish.gradescope import SCRIPTS, autograder_files
+from grader.publish.gradescope import SCRIPTS, collect_autograder_files
 from grader.publish.release import make_zip
 from grader.report import gradescope
 from grader.report.model import CheckResult, Outcome, Report
@@ -154,7 +154,7 @@ def test_hostile_text_stays_inert(home: AssignmentFiles, hostile: str) -> None:
 def autograder(home: AssignmentFiles, tmp_path: Path) -> Callable[..., subprocess.Popen]:
     """Lay the zip's content out as the platform does, in a prefix, and start its run_autograder on what is handed in."""
     root = tmp_path / "autograder"
-    for name, content in autograder_files(home).items():
+    for name, content in collect_autograder_files(home).items():
         path = root / "source" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -179,7 +179,7 @@ def outcome(tmp_path: Path) -> dict[str, Any]:
 
 def test_zip_holds_what_the_platform_needs_and_no_solution(home: AssignmentFiles) -> None:
     """A flat root with both scripts, executable and with Unix line ends; nothing of solutions."""
-    content = autograder_files(home)
+    content = collect_autograder_files(home)
     with zipfile.ZipFile(io.BytesIO(make_zip(content, executable=SCRIPTS))) as archive:
         for name in SCRIPTS:
             assert archive.getinfo(name).external_attr >> 16 == 0o755

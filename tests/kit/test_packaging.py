@@ -66,10 +66,10 @@ def test_each_is_tried_out_before_it_is_written(root: Path, tmp_path: Path, name
 @pytest.mark.parametrize("name", sorted(MAKE))
 def test_nothing_is_written_when_the_try_out_fails(root: Path, tmp_path: Path, monkeypatch, name: str) -> None:
     """A file that was forgotten in the list is seen by its maker, not by a class."""
-    whole = package.grader_modules
+    whole = package.collect_grader_modules
     for module in (prairielearn, classroom, autolab):
         monkeypatch.setattr(
-            module, "grader_modules", lambda home, *names: whole(home, *(one for one in names if "shared" not in one))
+            module, "collect_grader_modules", lambda home, *names: whole(home, *(one for one in names if "shared" not in one))
         )
     with pytest.raises(UsageError, match="nothing was written"):
         list(MAKE[name](root, tmp_path / "out"))
@@ -110,10 +110,10 @@ def in_zip(data: bytes) -> dict[str, bytes]:
 
 def test_packages_hold_what_they_need_and_no_solution(home: AssignmentFiles) -> None:
     """An allow-list: no solution anywhere, hidden checks only on servers, no line end that a shell trips over."""
-    question = prairielearn.question_files(home, "image")
-    autograder = autolab.package_files(home)
+    question = prairielearn.collect_question_files(home, "image")
+    autograder = autolab.collect_package_files(home)
     given = in_zip(question["clientFilesQuestion/policy_gradient.zip"])
-    repository = classroom.repository_files(home)
+    repository = classroom.collect_repository_files(home)
     on_servers = {**question, **in_tar(autograder["autograde.tar"])}
     stub = home.stub.read_text()
     secret = [
@@ -153,7 +153,7 @@ def test_info_is_what_prairielearn_asks_for(home: AssignmentFiles) -> None:
     assert options["enabled"] is True
     assert options["enableNetworking"] is False
     assert home.assignment.limits.budget < options["timeout"] <= 600
-    page = prairielearn.question_files(home, "image")["question.html"].decode()
+    page = prairielearn.collect_question_files(home, "image")["question.html"].decode()
     for element in ("pl-file-upload", "pl-external-grader-results", 'file-names="submitted.py"'):
         assert element in page
     assert options["entrypoint"] == "/grade/tests/run"
@@ -164,10 +164,12 @@ def grade_root(toy: AssignmentFiles, tmp_path: Path) -> Callable[..., subprocess
     """Lay the question out as PrairieLearn does, in a prefix, and start its entry script."""
 
     def start(data: str = "{}", **handed_in: str) -> subprocess.Popen:
-        tests = {key: value for key, value in prairielearn.question_files(toy, "image").items() if key.startswith("tests/")}
-        package.lay_out(tmp_path, tests, executable=["tests/run"])
+        tests = {
+            key: value for key, value in prairielearn.collect_question_files(toy, "image").items() if key.startswith("tests/")
+        }
+        package.write_files(tmp_path, tests, executable=["tests/run"])
         student = {f"student/{key.replace('__', '.')}": text.encode() for key, text in handed_in.items()}
-        package.lay_out(tmp_path, {"data/data.json": data.encode(), **student})
+        package.write_files(tmp_path, {"data/data.json": data.encode(), **student})
         (tmp_path / "student").mkdir(exist_ok=True)
         environment = {**os.environ, "GRADE_ROOT": str(tmp_path), "GRADER_VENV": sys.prefix}
         return subprocess.Popen([tmp_path / "tests" / "run"], env=environment)
@@ -217,7 +219,7 @@ def test_one_package_can_serve_a_question_for_each_function(grade_root, tmp_path
 
 def test_the_workflow_hands_its_result_to_the_reporter(toy: AssignmentFiles) -> None:
     """The reporter looks for each runner's result under the runner's name in capitals."""
-    text = classroom.repository_files(toy)[classroom.WORKFLOW].decode()
+    text = classroom.collect_repository_files(toy)[classroom.WORKFLOW].decode()
     lines = [line.strip() for line in text.splitlines()]
     assert "runners: grade" in lines
     assert "id: grade" in lines
@@ -231,9 +233,9 @@ def test_the_workflow_hands_its_result_to_the_reporter(toy: AssignmentFiles) -> 
 
 def test_a_missing_file_is_a_result_for_the_reporter(toy: AssignmentFiles, tmp_path: Path) -> None:
     """Without a result the reporter fails, and a student reads of a faulty workflow instead of their slip."""
-    content = classroom.repository_files(toy)
+    content = classroom.collect_repository_files(toy)
     del content["submitted.py"]
-    package.lay_out(tmp_path, content)
+    package.write_files(tmp_path, content)
     command = [sys.executable, "-s", "-B", classroom.ENTRY]
     environment = {**os.environ, "GITHUB_OUTPUT": str(tmp_path / "output")}
     subprocess.run(command, cwd=tmp_path, env=environment, check=True)
@@ -249,8 +251,8 @@ def test_a_missing_file_is_a_result_for_the_reporter(toy: AssignmentFiles, tmp_p
 
 def made(toy: AssignmentFiles, folder: Path, **handed_in: str) -> subprocess.CompletedProcess[str]:
     """Lay the package out beside what was handed in, and run make as Tango does."""
-    package.lay_out(folder, autolab.package_files(toy))
-    package.lay_out(folder, {name.replace("__", "."): text.encode() for name, text in handed_in.items()})
+    package.write_files(folder, autolab.collect_package_files(toy))
+    package.write_files(folder, {name.replace("__", "."): text.encode() for name, text in handed_in.items()})
     command = ["make", "-f", "autograde-Makefile"]
     inherited = {name: value for name, value in os.environ.items() if name not in package.MAKE_VARIABLES}
     environment = inherited | {"GRADER_VENV": sys.prefix}
@@ -297,6 +299,6 @@ def test_autolab_is_told_of_a_missing_file(toy: AssignmentFiles, tmp_path: Path)
 
 def test_autolab_tells_the_instructor_every_problem(toy: AssignmentFiles) -> None:
     """Points of a problem that was not made are lost."""
-    text = autolab.package_files(toy)["README.md"].decode()
+    text = autolab.collect_package_files(toy)["README.md"].decode()
     for line in ("{name: total, max_score: 2,", "{name: hidden-checks, max_score: 2,", "handin_filename: submitted.py"):
         assert line in text

@@ -16,8 +16,8 @@ from grader.assignment import SUITES, AssignmentFiles
 from grader.publish import records
 from grader.publish.build import build
 from grader.publish.catalogue import load_catalogue
-from grader.publish.records import Keys
-from grader.publish.trials import Task
+from grader.publish.records import RecordKeys
+from grader.publish.trials import TrialTask
 from grader.publish.verify import verify
 
 pytestmark = pytest.mark.recorded
@@ -115,8 +115,8 @@ def keys(root: Path, submission: str = SUBMISSION) -> dict[str, str]:
     """Return the keys of a trial on each question, and of one on all."""
     home = AssignmentFiles(root, "toy")
     tasks = {"total": TOTAL, "spread": SPREAD, "both": BOTH, "all": TOTAL | SPREAD | BOTH}
-    found = Keys(home, {suite: answers.read_mistakes(home.mistakes[suite], "toy") for suite in SUITES})
-    return {name: found.of(Task("mistake m", submission, questions)) for name, questions in tasks.items()}
+    found = RecordKeys(home, {suite: answers.read_mistakes(home.mistakes[suite], "toy") for suite in SUITES})
+    return {name: found.of(TrialTask("mistake m", submission, questions)) for name, questions in tasks.items()}
 
 
 def fallen(root: Path, change: Callable[[], object]) -> set[str]:
@@ -152,9 +152,9 @@ def test_nothing_is_tried_twice_but_a_sample(toy: Path) -> None:
 def test_each_run_draws_another_sample_and_a_seed_repeats_it(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches: a sample that is the same every time, so that a wrong record outside of it is never found."""
     ran: list[str] = []
-    real = records.Trials.start
+    real = records.TrialRunner.start
     monkeypatch.setattr(
-        records.Trials, "start", lambda self, task: (self.believes(task) or ran.append(task.id), real(self, task))
+        records.TrialRunner, "start", lambda self, task: (self.believes(task) or ran.append(task.id), real(self, task))
     )
 
     def drawn(seed: int) -> set[str]:
@@ -458,8 +458,8 @@ def test_a_forged_record_is_found(toy: Path, alone: bool, forged: str) -> None:
         mistakes = {suite: answers.read_mistakes(home.mistakes[suite], "toy") for suite in SUITES}
         entry = {suite: mistakes[suite].get(unnoticed.id) for suite in SUITES}
         about = (unnoticed.id, unnoticed.question, unnoticed.hint)
-        task = Task("mistake nothing_of_nothing", unnoticed.submission, TOTAL, BOTH, mistake=about, entries=entry)
-        lines[place] = re.sub(r'","\w+"', f'","{Keys(home, mistakes).of(task)}"', lines[place], count=1)
+        task = TrialTask("mistake nothing_of_nothing", unnoticed.submission, TOTAL, BOTH, mistake=about, entries=entry)
+        lines[place] = re.sub(r'","\w+"', f'","{RecordKeys(home, mistakes).of(task)}"', lines[place], count=1)
     if forged == "verdict and digest":
         lines[0] = re.sub(r'"digest": "\w+"', f'"digest": "{fingerprints.hash_parts(lines[1:])}"', lines[0])
     if not alone:

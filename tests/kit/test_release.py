@@ -13,8 +13,8 @@ import pytest
 from grader import answers
 from grader.assignment import AssignmentFiles, HintVisibility, UsageError
 from grader.publish import release as module
-from grader.publish.gradescope import autograder_files
-from grader.publish.release import make_zip, release, student_files
+from grader.publish.gradescope import collect_autograder_files
+from grader.publish.release import collect_student_files, make_zip, release
 
 INPUTS = ("grading:policy_gradient", "grade.py", "grader/**", "assignments/policy_gradient/notebook.ipynb", "utils.py")
 
@@ -38,7 +38,7 @@ def test_zip_is_tried_out_and_flat(tmp_path: Path) -> None:
 
 def test_zip_holds_nothing_of_solutions_or_hidden_checks(home: AssignmentFiles) -> None:
     """A line of the solution or the number of a hidden case would end the course."""
-    content = student_files(home)
+    content = collect_student_files(home)
     everything = "\n".join(value.decode() for value in content.values())
     assert not any("hidden" in name or "publish" in name or "__main__" in name for name in content)
     for line in (ROOT / "tests" / "hidden" / "test_policy_gradient.py").read_text().splitlines():
@@ -54,17 +54,17 @@ def test_zip_holds_nothing_of_solutions_or_hidden_checks(home: AssignmentFiles) 
 
 def test_same_content_makes_the_same_bytes(home: AssignmentFiles) -> None:
     """A zip that changes without reason cannot be compared with the one handed out."""
-    assert make_zip(student_files(home)) == make_zip(student_files(home))
+    assert make_zip(collect_student_files(home)) == make_zip(collect_student_files(home))
 
 
 def test_nothing_is_written_when_the_trial_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken zip must not reach students."""
-    whole = student_files
+    whole = collect_student_files
 
     def without_utils(home: AssignmentFiles) -> dict[str, bytes]:
         return {name: text for name, text in whole(home).items() if name != "utils.py"}
 
-    monkeypatch.setattr(module, "student_files", without_utils)
+    monkeypatch.setattr(module, "collect_student_files", without_utils)
     with pytest.raises(UsageError, match="nothing was written"):
         list(release(ROOT, "policy_gradient", tmp_path))
     assert list(tmp_path.iterdir()) == []
@@ -72,7 +72,7 @@ def test_nothing_is_written_when_the_trial_fails(tmp_path: Path, monkeypatch: py
 
 def test_students_get_hints_where_they_are_allowed(home: AssignmentFiles, tmp_path: Path, replaced) -> None:
     """The record of visible mistakes goes along and works in the flat folder; an instructor can keep it back."""
-    with zipfile.ZipFile(BytesIO(make_zip(student_files(home)))) as archive:
+    with zipfile.ZipFile(BytesIO(make_zip(collect_student_files(home)))) as archive:
         archive.extractall(tmp_path / "given")
     wrong = replaced(get_value_net_loss="return ((value_net(observation) - returns) ** 2).sum()")
     output = tmp_path / "report.html"
@@ -83,8 +83,8 @@ def test_students_get_hints_where_they_are_allowed(home: AssignmentFiles, tmp_pa
 
     silent = AssignmentFiles(home.root, "policy_gradient")
     silent.assignment = home.assignment.model_copy(update={"hints": HintVisibility(visible=False)})
-    assert "tests/visible/mistakes/policy_gradient.json" in student_files(home)
-    assert "tests/visible/mistakes/policy_gradient.json" not in student_files(silent)
+    assert "tests/visible/mistakes/policy_gradient.json" in collect_student_files(home)
+    assert "tests/visible/mistakes/policy_gradient.json" not in collect_student_files(silent)
     assert {"tests/visible/mistakes/policy_gradient.json", "tests/hidden/mistakes/policy_gradient.json"} <= set(
-        autograder_files(home)
+        collect_autograder_files(home)
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.similarity import LEVEL, MOST, MOST_TOKENS, Pair, compare
+from grader.course.similarity import LEVEL, MOST, MOST_TOKENS, SimilarPair, find_similar_pairs
 
 INPUTS = ("assignments/policy_gradient/submitted.py",)
 
@@ -201,19 +201,19 @@ def everything(text: str) -> str:
 
 
 def test_independent_submissions_make_no_pairs() -> None:
-    assert compare(CLASS, GIVEN) == []
+    assert find_similar_pairs(CLASS, GIVEN) == []
 
 
 @pytest.mark.parametrize("disguise", [str, renamed, reordered, reformatted, padded, everything])
 def test_copies_in_disguise_are_found(disguise) -> None:
     assert disguise is str or disguise(CLASS["ann"]) != CLASS["ann"]
-    pairs = compare(CLASS | {"zoe": disguise(CLASS["ann"])}, GIVEN)
+    pairs = find_similar_pairs(CLASS | {"zoe": disguise(CLASS["ann"])}, GIVEN)
     assert [(pair.first, pair.second) for pair in pairs] == [("ann", "zoe")]
     assert pairs[0].score == 1 if disguise in (str, renamed, reordered, reformatted) else pairs[0].score > 0.5
 
 
 def test_a_function_that_was_copied_is_found() -> None:
-    pairs = compare(CLASS | {"zoe": written(renamed(RETURNS["eve"]), renamed(TRAIN["ann"]))}, GIVEN)
+    pairs = find_similar_pairs(CLASS | {"zoe": written(renamed(RETURNS["eve"]), renamed(TRAIN["ann"]))}, GIVEN)
     by_pair = {(pair.first, pair.second): pair.score for pair in pairs}
     assert set(by_pair) == {("ann", "zoe"), ("eve", "zoe")}
     assert all(LEVEL <= score < 0.9 for score in by_pair.values())
@@ -221,12 +221,12 @@ def test_a_function_that_was_copied_is_found() -> None:
 
 def test_names_of_libraries_tell_people_apart() -> None:
     other = re.sub(r"(?<=\.)\w+", lambda found: f"{found[0]}_too", CLASS["ann"])
-    assert all(pair.score < 0.5 for pair in compare(CLASS | {"zoe": other}, GIVEN))
+    assert all(pair.score < 0.5 for pair in find_similar_pairs(CLASS | {"zoe": other}, GIVEN))
 
 
 def test_passages_are_lines_of_both() -> None:
     zoe = "# Mine.\n# All of it.\n" + reordered(CLASS["ann"])
-    (pair,) = compare(CLASS | {"zoe": zoe}, GIVEN)
+    (pair,) = find_similar_pairs(CLASS | {"zoe": zoe}, GIVEN)
     first, second = CLASS["ann"].splitlines(), zoe.splitlines()
     assert len(pair.passages) >= 2
     for (start, end), (other, other_end) in pair.passages:
@@ -236,18 +236,18 @@ def test_passages_are_lines_of_both() -> None:
 
 
 def test_what_was_given_does_not_count() -> None:
-    assert compare({f"s{number}": STUB for number in range(300)}, [STUB]) == []
+    assert find_similar_pairs({f"s{number}": STUB for number in range(300)}, [STUB]) == []
     trivial = ("return None", "pass", "return 0", "return torch.zeros(1)", "x = 1", "return []")
     fill = re.compile(r"raise NotImplementedError\((?s:.*?)\"\s*\)")
     filled = {f"s{number}": fill.sub(trivial[number % len(trivial)], STUB) for number in range(300)}
     assert filled["s0"] != STUB
-    assert compare(filled, [STUB]) == []
-    assert compare({name: filled[name] for name in ("s0", "s6")}, [STUB]) == []
+    assert find_similar_pairs(filled, [STUB]) == []
+    assert find_similar_pairs({name: filled[name] for name in ("s0", "s6")}, [STUB]) == []
 
 
 def test_short_solutions_are_too_little_to_judge_by() -> None:
     line = "def loss(net, x, y):\n    return nn.functional.mse_loss(net(x), y)\n"
-    assert compare({"ann": line, "bob": line, "cho": ""}) == []
+    assert find_similar_pairs({"ann": line, "bob": line, "cho": ""}) == []
 
 
 def test_what_much_of_a_class_writes_makes_no_pairs() -> None:
@@ -256,11 +256,11 @@ def test_what_much_of_a_class_writes_makes_no_pairs() -> None:
     sources = {name: "def own():\n" + "".join(f"    a.f{name}(a.g{k})\n" for k in range(40)) for name in names}
     for name in names[::3]:
         sources[name] += "\n\n" + CLASS["bob"]
-    assert compare(sources) == []
+    assert find_similar_pairs(sources) == []
     disguises = (str, renamed, reordered, reformatted)
     ring = names[1:36:3]
     sources |= {name: disguises[place % 4](CLASS["ann"]) for place, name in enumerate(ring)}
-    pairs = compare(sources)
+    pairs = find_similar_pairs(sources)
     assert len(ring) == 12
     assert {(pair.first, pair.second) for pair in pairs} == {(a, b) for a in ring for b in ring if a < b}
     assert {pair.score for pair in pairs} == {1.0}
@@ -268,15 +268,15 @@ def test_what_much_of_a_class_writes_makes_no_pairs() -> None:
 
 def test_order_of_submissions_makes_no_difference_and_ties_go_by_id() -> None:
     sources = CLASS | {"yan": renamed(CLASS["bob"]), "zoe": reordered(CLASS["ann"]), "abe": padded(CLASS["cho"])}
-    pairs = compare(sources, GIVEN)
-    assert pairs == compare(dict(reversed(sources.items())), GIVEN)
+    pairs = find_similar_pairs(sources, GIVEN)
+    assert pairs == find_similar_pairs(dict(reversed(sources.items())), GIVEN)
     assert [(pair.first, pair.second) for pair in pairs] == [("ann", "zoe"), ("bob", "yan"), ("abe", "cho")]
 
 
 def test_every_process_finds_the_same() -> None:
     script = (
         "from tests.kit.test_similarity import *\n"
-        "print(compare(CLASS | {'abe': padded(CLASS['cho']), 'zoe': everything(CLASS['ann'])}, GIVEN))"
+        "print(find_similar_pairs(CLASS | {'abe': padded(CLASS['cho']), 'zoe': everything(CLASS['ann'])}, GIVEN))"
     )
     outputs = {
         subprocess.run(
@@ -285,13 +285,13 @@ def test_every_process_finds_the_same() -> None:
         for seed in ("1", "2")
     }
     assert len(outputs) == 1
-    assert b"Pair(" in outputs.pop()
+    assert b"SimilarPair(" in outputs.pop()
 
 
 def test_pairs_are_limited() -> None:
     """A ring of 25 in a class of 125 are 300 pairs."""
     others = {f"t{number:03}": "" for number in range(100)}
-    pairs = compare({f"s{number:02}": CLASS["ann"] for number in range(25)} | others)
+    pairs = find_similar_pairs({f"s{number:02}": CLASS["ann"] for number in range(25)} | others)
     assert len(pairs) == MOST == 200
     assert (pairs[0].first, pairs[0].second) == ("s00", "s01")
 
@@ -301,7 +301,7 @@ def test_a_ring_hides_no_other_copies() -> None:
     others = {f"t{number:03}": "" for number in range(100)}
     ring = {f"s{number:02}": CLASS["ann"] for number in range(25)}
     pair = {"u1": CLASS["bob"], "u2": CLASS["bob"].replace("size = len(buffer.rewards)", "size = int(buffer.rewards.shape[0])")}
-    pairs = compare(ring | pair | others)
+    pairs = find_similar_pairs(ring | pair | others)
     assert len(pairs) == MOST
     assert (pairs[-1].first, pairs[-1].second) == ("u1", "u2")
     assert {name for found in pairs for name in (found.first, found.second)} == ring.keys() | pair.keys()
@@ -330,22 +330,22 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_change_nothing_for_others(name: str) -> None:
-    pairs = compare(CLASS | {"mal": HOSTILE[name], "zoe": renamed(CLASS["ann"])}, GIVEN)
+    pairs = find_similar_pairs(CLASS | {"mal": HOSTILE[name], "zoe": renamed(CLASS["ann"])}, GIVEN)
     assert [(pair.first, pair.second, pair.score) for pair in pairs] == [("ann", "zoe", 1.0)]
 
 
 def test_nothing_of_a_source_is_run(tmp_path: Path) -> None:
     trap = f"open({str(tmp_path / 'ran')!r}, 'w')\n" + CLASS["ann"]
-    (pair,) = compare({"ann": trap, "bob": CLASS["bob"], "zoe": trap})
-    assert isinstance(pair, Pair)
+    (pair,) = find_similar_pairs({"ann": trap, "bob": CLASS["bob"], "zoe": trap})
+    assert isinstance(pair, SimilarPair)
     assert not (tmp_path / "ran").exists()
 
 
 def test_only_the_beginning_of_an_endless_text_is_compared() -> None:
     endless = "pass\n" * MOST_TOKENS + CLASS["ann"]
-    assert compare(CLASS | {"zoe": endless}, GIVEN) == []
+    assert find_similar_pairs(CLASS | {"zoe": endless}, GIVEN) == []
 
 
 def test_no_class_and_one_submission() -> None:
-    assert compare({}) == []
-    assert compare({"ann": CLASS["ann"]}) == []
+    assert find_similar_pairs({}) == []
+    assert find_similar_pairs({"ann": CLASS["ann"]}) == []

@@ -12,7 +12,7 @@ import pytest
 
 from grader.assignment import AssignmentFiles, UsageError
 from grader.publish.build import build
-from grader.publish.mutants import mutants
+from grader.publish.mutants import make_mutants
 from grader.publish.verify import verify
 
 pytestmark = pytest.mark.recorded
@@ -194,7 +194,7 @@ def test_every_kind_of_solution_can_be_mutated(toy: Path, edit) -> None:
     """A lambda and a conditional expression have bodies that are no statements."""
     new = "return (max(values) - min(values, key=lambda value: value)) * (scale if values else 1.0)"
     edit("solutions/toy/submitted.py", "return (max(values) - min(values)) * scale", new)
-    changes = [mutant.change for mutant in mutants(AssignmentFiles(toy, "toy"))]
+    changes = [mutant.change for mutant in make_mutants(AssignmentFiles(toy, "toy"))]
     assert "scale if values else 1.0 -> scale" in changes
     assert len(changes) > 20
 
