@@ -202,8 +202,8 @@ def _grade(options: argparse.Namespace) -> int:
     from grader.assignment import AssignmentFiles, UsageError
     from grader.judge.run import grade
     from grader.report import shared, terminal
-    from grader.report.formats import renderer
-    from grader.report.text import clean
+    from grader.report.formats import choose_renderer
+    from grader.report.text import sanitize
 
     suites = _suites(options.suite)
     home = AssignmentFiles(ROOT, options.name)
@@ -212,7 +212,7 @@ def _grade(options: argparse.Namespace) -> int:
     code, refused = GRADED, []
     for path in paths:
         if several:
-            print(f"== {clean(str(path))}", file=sys.stdout if options.format == "text" else sys.stderr)
+            print(f"== {sanitize(str(path))}", file=sys.stdout if options.format == "text" else sys.stderr)
         output = options.output
         if output is not None and several:
             output = output / f"{'_'.join(part for part in path.parts if part not in '/..')}.{ENDINGS[options.format]}"
@@ -223,10 +223,10 @@ def _grade(options: argparse.Namespace) -> int:
             # In a batch, one bad path must not cost the others their grade.
             if not several:
                 raise
-            print(f"error: {clean(str(error))}", file=sys.stderr)
+            print(f"error: {sanitize(str(error))}", file=sys.stderr)
             refused.append(str(path))
             continue
-        rendered = renderer(options.format, home.assignment, options.for_student)
+        rendered = choose_renderer(options.format, home.assignment, options.for_student)
         with ProgressLine() as progress:
             kept = ReportWriter(output, rendered, progress.show)
             report = grade(home, path, suites, changed=kept, require_level=options.require_level)
@@ -235,13 +235,13 @@ def _grade(options: argparse.Namespace) -> int:
         except ReportNotWritten as error:
             if not several:
                 raise
-            print(f"error: {clean(str(error))}", file=sys.stderr)
+            print(f"error: {sanitize(str(error))}", file=sys.stderr)
             code = GRADER_ERROR
             continue
         if output is not None:
             print(f"wrote {output}: {report.points:g}/{report.max_points:g} points")
         elif options.format == "text":
-            terminal.render(shared.fold_hidden(report) if options.for_student else report)
+            terminal.render(shared.fold_hidden_checks(report) if options.for_student else report)
         else:
             print(rendered(report), end="")
         code = code if report.final else GRADER_ERROR

@@ -102,7 +102,7 @@ def _tell_closer(report: Report, home: AssignmentFiles, options: argparse.Namesp
     """Print the commands that look closer at what is to be fixed first, if there is anything to look at."""
     from grader.report import terminal
 
-    _, first = terminal.next_step(report)
+    _, first = terminal.find_next_step(report)
     if first is None or first.outcome.value == "not started":
         return
     name = "" if home.folder == home.root else f" {home.assignment.name}"
@@ -125,7 +125,7 @@ def _asked(words: Sequence[str]) -> tuple[AssignmentFiles, list[str]]:
 def _look_closer(options: argparse.Namespace) -> int:
     """Show or debug one question of a student's; return the exit code."""
     from grader.assignment import UsageError
-    from grader.desk.look import NothingToSee, find_failing, make_console
+    from grader.desk.look import NoCallToShow, find_failing_checks, make_console
 
     home, questions = _asked(options.words)
     used, name = ("--debug", options.debug) if options.debug else ("--show", options.show)
@@ -140,7 +140,7 @@ def _look_closer(options: argparse.Namespace) -> int:
     submission = options.submission or home.stub
     try:
         with ProgressLine() as progress:
-            looks = find_failing(home, submission, name, options.keyword, progress.show, thorough=not options.debug)
+            looks = find_failing_checks(home, submission, name, options.keyword, progress.show, thorough=not options.debug)
         if options.debug:
             from grader.desk.debug import debug
 
@@ -149,7 +149,7 @@ def _look_closer(options: argparse.Namespace) -> int:
             from grader.desk.show import show_failure
 
             show_failure(looks)
-    except NothingToSee as nothing:
+    except NoCallToShow as nothing:
         make_console().print(str(nothing), markup=False)
         return GRADER_ERROR if nothing.fault else GRADED
     return GRADED

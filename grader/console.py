@@ -74,9 +74,9 @@ def _reported(action: Callable[[], int]) -> int:
 
 
 def _tell(error: object) -> None:
-    from grader.report.text import clean
+    from grader.report.text import sanitize
 
-    print(f"error: {clean(str(error))}", file=sys.stderr)  # names of files are their owner's to choose
+    print(f"error: {sanitize(str(error))}", file=sys.stderr)  # names of files are their owner's to choose
 
 
 def _lacks(error: ModuleNotFoundError) -> int:
@@ -110,10 +110,10 @@ class ReportNotWritten(Exception):
 
 def write_report(path: Path, text: str) -> None:
     """Replace the file by `text` in one step; raises ReportNotWritten when it cannot be."""
-    from grader.report.model import write
+    from grader.report.model import write_atomically
 
     try:
-        write(path, text)
+        write_atomically(path, text)
     except OSError as error:
         raise ReportNotWritten(f"{path} cannot be written ({error.strerror}); it does not hold the last report") from error
 

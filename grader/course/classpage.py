@@ -16,9 +16,9 @@ from grader.course import feedback
 from grader.course.insight import STATES, ClassStrip, HistogramBin, Insight, QuestionInsight, find_insight
 from grader.course.results import Course, ResultsFolder, SubmissionResult
 from grader.course.similarity import SimilarPair
-from grader.report.model import write as replace_file
-from grader.report.page import round_numbers
-from grader.report.text import clean
+from grader.report.model import write_atomically
+from grader.report.page import choose_round_numbers
+from grader.report.text import sanitize
 
 if TYPE_CHECKING:
     import jinja2
@@ -76,7 +76,7 @@ def write_pages(
 def _replaced(path: Path, text: str) -> bool:
     if path.is_file() and path.read_bytes() == text.encode():
         return False
-    replace_file(path, text)
+    write_atomically(path, text)
     return True
 
 
@@ -133,7 +133,7 @@ def _template() -> jinja2.Template:
         "percent": format_percent,
         "place": lambda entry: f"{STUDENTS}/{quote(entry.id)}.html",
         "seconds": lambda value: f"{value:,.{2 if value < 1 else 1 if value < 100 else 0}f} s",
-        "text": lambda value: clean(value, MAX_TEXT),
+        "text": lambda value: sanitize(value, MAX_TEXT),
         "times": lambda count, word: f"{count:,} {word}" if count == 1 else f"{count:,} {word}s",
     }
     return environment.from_string(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
@@ -141,7 +141,7 @@ def _template() -> jinja2.Template:
 
 def sanitize_line(value: str, limit: int = MAX_LINE) -> str:
     """Return a text of somebody else's on one line that is fit to be shown and not too long."""
-    short = " ".join(clean(value[: 4 * limit]).split())
+    short = " ".join(sanitize(value[: 4 * limit]).split())
     return short if len(short) <= limit else f"{short[: limit - 1]}…"
 
 
@@ -210,7 +210,7 @@ def draw_histogram(bins: Sequence[HistogramBin], median: float, most: float) -> 
         # The label of full marks needs room of its own.
         if last or (index % every == 0 and len(bins) - 1 - index > every / 2):
             labels.append((round(left + slot / 2 if last or single else left, 2), f"{one.low:g}"))
-    ticks = [(height(tick), f"{tick:g}") for tick in round_numbers(0, highest) if tick and tick == int(tick)]
+    ticks = [(height(tick), f"{tick:g}") for tick in choose_round_numbers(0, highest) if tick and tick == int(tick)]
     full = median >= most - 1e-9
     # Numbers of points stand in the middle of their bins, or where a range of them begins.
     along = len(bins) - 0.5 if full else median / (bins[0].high or 1) + 0.5 * single

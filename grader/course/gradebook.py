@@ -10,8 +10,8 @@ from pathlib import Path
 
 from grader.course.policy import Score
 from grader.course.results import Course
-from grader.report.model import Outcome, write
-from grader.report.text import clean, no_formula
+from grader.report.model import Outcome, write_atomically
+from grader.report.text import escape_formula, sanitize
 
 MAX_CELL = 30_000  # characters; Excel holds 32,767
 # Outcomes of single checks: a question alone is partial or not started.
@@ -96,7 +96,7 @@ def write_gradebooks(folder: Path, course: Course, scores: Iterable[Score], canv
         "canvas.csv": render_canvas_csv(course, scores, canvas_column),
     }
     for name, text in texts.items():
-        write(folder / name, text)
+        write_atomically(folder / name, text)
     return [folder / name for name in texts]
 
 
@@ -114,4 +114,4 @@ def _cell(value: str | Decimal | int | None) -> str:
     if not isinstance(value, str):
         return f"{value:f}" if isinstance(value, Decimal) else str(value)
     # Indentation is kept: Canvas knows its second row by it. Tabs, returns and the like become spaces, or are spelt out.
-    return no_formula(clean("".join(" " if character.isspace() else character for character in value), MAX_CELL))
+    return escape_formula(sanitize("".join(" " if character.isspace() else character for character in value), MAX_CELL))

@@ -13,7 +13,7 @@ from grader.assignment import Question
 from grader.course.results import Course, SubmissionResult
 from grader.course.worklist import WorklistEntry
 from grader.report.model import CheckResult, Outcome, QuestionResult
-from grader.report.terminal import one_reason
+from grader.report.terminal import find_common_failure
 
 STATES = ("full", "part", "none", "not started", "not run")
 OPEN = (Outcome.NOT_RUN, Outcome.GRADER_ERROR)  # says nothing about the submission
@@ -322,7 +322,7 @@ def _whole(number: float) -> bool:
 
 def _graded(entry: WorklistEntry, result: SubmissionResult) -> GradedEntry:
     report = result.report
-    shown = one_reason(report) or (report.checks[0] if result.status == "refused" and report.checks else None)
+    shown = find_common_failure(report) or (report.checks[0] if result.status == "refused" and report.checks else None)
     reason = shown.message if shown else report.note if result.status == "refused" else ""
     states = {question.id: "not run" if reason else _state(question) for question in report.questions}
     graded = GradedEntry(entry, result, reason, states)

@@ -20,7 +20,7 @@ from grader.course.policy import (
     score_class,
 )
 from grader.course.results import ResultsFolder
-from grader.report.model import write
+from grader.report.model import write_atomically
 
 SCORES = "scores.json"
 POLICY = "policy.toml"
@@ -89,9 +89,9 @@ def rescore(folder: ResultsFolder, file: Path | None = None, output: Path | None
     _keep(target, whole)
     write_gradebooks(target, course, new, policy.canvas_column)
     if text or (target / POLICY).is_file():
-        write(target / POLICY, text)
+        write_atomically(target / POLICY, text)
     # Last, since it holds its policy as well: whatever ends this before leaves the old scores, with the old policy.
-    write(target / SCORES, whole)
+    write_atomically(target / SCORES, whole)
     return changes
 
 
@@ -140,7 +140,7 @@ def _keep(target: Path, whole: str) -> None:
     kept = sorted(history.glob("scores-*.json"))
     # One that was ended after this, and before the scores were written, has kept them already.
     if old != whole and not (kept and kept[-1].read_text(encoding="utf-8") == old):
-        write(history / f"scores-{len(kept) + 1:04d}.json", old)
+        write_atomically(history / f"scores-{len(kept) + 1:04d}.json", old)
 
 
 def _changes(before: list[Score], between: list[Score], after: list[Score]) -> list[ScoreChange]:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from grader.assignment import Assignment, UsageError
 from grader.course.worklist import WorklistEntry
-from grader.report.model import Report, write
+from grader.report.model import Report, write_atomically
 
 SHORT = 12  # characters of a hash in the name of a file
 Model = TypeVar("Model", bound=BaseModel)
@@ -84,7 +84,7 @@ class ResultsFolder:
 
     def write_course(self, course: Course) -> None:
         """Replace course.json."""
-        write(self.path / "course.json", course.model_dump_json(indent=1) + "\n")
+        write_atomically(self.path / "course.json", course.model_dump_json(indent=1) + "\n")
 
     def course(self) -> Course:
         """Return what course.json says; raises UsageError."""
@@ -99,7 +99,7 @@ class ResultsFolder:
 
     def write(self, result: SubmissionResult) -> None:
         """Replace the result's file."""
-        write(self.place(result.entry, result.key), result.model_dump_json() + "\n")
+        write_atomically(self.place(result.entry, result.key), result.model_dump_json() + "\n")
 
     def read(self, entry: str, key: ResultFingerprints) -> SubmissionResult | None:
         """Return the result of exactly this submission, or None where there is none that can be read."""

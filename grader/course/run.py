@@ -26,7 +26,7 @@ from grader.course.results import Course, ResultFingerprints, ResultsFolder, Sub
 from grader.course.worklist import WorklistEntry, find_unread, read_export
 from grader.judge.run import Grader
 from grader.report.model import Report
-from grader.report.text import clean
+from grader.report.text import sanitize
 
 ATTEMPTS = 3  # to grade a submission over which workers die
 SPARE_SECONDS = 120.0  # beyond the budget of a run, before a worker counts as hung
@@ -85,7 +85,7 @@ class GradingJob:
             status = "refused"
             why = LAID_OUT.sub("", str(error).replace(f"{self.export}{os.sep}", ""))  # a student reads it
             report = grader.grade(grader.refused(self.export / entry.path, why), before=earlier, again=again)
-        report.submission = clean(entry.path)
+        report.submission = sanitize(entry.path)
         return SubmissionResult(
             entry=entry.id,
             key=self.key(entry),
@@ -131,7 +131,7 @@ class GradingJob:
             title=assignment.title,
             suite_version=assignment.version,
             suites=suites,
-            submission=clean(entry.path),
+            submission=sanitize(entry.path),
             isolation="none",
             isolation_layers=(),
             max_points=sum(assignment.total(suite) for suite in suites),
@@ -192,7 +192,7 @@ def prepare_job(
 
 def list_remarks(job: GradingJob) -> Iterator[str]:
     """Yield what whoever grades the class should know first."""
-    if unread := [clean(name, 80) for name in job.course.unread]:
+    if unread := [sanitize(name, 80) for name in job.course.unread]:
         more = f" and {len(unread) - 10} more" if len(unread) > 10 else ""
         yield f"not read, since it is no submission: {', '.join(unread[:10])}{more}"
     if os.name == "posix" and job.folder.stat().st_mode & 0o077:

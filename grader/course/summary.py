@@ -14,7 +14,7 @@ from grader.course.policy import Score, identify_student
 from grader.course.results import Course, ResultsFolder
 from grader.course.similarity import SimilarPair, find_similar_pairs
 from grader.course.worklist import Person
-from grader.report.model import write
+from grader.report.model import write_atomically
 
 SIMILAR = "similarity.json"
 OLDER = "none: a newer submission counts, not this one"
@@ -35,7 +35,7 @@ def write_class_results(
     yield from rescore.rescore_and_report(folder, policy)
     if anew and Path(course.export).is_dir():
         pairs = find_similar_submissions(home, course)
-        write(folder.path / SIMILAR, json.dumps([asdict(pair) for pair in pairs], indent=1) + "\n")
+        write_atomically(folder.path / SIMILAR, json.dumps([asdict(pair) for pair in pairs], indent=1) + "\n")
     else:
         pairs = _found_before(folder.path / SIMILAR)
     stored = rescore.read_scores(folder)

@@ -23,10 +23,10 @@ from typing import Any
 from rich.text import Text
 
 from grader.assignment import AssignmentFiles
-from grader.desk.look import Look, NothingToSee, make_console
+from grader.desk.look import CloserLook, NoCallToShow, make_console
 from grader.judge.compare import format_value
 from grader.judge.student import explain_failure
-from grader.report.text import clean
+from grader.report.text import sanitize
 from grader.sandbox import wire, worker
 from grader.sandbox.reply import Reply
 from grader.submission import stage_submission
@@ -38,18 +38,18 @@ KEYS = """\
 LIBRARIES = ("torch", "torch.*", "numpy", "numpy.*", "contextlib", "bdb", "grader.*")  # which `s` steps over
 
 
-def debug(home: AssignmentFiles, seen: Look) -> None:
-    """Run the call of a check again, under pdb; raises NothingToSee if the submission cannot be loaded here."""
+def debug(home: AssignmentFiles, seen: CloserLook) -> None:
+    """Run the call of a check again, under pdb; raises NoCallToShow if the submission cannot be loaded here."""
     with tempfile.TemporaryDirectory(prefix="debug-") as folder:
         path = seen.file or stage_submission(seen.source, Path(folder, home.assignment.submission))
         _debug(home, seen, Path(os.path.abspath(path)))
 
 
-def _debug(home: AssignmentFiles, seen: Look, path: Path) -> None:
+def _debug(home: AssignmentFiles, seen: CloserLook, path: Path) -> None:
     function = seen.question.function
     submitted = _load(home, seen, path)
     if not hasattr(submitted, function):
-        raise NothingToSee(f"{seen.question.id}: {seen.check.message}")
+        raise NoCallToShow(f"{seen.question.id}: {seen.check.message}")
     _introduce(seen, path)
     debugger = Debugger(path, function)
     try:
@@ -68,8 +68,8 @@ def _debug(home: AssignmentFiles, seen: Look, path: Path) -> None:
             _conclude(seen, facts, debugger.arrived)
 
 
-def _load(home: AssignmentFiles, seen: Look, path: Path) -> Any:
-    """Return the submission as a worker loads it, with what a driver finds there; raises NothingToSee if it cannot be."""
+def _load(home: AssignmentFiles, seen: CloserLook, path: Path) -> Any:
+    """Return the submission as a worker loads it, with what a driver finds there; raises NoCallToShow if it cannot be."""
     os.environ["MPLBACKEND"] = "Agg"
     sys.dont_write_bytecode = True  # no __pycache__ beside the student's file
     sys.path[:0] = list(dict.fromkeys(str(file.parent) for file in home.support()))
@@ -79,12 +79,12 @@ def _load(home: AssignmentFiles, seen: Look, path: Path) -> Any:
     try:
         submitted = worker.load_module("submitted", path)
     except Exception as error:
-        raise NothingToSee(_describe(seen, "import", error, path)) from error
+        raise NoCallToShow(_describe(seen, "import", error, path)) from error
     worker.seed_everything(seen.tried.seed)
     return submitted
 
 
-def _introduce(seen: Look, path: Path) -> None:
+def _introduce(seen: CloserLook, path: Path) -> None:
     """Print what is run, what was expected of it, what the grader found, and pdb's keys."""
     console = make_console()
     seen.print_headline(console)
@@ -98,7 +98,7 @@ def _introduce(seen: Look, path: Path) -> None:
     console.print(Text(f"{KEYS}\n"))
 
 
-def _conclude(seen: Look, facts: Any, arrived: bool) -> None:
+def _conclude(seen: CloserLook, facts: Any, arrived: bool) -> None:
     """Print what the call returned, as a judge would read it."""
     if not arrived:
         print(f"The driver {seen.tried.driver} did not call {seen.question.function}.")
@@ -108,17 +108,17 @@ def _conclude(seen: Look, facts: Any, arrived: bool) -> None:
         body = frame[wire.HEADER.size :]
         facts = wire.decode(body[:text], body[text : text + blob])
     except wire.ValueRefused as error:
-        print(f"\nThe grader cannot take what came back: {clean(str(error))}")
+        print(f"\nThe grader cannot take what came back: {sanitize(str(error))}")
         return
     print(f"\nWhat the grader sees of this call (driver {seen.tried.driver}):")
     for name, value in facts.items():
-        print(clean(f"    {name} = {format_value(value)}"))
+        print(sanitize(f"    {name} = {format_value(value)}"))
 
 
-def _describe(seen: Look, status: str, error: BaseException, path: Path) -> str:
+def _describe(seen: CloserLook, status: str, error: BaseException, path: Path) -> str:
     """Return an exception as reports show it, with the student's own lines."""
     details = worker.describe_safely(status, error, {"submission": str(path)})
-    return clean(explain_failure(Reply(status, details=details), seen.question, 0, 0, "").message)
+    return sanitize(explain_failure(Reply(status, details=details), seen.question, 0, 0, "").message)
 
 
 class Debugger(pdb.Pdb):

@@ -17,10 +17,10 @@ from grader.judge.run import Grader, select_questions
 from grader.judge.student import LastCall
 from grader.report import terminal
 from grader.report.model import CheckResult, Outcome, Report
-from grader.report.text import clean
+from grader.report.text import sanitize
 
 
-class NothingToSee(Exception):
+class NoCallToShow(Exception):
     """No check has called a function of the student's; the message says why.
 
     Attributes:
@@ -33,7 +33,7 @@ class NothingToSee(Exception):
 
 
 @dataclass(frozen=True)
-class Look:
+class CloserLook:
     """A check, its last call, the question that it belongs to, and the code that it called.
 
     Attributes:
@@ -54,7 +54,7 @@ class Look:
     @property
     def name(self) -> str:
         """The check's name, as -k takes it."""
-        return terminal.keyword_pattern(self.check)
+        return terminal.make_keyword_pattern(self.check)
 
     def print_headline(self, console: Console) -> None:
         """Print question and check as reports call them."""
@@ -72,7 +72,7 @@ class Look:
         lines = [self.tried.said or self.check.message]
         if self.tried.case and not self.tried.said:
             lines += ["expected:", *(f"  {name} = {format_value(value)}" for name, value in self.tried.case.answer.items())]
-        return clean("\n".join(filter(None, lines)))
+        return sanitize("\n".join(filter(None, lines)))
 
 
 def make_console() -> Console:
@@ -82,14 +82,14 @@ def make_console() -> Console:
     return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
-def find_failing(
+def find_failing_checks(
     home: AssignmentFiles,
     submission: Path,
     name: str,
     keyword: str = "",
     changed: Callable[[Report], None] | None = None,
     thorough: bool = True,
-) -> list[Look]:
+) -> list[CloserLook]:
     """Return the visible checks of a question that fail; if none does, its first check alone.
 
     They are in the order of the report.
@@ -101,7 +101,7 @@ def find_failing(
         thorough: False stops at the first check that fails.
 
     Raises:
-        NothingToSee: If no check has called a function of the student's.
+        NoCallToShow: If no check has called a function of the student's.
         UsageError: As `judge.run.grade`.
     """
     chosen = select_questions(home, [name])
@@ -111,7 +111,7 @@ def find_failing(
         tried, file, source = grader.tried, None if staged.handed.notebook else staged.handed.path, staged.path.read_bytes()
     if not report.final:
         faults = [check.message for check in report.checks if check.outcome is Outcome.GRADER_ERROR]
-        raise NothingToSee(report.note or faults[0], fault=True)
+        raise NoCallToShow(report.note or faults[0], fault=True)
     failed = [check for check in report.checks if check.outcome is not Outcome.PASSED]
     own = [check for check in report.checks if name in (check.question, check.question.partition(".")[0])]
     if not own:
@@ -119,18 +119,18 @@ def find_failing(
     if failed:
         _require_tried(failed[0], name, own, tried)
     looks = [
-        Look(home.assignment.question(check.question), check, tried[check.id], file, source)
+        CloserLook(home.assignment.question(check.question), check, tried[check.id], file, source)
         for check in own
         if check.id in tried
     ]
     if not looks:
-        raise NothingToSee(f"The checks of {name} call no function.")
+        raise NoCallToShow(f"The checks of {name} call no function.")
     return [entry for entry in looks if not entry.passed] or looks[:1]
 
 
 def _require_tried(first: CheckResult, name: str, own: list[CheckResult], tried: dict[str, LastCall]) -> None:
-    """Raise NothingToSee if the first check that fails has not come so far as to call anything."""
+    """Raise NoCallToShow if the first check that fails has not come so far as to call anything."""
     if first not in own:
-        raise NothingToSee(f"{name} is not run before {first.question} passes: look at {first.question} first.")
+        raise NoCallToShow(f"{name} is not run before {first.question} passes: look at {first.question} first.")
     if first.id not in tried:
-        raise NothingToSee(f"{first.question}: {first.message}")
+        raise NoCallToShow(f"{first.question}: {first.message}")

@@ -13,11 +13,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.desk.look import Look, make_console
+from grader.desk.look import CloserLook, make_console
 from grader.judge import compare
 from grader.judge.compare import difference, format_number, is_number
 from grader.judge.student import Comparison
-from grader.report.text import clean
+from grader.report.text import sanitize
 
 CUT = "[...]"
 ROWS = 24  # of a table: those that differ most, the first ones if none differs
@@ -40,8 +40,8 @@ class ComparedPart:
     differs: bool
 
 
-def show_failure(looks: list[Look]) -> None:
-    """Print what the first of these checks compared, and the names of the others (see `find_failing`)."""
+def show_failure(looks: list[CloserLook]) -> None:
+    """Print what the first of these checks compared, and the names of the others (see `find_failing_checks`)."""
     console = make_console()
     first, *others = looks
     first.print_headline(console)
@@ -108,7 +108,7 @@ def _print_table(console: Console, labels: list[str], size: int, rows: list[int]
     table = _table()
     table.add_column("row", justify="right", style="dim", no_wrap=True)
     for title, _ in columns:
-        table.add_column(Text(clean(title)), justify="right", no_wrap=True)
+        table.add_column(Text(sanitize(title)), justify="right", no_wrap=True)
     for at, (label, row) in enumerate(zip(labels, rows, strict=True)):
         if row != (rows[at - 1] + 1 if at else 0):
             table.add_row(Text(CUT))
@@ -146,7 +146,7 @@ def _parts(expected: Any, got: Any, how: Comparison, path: str = "") -> Iterator
     """Yield the parts of two trees, place by place."""
     if isinstance(expected, dict) and isinstance(got, dict):
         for key in [*expected, *(key for key in got if key not in expected)]:
-            below = clean(f"{path}, {key}" if path else str(key))
+            below = sanitize(f"{path}, {key}" if path else str(key))
             yield from _parts(expected.get(key, ABSENT), got.get(key, ABSENT), how, below)
     elif (
         isinstance(expected, (list, tuple))
@@ -212,7 +212,7 @@ def _kind(array: np.ndarray) -> str:
 
 
 def _cell(text: str, most: int = 300) -> str:
-    text = clean(text)
+    text = sanitize(text)
     return text if len(text) <= most else f"{text[:most]} {CUT}"
 
 

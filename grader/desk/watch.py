@@ -21,7 +21,7 @@ from grader.assignment import Assignment, AssignmentFiles, UsageError
 from grader.judge.run import Grader, PreparedSubmission
 from grader.report import terminal
 from grader.report.model import Outcome, QuestionResult, Report
-from grader.report.text import clean
+from grader.report.text import sanitize
 from grader.submission import NOTEBOOK
 
 KEYS = "h hint · d debug · a all · q quit"
@@ -47,7 +47,7 @@ class GradingResult:
 
 
 @dataclass(frozen=True)
-class Stopped:
+class GradingFailure:
     """Why nothing could be graded."""
 
     message: str
@@ -68,7 +68,7 @@ class GradingStep:
     question: str
 
 
-Event = GradingResult | Stopped | GradingStep
+Event = GradingResult | GradingFailure | GradingStep
 
 
 def watch(home: AssignmentFiles, submission: Path, select: set[str] | None, finished: Callable[[Report], None]) -> None:
@@ -228,9 +228,9 @@ class _Grading:
             try:
                 self._grade(order)
             except UsageError as error:
-                self._events.put(Stopped(clean(str(error))))
+                self._events.put(GradingFailure(sanitize(str(error))))
             except Exception as error:  # the next save may go better
-                self._events.put(Stopped(clean(f"The grader failed, not you: {type(error).__name__}: {error}")))
+                self._events.put(GradingFailure(sanitize(f"The grader failed, not you: {type(error).__name__}: {error}")))
 
     def _grade(self, began: float) -> None:
         staged = self._grader.take(self._submission)
@@ -250,7 +250,7 @@ class _Grading:
             return
         report = report.for_student()
         # What is known of each question outlives a file that cannot be loaded for a while.
-        if not terminal.for_one_reason(report):
+        if not terminal.explain_common_failure(report):
             self._reach, self._own, self._last = staged.reach, staged.fingerprints, report
         self._grader.warm_up()
         self._events.put(GradingResult(report, changed, True, time.monotonic() - began))
@@ -298,7 +298,7 @@ class _Screen:
 
     def show(self, event: Event) -> None:
         """Show what has happened."""
-        if isinstance(event, Stopped):
+        if isinstance(event, GradingFailure):
             self._begin_line()
             self._console.print(event.message, markup=False)
             self._status("waiting for the next save")
@@ -326,9 +326,9 @@ class _Screen:
         if self._report is None or self._last is None:
             return
         question, following = self.first(), _not_started(self._report)
-        if terminal.for_one_reason(self._report):
+        if terminal.explain_common_failure(self._report):
             text = "First the file must load: the message above names the line."
-        elif question is not None and advice_on(self._report, question):
+        elif question is not None and find_advice(self._report, question):
             self._draw(self._last, hints=True)
             text = ""
         elif question is not None:
@@ -354,7 +354,7 @@ class _Screen:
     def to_debug(self) -> QuestionResult | None:
         """Return the question to debug, and say that it takes a moment; or say why there is none."""
         question = self.first()
-        if self._report is not None and terminal.for_one_reason(self._report):
+        if self._report is not None and terminal.explain_common_failure(self._report):
             question = None
             self._status("nothing to debug: the file cannot be loaded")
         elif question is None:
@@ -380,8 +380,8 @@ class _Screen:
         from rich.columns import Columns
         from rich.text import Text
 
-        report = without_hints(event.report)
-        reason, question = terminal.for_one_reason(report), self.first()
+        report = hide_hints(event.report)
+        reason, question = terminal.explain_common_failure(report), self.first()
         yield Text(f"{report.title} · {self._submission.name}", "bold")
         if not reason:  # which says nothing of what has been done
             counted = [question for question in report.questions if not question.left_out]
@@ -400,11 +400,11 @@ class _Screen:
             style = terminal.STYLES.get(question.outcome, "red")
             yield Text(f"{question.id}: {question.title} ({question.outcome.value})", style)
             yield self._fitting(terminal.explain_question(report, question))
-            if advice := advice_on(event.report, question):
+            if advice := find_advice(event.report, question):
                 yield Text(advice if hints else "There is a hint: press h", "cyan")
         else:
             following = _not_started(report)
-            yield Text("\n".join(terminal.closing_lines(report)))
+            yield Text("\n".join(terminal.make_closing_lines(report)))
             if following is not None:
                 yield Text(f"{following.id}: {following.task}", "bold")
             elif report.points == report.max_points:
@@ -455,7 +455,7 @@ def _said(report: Report) -> list[tuple[str, ...]]:
     return [(check.id, check.outcome.value, check.message, check.hint) for check in report.checks]
 
 
-def without_hints(report: Report) -> Report:
+def hide_hints(report: Report) -> Report:
     """Return a copy that keeps its hints to itself: first one thinks."""
     copy = report.model_copy(deep=True)
     for check in copy.checks:
@@ -463,7 +463,7 @@ def without_hints(report: Report) -> Report:
     return copy
 
 
-def advice_on(report: Report, question: QuestionResult) -> str:
+def find_advice(report: Report, question: QuestionResult) -> str:
     """Return the hint for this question, or nothing."""
     return next((check.advice() for check in report.checks if check.question == question.id and check.hint), "")
 
@@ -479,7 +479,7 @@ def _bar(done: int, count: int, words: str) -> object:
 def _mark(question: QuestionResult, changed: frozenset[str], named: bool) -> object:
     from rich.text import Text
 
-    mark = terminal.outcome_mark(question.outcome)
+    mark = terminal.choose_outcome_mark(question.outcome)
     style = terminal.STYLES.get(question.outcome, "red") + (" bold" if question.id in changed else "")
     return Text(f"{mark} {question.id}" if named else mark, style)
 

@@ -17,7 +17,7 @@ from grader.judge.evidence import hash_evidence
 from grader.judge.origin import NotebookOrigin
 from grader.judge.student import CheckFailed, CheckNotRun, LastCall, ReadingBudget, ReplyCache, SubmissionUnderTest, TimeBudget
 from grader.report.model import CheckResult, Outcome, Report
-from grader.report.text import clean
+from grader.report.text import sanitize
 from grader.sandbox.reply import SandboxFault
 
 if TYPE_CHECKING:
@@ -102,14 +102,14 @@ class CheckRunner:
         try:
             self._publish()
             if self.checks.errors:
-                self.report.note = clean(f"The checks themselves must be corrected: {'; '.join(self.checks.errors)}")
+                self.report.note = sanitize(f"The checks themselves must be corrected: {'; '.join(self.checks.errors)}")
                 return
             for item in self.items:
                 self._judge(item, self.results[item.nodeid])
                 if self.stopped:
                     return
         except Exception as error:
-            self.report.note = clean(f"The grader failed, not the submission: {type(error).__name__}: {error}")
+            self.report.note = sanitize(f"The grader failed, not the submission: {type(error).__name__}: {error}")
 
     def _judge(self, item: pytest.Item, result: CheckResult) -> None:
         kept = None if result.id in self.again else self.before.get(result.id)
@@ -189,7 +189,7 @@ class CheckRunner:
             if not error.unwritten:
                 self._saw(result, error)
         elif isinstance(error, CheckNotRun):
-            result.outcome, result.message = Outcome.NOT_RUN, clean(f"not run: {error}")
+            result.outcome, result.message = Outcome.NOT_RUN, sanitize(f"not run: {error}")
         elif isinstance(error, AssertionError):
             failure = CheckFailed(Outcome.FAILED, str(error), printed)
             self._failed(result, failure)
@@ -199,7 +199,7 @@ class CheckRunner:
             failure = CheckFailed(Outcome.FAILED, f"the result cannot be read: {format_value(facts[-1]):.300}", printed)
             self._failed(result, failure)
             self._saw(result, failure)
-            result.detail = clean(f"{type(error).__name__}: {error}\n{call.excinfo.traceback[-1]}")
+            result.detail = sanitize(f"{type(error).__name__}: {error}\n{call.excinfo.traceback[-1]}")
         else:
             self._faulty(result, call.excinfo)
 
@@ -213,12 +213,12 @@ class CheckRunner:
     def _faulty(result: CheckResult, fault: pytest.ExceptionInfo[BaseException]) -> None:
         result.outcome = Outcome.GRADER_ERROR
         result.message = "the grader failed here, not you: please run it again, and tell the course staff if it stays"
-        result.detail = clean(f"{type(fault.value).__name__}: {fault.value}\n{fault.traceback[-1]}")
+        result.detail = sanitize(f"{type(fault.value).__name__}: {fault.value}\n{fault.traceback[-1]}")
 
     @staticmethod
     def _failed(result: CheckResult, error: CheckFailed) -> None:
         result.outcome, result.unwritten, result.detail = error.outcome, error.unwritten, ""
-        result.message, result.printed = clean(error.message), clean(error.printed)
+        result.message, result.printed = sanitize(error.message), sanitize(error.printed)
         result.signature = "" if error.unwritten else hash_evidence(error.evidence.shown)
 
     def _publish(self) -> None:

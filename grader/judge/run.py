@@ -17,7 +17,7 @@ from grader.assignment import AssignmentFiles, UsageError
 from grader.judge.harness import Harness
 from grader.judge.origin import NotebookOrigin
 from grader.report.model import CheckResult, Outcome, Report
-from grader.report.text import clean
+from grader.report.text import sanitize
 from grader.sandbox.reply import LEVELS, Reply, SandboxFault
 
 if TYPE_CHECKING:
@@ -100,12 +100,12 @@ class PreparedSubmission:
     @property
     def name(self) -> str:
         """What was handed in, in words."""
-        return clean(self.handed.name)
+        return sanitize(self.handed.name)
 
     @property
     def refused(self) -> tuple[str, ...]:
         """What of it was left out, and why."""
-        return tuple(f"Left out: {clean(why)}" for why in self.handed.attachments.values() if isinstance(why, str))
+        return tuple(f"Left out: {sanitize(why)}" for why in self.handed.attachments.values() if isinstance(why, str))
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -251,7 +251,7 @@ class Grader:
         if reply.status != "ok":
             return staged
         facts = reply.facts
-        remarks = tuple(map(clean, facts["left out"]))
+        remarks = tuple(map(sanitize, facts["left out"]))
         if not facts["cells"]:
             defined = ", ".join(facts["defined"]) or "no function"
             text = f"your notebook defines none of {', '.join(names)}; it defines {defined}"
@@ -263,7 +263,7 @@ class Grader:
             looked=looked,
             loaded=loaded,
             origin=NotebookOrigin([tuple(entry) for entry in facts["lines"].tolist()]),
-            cells={key: clean(words) for key, words in facts["cells"].items()},
+            cells={key: sanitize(words) for key, words in facts["cells"].items()},
             remarks=remarks,
         )
 
@@ -320,9 +320,9 @@ class Grader:
         except UsageError:
             raise
         except SandboxFault as error:
-            report.note = clean(f"The grader failed, not the submission: {error}")
+            report.note = sanitize(f"The grader failed, not the submission: {error}")
         except Exception as error:
-            report.note = clean(f"The grader failed, not the submission: {type(error).__name__}: {error}")
+            report.note = sanitize(f"The grader failed, not the submission: {type(error).__name__}: {error}")
         else:
             judge.run()
             report.summarise(assignment)

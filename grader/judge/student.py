@@ -23,7 +23,7 @@ from grader.judge.compare import SHOWN_INPUTS, difference, drop_large_arrays, fo
 from grader.judge.evidence import Evidence, WrongAnswer
 from grader.judge.origin import NotebookOrigin
 from grader.judge.views import Stored
-from grader.report.model import Entry, Outcome
+from grader.report.model import LeaderboardEntry, Outcome
 from grader.sandbox.limits import MAX_FILE_BYTES, MAX_OPEN_FILES, MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES, MAX_THREADS
 from grader.sandbox.reply import LEFT_OUT, Part, Reply
 
@@ -265,7 +265,7 @@ class SubmissionUnderTest:
         self._printed: list[str] = []
         self.facts: list[Any] = []
         self.curves: dict[str, list[float]] = {}
-        self.entries: list[Entry] = []
+        self.entries: list[LeaderboardEntry] = []
         self._attachments = attachments
         self._replies = ReplyCache() if replies is None else replies
         self.tried: LastCall | None = None
@@ -355,7 +355,7 @@ class SubmissionUnderTest:
             raise CheckFailed(Outcome.FAILED, f"{name} is {format_value(value)}, not a valid score", self.printed)
         if len(self.entries) == MAX_ENTRIES:
             raise ValueError(f"a check has at most {MAX_ENTRIES} entries on the leaderboard")
-        self.entries.append(Entry(name=name, value=round(float(value), 4), order=order))
+        self.entries.append(LeaderboardEntry(name=name, value=round(float(value), 4), order=order))
 
     def attachment(self, name: str) -> np.ndarray:
         """Return the bytes of a file that was handed in beside the submission, for a driver; without it, the check is not run.

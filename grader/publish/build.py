@@ -26,7 +26,7 @@ from grader.publish.notebook import make_notebook
 from grader.publish.pool import TrialPool
 from grader.publish.stub import make_stub
 from grader.publish.trials import record_mistakes
-from grader.report.model import write
+from grader.report.model import write_atomically
 from grader.sandbox.wire import ValueRefused
 from grader.sandbox.worker import hash_functions
 
@@ -75,12 +75,12 @@ def build(
         stale.append(home.stub)
         if not check:
             _keep_work(home, stub)
-            write(home.stub, stub)
+            write_atomically(home.stub, stub)
     notebook = _notebook(home)
     if notebook is not None and (not home.notebook.is_file() or home.notebook.read_text(encoding="utf-8") != notebook):
         stale.append(home.notebook)
         if not check:
-            write(home.notebook, notebook)
+            write_atomically(home.notebook, notebook)
     recipes = load_recipes(home)
     with contextlib.ExitStack() as stack:
         harness = harness or stack.enter_context(Harness(home))
@@ -117,7 +117,7 @@ def _from_trials(
             if not check:
                 released = old.replaced_by(stub) if old else {}
                 kept = {key: before[key] for key in both.keys() - moved.keys()}
-                write(
+                write_atomically(
                     path,
                     answers.render_answers(name, SuiteAnswers(chosen, solved | kept, stub, released), packed=suite == "hidden"),
                 )
@@ -130,7 +130,9 @@ def _from_trials(
             if not mistakes_agree(before, found):
                 stale.append(path)
                 if not check:
-                    write(path, answers.render_mistakes(name, {key: _kept(before.get(key), now) for key, now in found.items()}))
+                    write_atomically(
+                        path, answers.render_mistakes(name, {key: _kept(before.get(key), now) for key, now in found.items()})
+                    )
     return stale
 
 
@@ -147,7 +149,7 @@ def write_overview(root: Path, check: bool = False) -> list[Path]:
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return []
     if not check:
-        write(path, text)
+        write_atomically(path, text)
     return [path]
 
 

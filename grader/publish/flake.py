@@ -13,7 +13,7 @@ from grader.judge.run import Grader
 from grader.publish.catalogue import Variant
 from grader.publish.pool import TrialPool
 from grader.publish.trials import list_end_to_end_questions, try_variant
-from grader.report.model import Outcome, write
+from grader.report.model import Outcome, write_atomically
 
 ALLOWED = 1 / 200  # of the solution's runs, at most so many may fail a check
 
@@ -56,7 +56,7 @@ def measure_flakes(
     }
     path = home.root / "benchmarks" / "results" / f"{home.assignment.name}_flake.json"
     about = {"what": "failures by check", "seeds": seeds, "python": platform.python_version(), "system": platform.system()}
-    write(path, json.dumps(about | results, indent=1) + "\n")
+    write_atomically(path, json.dumps(about | results, indent=1) + "\n")
     for kind in ("solution", "alternatives"):
         worst = lost[kind].most_common(1)
         often = f"most often {worst[0][0]}: {worst[0][1]} of {counts[kind][worst[0][0]]}" if worst else "no check ever failed"

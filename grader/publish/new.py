@@ -13,7 +13,7 @@ from pathlib import Path
 
 from grader.assignment import SUITES, UsageError, list_assignments
 from grader.publish.build import build, write_overview
-from grader.report.model import write
+from grader.report.model import write_atomically
 
 EXAMPLE = Path(__file__).with_name("example")
 TAKEN = ("drivers", "submitted", "views")  # what a run calls the modules of an assignment
@@ -48,7 +48,7 @@ def new(root: Path, name: str, title: str | None = None) -> list[Path]:
     with tempfile.TemporaryDirectory(prefix="grader-") as folder:
         elsewhere = Path(folder)
         for target, text in _texts(name, title).items():
-            write(elsewhere / target, text)
+            write_atomically(elsewhere / target, text)
         try:
             build(elsewhere, name)
         except UsageError as error:
@@ -58,7 +58,7 @@ def new(root: Path, name: str, title: str | None = None) -> list[Path]:
         _require_free(root, name)  # what was written here during the build is somebody's
         try:
             for file, path in zip(files, paths, strict=True):
-                write(path, file.read_text(encoding="utf-8"))
+                write_atomically(path, file.read_text(encoding="utf-8"))
             return paths + write_overview(root)
         except BaseException:
             for path in paths:

@@ -28,7 +28,7 @@ from grader.assignment import SUITES, AssignmentFiles
 from grader.fingerprints import hash_parts
 from grader.publish.pool import PendingResult, TrialPool
 from grader.publish.trials import Facts, TrialResult, TrialTask, Verdict, facts_agree, run_task
-from grader.report.model import write
+from grader.report.model import write_atomically
 
 # Beside what decides about checks: how reports are made, and what a proof reads in them.
 DECIDES = ("report/model.py", "report/text.py", "publish/trials.py", "publish/coverage.py")
@@ -128,7 +128,7 @@ class Records:
         commit = _git(self.path.parents[2], "rev-parse", "--short=12", "HEAD").strip()
         head = RecordsHeader(proven=commit, libraries=tuple(_libraries()), digest=hash_parts(lines))
         self.path.parent.mkdir(exist_ok=True)
-        write(self.path, "\n".join([json.dumps(head.model_dump()), *lines]) + "\n")
+        write_atomically(self.path, "\n".join([json.dumps(head.model_dump()), *lines]) + "\n")
 
 
 class RecordKeys:

@@ -33,7 +33,7 @@ from grader.publish.trials import (
     try_variant,
     write_coverage,
 )
-from grader.report.model import CheckResult, Outcome, Report, write
+from grader.report.model import CheckResult, Outcome, Report, write_atomically
 
 RECOGNISED = 0.9  # minimum share of mistakes whose own hint the checks find
 MUTANTS_CAUGHT = 0.95
@@ -78,7 +78,7 @@ def verify(
         if anew and not faults:
             yield proof.trials.write(), False
         if html is not None:
-            write(html, proof.matrix().html())
+            write_atomically(html, proof.matrix().html())
             yield f"wrote {html}", False
         if seeds:
             with TrialPool(harness, workers, f"{name}, with many seeds") as pool:

@@ -8,8 +8,8 @@ from typing import Any
 from grader.assignment import Assignment
 from grader.report import terminal
 from grader.report.model import HIDDEN_CHECKS, Outcome, Report
-from grader.report.shared import describe_check, fold_hidden, not_final
-from grader.report.text import LENGTHS, clean, fit_lengths
+from grader.report.shared import describe_check, explain_not_final, fold_hidden_checks
+from grader.report.text import LENGTHS, render_to_fit, sanitize
 
 MAX_BYTES = 500_000  # Tango cuts what is longer than a megabyte, and the scores stand at the end
 GRADER = "The grader"  # no question is called that: ids have no spaces
@@ -20,14 +20,14 @@ def render(report: Report) -> str:
 
     def text(longest: int) -> str:
         lines = [json.dumps(line, allow_nan=False) for line in (render_feedback(report, longest), render_scores(report))]
-        return "\n".join([clean(terminal.render_plain(fold_hidden(report)), 20 * longest).rstrip(), *lines]) + "\n"
+        return "\n".join([sanitize(terminal.render_plain(fold_hidden_checks(report)), 20 * longest).rstrip(), *lines]) + "\n"
 
-    return fit_lengths(text, MAX_BYTES)
+    return render_to_fit(text, MAX_BYTES)
 
 
 def render_scores(report: Report) -> dict[str, Any]:
     """Return the last line: the points of each question's visible checks, of all hidden ones, and the scoreboard's row."""
-    shown = fold_hidden(report)
+    shown = fold_hidden_checks(report)
     entries = [entry.value for entry in shown.leaderboard()]
     # A question without points is no problem in Autolab; see `list_problems`.
     points = {question.id: question.points for question in shown.questions if question.max_points}
@@ -36,20 +36,20 @@ def render_scores(report: Report) -> dict[str, Any]:
 
 def render_feedback(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
     """Return the line before it, "semantic" feedback: a stage for each question, in it a test for each check."""
-    shown = fold_hidden(report)
+    shown = fold_hidden_checks(report)
     stages: dict[str, dict[str, Any]] = {}
-    if problem := not_final(shown):
-        stages[GRADER] = {"finished": {"passed": False, "hint": clean(problem, longest)}}
+    if problem := explain_not_final(shown):
+        stages[GRADER] = {"finished": {"passed": False, "hint": sanitize(problem, longest)}}
     for question in shown.questions:
         tests: dict[str, Any] = {}
         for check in (check for check in shown.checks if check.question == question.id):
-            name = clean(check.title, 200)
+            name = sanitize(check.title, 200)
             # Two checks may have one title, a JSON object has a name once.
             name = name if name not in tests else f"{name} ({len(tests) + 1})"
             tests[name] = {"passed": check.outcome is Outcome.PASSED}
-            if text := clean(describe_check(check), longest):
+            if text := sanitize(describe_check(check), longest):
                 tests[name]["hint"] = text
-        stages[f"{question.id}: {clean(question.title, 200)}"] = tests
+        stages[f"{question.id}: {sanitize(question.title, 200)}"] = tests
     return {"_presentation": "semantic", "stages": list(stages), **stages}
 
 
@@ -63,6 +63,6 @@ def list_problems(assignment: Assignment) -> dict[str, float]:
 def render_refusal(message: str, assignment: Assignment) -> str:
     """Return stdout when nothing was graded."""
     content = {"scores": dict.fromkeys(list_problems(assignment), 0.0), "scoreboard": [0.0]}
-    stage = {"graded": {"passed": False, "hint": clean(message)}}
+    stage = {"graded": {"passed": False, "hint": sanitize(message)}}
     lines = [{"_presentation": "semantic", "stages": [GRADER], GRADER: stage}, content]
-    return "\n".join([clean(message), *map(json.dumps, lines)]) + "\n"
+    return "\n".join([sanitize(message), *map(json.dumps, lines)]) + "\n"

@@ -8,8 +8,8 @@ import re
 from typing import Any
 
 from grader.report.model import CheckResult, Outcome, Report
-from grader.report.shared import describe_check, fold_hidden, not_final
-from grader.report.text import LENGTHS, clean, fit_lengths
+from grader.report.shared import describe_check, explain_not_final, fold_hidden_checks
+from grader.report.text import LENGTHS, render_to_fit, sanitize
 
 # The reporter gets the result in an environment variable, and Linux starts nothing with one of 128 kB or more.
 MAX_BYTES = 96_000
@@ -25,14 +25,14 @@ def render(report: Report) -> str:
             base64.b64encode(json.dumps(build_result(report, longest), allow_nan=False).encode("ascii")).decode("ascii") + "\n"
         )
 
-    return fit_lengths(text, MAX_BYTES)
+    return render_to_fit(text, MAX_BYTES)
 
 
 def build_result(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
     """Return the result: one test a visible check, one for all hidden ones; a report that is not final is an error."""
-    shown = fold_hidden(report)
+    shown = fold_hidden_checks(report)
     tests = [_test(check, longest) for check in shown.checks]
-    if problem := not_final(shown):
+    if problem := explain_not_final(shown):
         tests.insert(0, _entry("the grader", "error", 0.0, _inert(problem, longest)))
     passed = all(check.outcome is Outcome.PASSED for check in shown.checks)
     return {
@@ -63,4 +63,4 @@ def _entry(name: str, status: str, score: float, message: str) -> dict[str, Any]
 
 def _inert(text: str, longest: int) -> str:
     """Return the text so that no line of it is a command to the runner, which reads what the reporter prints."""
-    return re.sub(r"(?m)^(\s*):(?=:)", r"\1: ", clean(text, longest)).replace("##[", "# #[")
+    return re.sub(r"(?m)^(\s*):(?=:)", r"\1: ", sanitize(text, longest)).replace("##[", "# #[")

@@ -24,7 +24,7 @@ ENDINGS = {
 }
 
 
-def renderer(name: str, assignment: Assignment, for_student: bool = False) -> Callable[[Report], str]:
+def choose_renderer(name: str, assignment: Assignment, for_student: bool = False) -> Callable[[Report], str]:
     """Return what makes the text of a report in this format; `for_student`: with hidden checks folded into one."""
     from grader.report import autolab, classroom, gradescope, junit, page, prairielearn, shared, table, terminal
 
@@ -44,4 +44,4 @@ def renderer(name: str, assignment: Assignment, for_student: bool = False) -> Ca
     if name in for_platforms:
         return for_platforms[name]
     render = whole[name]
-    return (lambda report: render(shared.fold_hidden(report))) if for_student else render
+    return (lambda report: render(shared.fold_hidden_checks(report))) if for_student else render

@@ -14,9 +14,9 @@ from typing import Any
 from grader.assignment import Assignment
 from grader.report import picture
 from grader.report.model import CheckResult, Outcome, Report
-from grader.report.shared import describe_check, visible_part
-from grader.report.terminal import closing_lines
-from grader.report.text import clean
+from grader.report.shared import describe_check, remove_hidden_checks
+from grader.report.terminal import make_closing_lines
+from grader.report.text import sanitize
 
 MAX_OUTPUT = 90_000  # Gradescope cuts what is longer than 100,000 characters in the middle
 
@@ -53,7 +53,7 @@ def build_results(report: Report, assignment: Assignment, metadata: dict[str, st
         tests.append(_test(check, assignment, f"{numbers[check.question]}.{counts[check.question]}"))
     return {
         "execution_time": shown.seconds,
-        "output": _capped("\n".join([*shown.remarks, *_summary(shown), *closing_lines(visible_part(shown))])),
+        "output": _capped("\n".join([*shown.remarks, *_summary(shown), *make_closing_lines(remove_hidden_checks(shown))])),
         "output_format": "text",
         "test_output_format": "text",
         "test_name_format": "text",
@@ -77,7 +77,7 @@ def build_results(report: Report, assignment: Assignment, metadata: dict[str, st
 
 def render_refusal(message: str) -> str:
     """Return the text of a results.json that holds nothing but a message and no points."""
-    content = {"score": 0.0, "execution_time": 0.0, "output": _capped(clean(message)), "output_format": "text", "tests": []}
+    content = {"score": 0.0, "execution_time": 0.0, "output": _capped(sanitize(message)), "output_format": "text", "tests": []}
     return json.dumps(content, indent=1) + "\n"
 
 
@@ -97,7 +97,7 @@ def _test(check: CheckResult, assignment: Assignment, number: str) -> dict[str, 
     }
     if check.outcome is Outcome.NOT_RUN and not check.max_points:
         del test["status"]  # nothing was lost: neither of the two that there are is true
-    if uri := picture.data_uri(check.curves):
+    if uri := picture.make_data_uri(check.curves):
         # The one output that is no plain text: escaped, and the picture only where it fits, because half of one shows nothing.
         page = f'<pre>{html.escape(output)}</pre><img alt="learning curves" src="{uri}">'
         if len(page) < MAX_OUTPUT:

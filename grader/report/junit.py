@@ -9,8 +9,8 @@ import xml.etree.ElementTree as ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from grader.report.model import CheckResult, Outcome, Report
-from grader.report.shared import describe_check, fold_hidden, not_final
-from grader.report.text import LENGTHS, clean
+from grader.report.shared import describe_check, explain_not_final, fold_hidden_checks
+from grader.report.text import LENGTHS, sanitize
 
 # What else there is (timeout, memory, crashed, grader error) is an error.
 ELEMENTS = {Outcome.FAILED: "failure", Outcome.PARTIAL: "failure", Outcome.NOT_RUN: "skipped"}
@@ -18,9 +18,9 @@ ELEMENTS = {Outcome.FAILED: "failure", Outcome.PARTIAL: "failure", Outcome.NOT_R
 
 def render(report: Report) -> str:
     """Return the XML. Whatever XML cannot hold is spelt out; a report that is not final has an error in a suite of its own."""
-    shown = fold_hidden(report)
-    root = Element("testsuites", name=clean(f"{shown.title} ({shown.assignment} {shown.suite_version})"))
-    if problem := not_final(shown):
+    shown = fold_hidden_checks(report)
+    root = Element("testsuites", name=sanitize(f"{shown.title} ({shown.assignment} {shown.suite_version})"))
+    if problem := explain_not_final(shown):
         suite = SubElement(root, "testsuite", name="the grader")
         fault = CheckResult(id="", question="the grader", suite="", title="The grader finished.", max_points=0, message=problem)
         fault.outcome = Outcome.GRADER_ERROR
@@ -38,10 +38,10 @@ def render(report: Report) -> str:
 
 
 def _testcase(suite: Element, check: CheckResult) -> None:
-    name, seconds = clean(check.title, LENGTHS[0]), f"{check.seconds:.3f}"
+    name, seconds = sanitize(check.title, LENGTHS[0]), f"{check.seconds:.3f}"
     case = SubElement(suite, "testcase", classname=check.question, name=name, time=seconds)
     _properties(case, check.points, check.max_points)
-    text = clean(describe_check(check), LENGTHS[0])
+    text = sanitize(describe_check(check), LENGTHS[0])
     if check.outcome is Outcome.PASSED:
         if text:
             SubElement(case, "system-out").text = text

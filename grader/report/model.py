@@ -30,7 +30,7 @@ class Outcome(str, Enum):
     GRADER_ERROR = "grader error"
 
 
-class Entry(BaseModel):
+class LeaderboardEntry(BaseModel):
     """One number of a leaderboard, which a check has measured. order: "desc" where more is better."""
 
     name: str = Field(min_length=1, max_length=40)
@@ -64,7 +64,7 @@ class CheckResult(BaseModel):
     mistakes: tuple[str, ...] = ()
     unwritten: bool = False
     curves: dict[str, list[float]] = {}
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[LeaderboardEntry, ...] = ()
     seconds: float = 0.0
 
     def advice(self) -> str:
@@ -134,7 +134,7 @@ class Report(BaseModel):
                         id=question.id,
                         title=question.title,
                         task=question.task,
-                        outcome=outcome_of(checks),
+                        outcome=combine_outcomes(checks),
                         points=sum(check.points for check in checks),
                         max_points=sum(check.max_points for check in checks),
                         seconds=sum(check.seconds for check in checks),
@@ -142,7 +142,7 @@ class Report(BaseModel):
                     )
                 )
 
-    def leaderboard(self) -> list[Entry]:
+    def leaderboard(self) -> list[LeaderboardEntry]:
         """Return what checks put on the leaderboard, each name once."""
         return list({entry.name: entry for check in self.checks for entry in check.entries}.values())
 
@@ -177,7 +177,7 @@ class Report(BaseModel):
         return copy
 
 
-def outcome_of(checks: list[CheckResult]) -> Outcome:
+def combine_outcomes(checks: list[CheckResult]) -> Outcome:
     """Return the outcome of a question from those of its checks."""
     outcomes = [check.outcome for check in checks]
     if Outcome.GRADER_ERROR in outcomes:
@@ -191,7 +191,7 @@ def outcome_of(checks: list[CheckResult]) -> Outcome:
     return next((outcome for outcome in outcomes if outcome is not Outcome.NOT_RUN), Outcome.NOT_RUN)
 
 
-def write(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """Replace the file by `text` in one step: whoever reads it sees the old content or the new, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -31,21 +31,21 @@ def render(report: Report, account: Sequence[str] = ()) -> str:
         account: The explanation of a score that is not just the report's points; the last line is
             the score.
     """
-    verb, following = terminal.next_step(report)
+    verb, following = terminal.find_next_step(report)
     return _template().render(
         report=report,
         account=account,
         verb=verb,
         following=following,
-        reason=terminal.one_reason(report),
+        reason=terminal.find_common_failure(report),
         done=report.final and all(question.outcome is Outcome.PASSED or question.left_out for question in report.questions),
-        failed={question.id: terminal.to_explain(report, question) for question in report.questions},
+        failed={question.id: terminal.list_checks_to_explain(report, question) for question in report.questions},
         passed={
             question.id: [check for check in report.checks if (check.question, check.outcome) == (question.id, Outcome.PASSED)]
             for question in report.questions
         },
         unwritten={question.id: task for question, task in terminal.list_unwritten(report)},
-        bar=bar_segments(report),
+        bar=draw_points_bar(report),
         curves=[(check, build_plots(check.curves)) for check in report.checks if check.curves],
     )
 
@@ -63,17 +63,17 @@ def _template() -> jinja2.Template:
         "PRINTED_LINES": terminal.PRINTED_LINES,
         "breakable": lambda name: markupsafe.Markup("<wbr>").join(re.split(r"(?<=[_.])", name)),
         "colour": lambda outcome: terminal.STYLES.get(outcome, "red"),
-        "keyword": terminal.keyword_pattern,
-        "mark": terminal.outcome_mark,
+        "keyword": terminal.make_keyword_pattern,
+        "mark": terminal.choose_outcome_mark,
         "score": terminal.describe_score,
-        "standing": terminal.describe_standing,
+        "standing": terminal.describe_total,
         "worth": terminal.describe_points,
     }
     return environment.from_string(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
-class Segment:
+class PointsSegment:
     """The part of a question in the bar, which is 100 wide.
 
     Attributes:
@@ -87,7 +87,7 @@ class Segment:
     earned: float
 
 
-def bar_segments(report: Report) -> list[Segment]:
+def draw_points_bar(report: Report) -> list[PointsSegment]:
     """Return the segments of the bar of points, one for each question, as wide as it is worth."""
     worth = [question for question in report.questions if question.max_points > 0]
     total = sum(question.max_points for question in worth)
@@ -96,13 +96,13 @@ def bar_segments(report: Report) -> list[Segment]:
     for question in worth:
         width = room * question.max_points / total
         earned = width * min(max(question.points / question.max_points, 0.0), 1.0)
-        segments.append(Segment(question, round(start, 2), round(width, 2), round(earned, 2)))
+        segments.append(PointsSegment(question, round(start, 2), round(width, 2), round(earned, 2)))
         start += width + GAP
     return segments
 
 
 @dataclass(frozen=True)
-class Plot:
+class CurvePlot:
     """The drawing of one curve.
 
     Attributes:
@@ -121,7 +121,7 @@ class Plot:
     last: str
 
 
-def build_plots(curves: dict[str, list[float]]) -> list[Plot]:
+def build_plots(curves: dict[str, list[float]]) -> list[CurvePlot]:
     """Return what to draw of the curves of one check, finite numbers all, on one scale."""
     everything = [value for values in curves.values() for value in values]
     low, high = min(everything), max(everything)
@@ -137,16 +137,16 @@ def build_plots(curves: dict[str, list[float]]) -> list[Plot]:
         points = [f"{LEFT + index * step:.1f} {height(value)}" for index, value in enumerate(values)]
         return "M" + "L".join(points if len(points) > 1 else 2 * points)  # a line to itself is a dot
 
-    ticks = [(height(tick), f"{tick:.7g}") for tick in round_numbers(low, high)]
+    ticks = [(height(tick), f"{tick:.7g}") for tick in choose_round_numbers(low, high)]
     drawn = []
     for name, values in curves.items():
-        means = smooth(values, max(len(values) // SMOOTHED, 1))
+        means = smooth_values(values, max(len(values) // SMOOTHED, 1))
         ends = [f"{round(mean, 2) + 0:g}" for mean in (means[0], means[-1])]
-        drawn.append(Plot(name, path(values), path(means), ticks, height(means[0]), *ends))
+        drawn.append(CurvePlot(name, path(values), path(means), ticks, height(means[0]), *ends))
     return drawn
 
 
-def smooth(values: list[float], window: int) -> list[float]:
+def smooth_values(values: list[float], window: int) -> list[float]:
     """Return the averages of `window` neighbouring values, one for each value.
 
     At the ends, an average is over as many values as there are.
@@ -156,7 +156,7 @@ def smooth(values: list[float], window: int) -> list[float]:
     return [sum(numbers) / len(numbers) for numbers in near]
 
 
-def round_numbers(low: float, high: float) -> list[float]:
+def choose_round_numbers(low: float, high: float) -> list[float]:
     """Return a few multiples of 1, 2 or 5 times a power of ten between two numbers of which the first is less."""
     rough = (high - low) / TICKS
     power = 10.0 ** math.floor(math.log10(rough))

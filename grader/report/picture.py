@@ -8,7 +8,7 @@ import os
 from functools import lru_cache
 from io import BytesIO
 
-from grader.report.page import SMOOTHED, build_plots, smooth
+from grader.report.page import SMOOTHED, build_plots, smooth_values
 
 Curves = dict[str, list[float]]
 
@@ -19,7 +19,7 @@ def describe_curves(curves: Curves) -> list[str]:
     return [f"{plot.name}: about {plot.first} at the start, {plot.last} at the end" for plot in drawn]
 
 
-def data_uri(curves: Curves) -> str:
+def make_data_uri(curves: Curves) -> str:
     """Return the curves as a PNG in a data URI; nothing without curves, with GRADER_IMAGES=0, or when drawing fails."""
     known = _finite(curves)
     if not known or os.environ.get("GRADER_IMAGES") == "0":
@@ -42,7 +42,7 @@ def _data_uri(curves: tuple[tuple[str, tuple[float, ...]], ...]) -> str:
     axes = figure.add_subplot()
     for name, values in curves:
         (line,) = axes.plot(values, linewidth=0.7, alpha=0.35)
-        means = smooth(list(values), max(len(values) // SMOOTHED, 1))
+        means = smooth_values(list(values), max(len(values) // SMOOTHED, 1))
         marker = "o" if len(means) == 1 else ""
         axes.plot(means, linewidth=1.8, color=line.get_color(), marker=marker, label=name.replace("$", r"\$"))
     axes.tick_params(labelsize=8)

@@ -11,9 +11,9 @@ from typing import Any
 
 from grader.report import picture
 from grader.report.model import CheckResult, Outcome, Report
-from grader.report.shared import describe_check, fold_hidden, not_final
-from grader.report.terminal import closing_lines
-from grader.report.text import LENGTHS, clean, fit_lengths
+from grader.report.shared import describe_check, explain_not_final, fold_hidden_checks
+from grader.report.terminal import make_closing_lines
+from grader.report.text import LENGTHS, render_to_fit, sanitize
 
 MAX_BYTES = 1_000_000  # of the whole file; what is larger is refused
 
@@ -27,37 +27,37 @@ def render(report: Report) -> str:
     def text(longest: int) -> str:
         return json.dumps(build_results(report, longest), ensure_ascii=False, allow_nan=False) + "\n"
 
-    return fit_lengths(text, MAX_BYTES)
+    return render_to_fit(text, MAX_BYTES)
 
 
 def build_results(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
     """Return the content of results.json: one test a visible check, one for all hidden ones, texts at most `longest`."""
-    shown = fold_hidden(report)
+    shown = fold_hidden_checks(report)
     score = shown.points / shown.max_points if shown.max_points > 0 else 0.0
     result = {
         "gradable": shown.final,
         "score": min(max(score, 0.0), 1.0),
-        "message": clean(f"{shown.points:g}/{shown.max_points:g} points", longest),
-        "output": clean("\n".join([*shown.remarks, *closing_lines(shown)]), longest),
+        "message": sanitize(f"{shown.points:g}/{shown.max_points:g} points", longest),
+        "output": sanitize("\n".join([*shown.remarks, *make_closing_lines(shown)]), longest),
         "tests": [_test(check, longest) for check in shown.checks],
     }
-    return result if shown.final else result | {"format_errors": [clean(not_final(shown), longest)]}
+    return result if shown.final else result | {"format_errors": [sanitize(explain_not_final(shown), longest)]}
 
 
 def render_refusal(message: str) -> str:
     """Return the text of a results.json that only says why nothing was graded; the attempt is not used up."""
-    content = {"gradable": False, "score": 0.0, "format_errors": [clean(message)], "tests": []}
+    content = {"gradable": False, "score": 0.0, "format_errors": [sanitize(message)], "tests": []}
     return json.dumps(content, ensure_ascii=False) + "\n"
 
 
 def _test(check: CheckResult, longest: int) -> dict[str, Any]:
     test = {
-        "name": clean(f"{check.question}: {check.title}", longest),
+        "name": sanitize(f"{check.question}: {check.title}", longest),
         "description": "",
         "points": check.points,
         "max_points": check.max_points,
         "message": "" if check.outcome is Outcome.PASSED else check.outcome.value,
-        "output": clean(describe_check(check), longest),
+        "output": sanitize(describe_check(check), longest),
     }
-    uri = picture.data_uri(check.curves) if longest == LENGTHS[0] else ""
+    uri = picture.make_data_uri(check.curves) if longest == LENGTHS[0] else ""
     return test | {"images": [{"label": "learning curves", "url": uri}]} if uri else test

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from grader.report import picture
-from grader.report.model import HIDDEN_CHECKS, CheckResult, Outcome, QuestionResult, Report, outcome_of
-from grader.report.terminal import one_reason
+from grader.report.model import HIDDEN_CHECKS, CheckResult, Outcome, QuestionResult, Report, combine_outcomes
+from grader.report.terminal import find_common_failure
 
 
-def visible_part(report: Report) -> Report:
+def remove_hidden_checks(report: Report) -> Report:
     """Return a copy without hidden checks and without their points."""
     part = report.model_copy(deep=True)
     part.checks = [check for check in part.checks if check.suite == "visible"]
@@ -19,7 +19,7 @@ def visible_part(report: Report) -> Report:
     return part
 
 
-def fold_hidden(report: Report) -> Report:
+def fold_hidden_checks(report: Report) -> Report:
     """Return what a student may see: `report.for_student()` with all hidden checks folded into one, which shows their points.
 
     The total is the report's, so that every format made of it adds up to the same. Of single hidden checks nothing is left, nor
@@ -29,8 +29,8 @@ def fold_hidden(report: Report) -> Report:
     hidden = [check for check in shown.checks if check.suite == "hidden"]
     if not hidden:
         return shown
-    part = visible_part(shown)
-    fold = _fold(hidden, one_reason(part))
+    part = remove_hidden_checks(shown)
+    fold = _fold(hidden, find_common_failure(part))
     together = QuestionResult(
         id=HIDDEN_CHECKS,
         title=fold.title,
@@ -56,7 +56,7 @@ def describe_check(check: CheckResult) -> str:
     return "\n".join(parts)
 
 
-def not_final(report: Report) -> str:
+def explain_not_final(report: Report) -> str:
     """Return what to say on top of a report that is not final, or nothing when it is."""
     if report.final:
         return ""
@@ -70,7 +70,7 @@ def _of(question: QuestionResult, checks: list[CheckResult]) -> QuestionResult |
     if not own:
         return None
     points, worth = sum(check.points for check in own), sum(check.max_points for check in own)
-    return question.model_copy(update={"outcome": outcome_of(own), "points": points, "max_points": worth})
+    return question.model_copy(update={"outcome": combine_outcomes(own), "points": points, "max_points": worth})
 
 
 def _fold(hidden: list[CheckResult], reason: CheckResult | None) -> CheckResult:

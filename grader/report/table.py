@@ -6,8 +6,8 @@ import csv
 import io
 
 from grader.report.model import CheckResult, Report
-from grader.report.shared import describe_check, not_final
-from grader.report.text import LENGTHS, clean, no_formula
+from grader.report.shared import describe_check, explain_not_final
+from grader.report.text import LENGTHS, escape_formula, sanitize
 
 COLUMNS = (
     "submission",
@@ -27,18 +27,18 @@ COLUMNS = (
 
 
 def render(report: Report) -> str:
-    """Return the table. It shows what the report holds: for a student, give it what `shared.fold_hidden` returns.
+    """Return the table. It shows what the report holds: for a student, give it what `shared.fold_hidden_checks` returns.
 
     A report that is not final has "no" in the column `final` and, on top, a row without points that says why.
     """
     about = [report.submission, report.assignment, report.suite_version, "yes" if report.final else "no"]
     rows = [_row(check) for check in report.checks]
-    if problem := not_final(report):
+    if problem := explain_not_final(report):
         rows.insert(0, ["", "", "", "the grader", "grader error", "0.0", "0.0", "", problem])
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows([no_formula(clean(text, LENGTHS[0])) for text in [*about, *row]] for row in rows)
+    writer.writerows([escape_formula(sanitize(text, LENGTHS[0])) for text in [*about, *row]] for row in rows)
     return file.getvalue()
 
 

@@ -41,11 +41,11 @@ def render_plain(report: Report) -> str:
     for question in report.questions:
         outcome, cell = question.outcome, f"  {question.cell}" if question.cell else ""
         worth = f"{describe_score(question):>7} {question.seconds:6.2f} s"
-        lines.append(f"{outcome_mark(outcome)} {question.id:<{width}} {worth}  {outcome.value}{cell}")
+        lines.append(f"{choose_outcome_mark(outcome)} {question.id:<{width}} {worth}  {outcome.value}{cell}")
     for question in report.questions:
         if body := explain_question(report, question):
             lines += ["", _heading(question), *body]
-    lines += [*for_one_reason(report), *to_write(report), "", *closing_lines(report)]
+    lines += [*explain_common_failure(report), *describe_unwritten(report), "", *make_closing_lines(report)]
     return "\n".join(lines) + "\n"
 
 
@@ -64,7 +64,7 @@ def _render_rich(report: Report, stream: TextIO) -> None:
         table.add_column("from")
     for question in report.questions:
         style = STYLES.get(question.outcome, "red")
-        outcome = Text(f"{outcome_mark(question.outcome)} {question.outcome.value}", style)
+        outcome = Text(f"{choose_outcome_mark(question.outcome)} {question.outcome.value}", style)
         row = [Text(question.id), describe_score(question), f"{question.seconds:.2f} s", outcome]
         table.add_row(*row, *([question.cell] if report.cells else []))
     console.print(table)
@@ -76,13 +76,13 @@ def _render_rich(report: Report, stream: TextIO) -> None:
             console.print()
             console.print(Text(_heading(question), style))
             console.print(Text("\n".join(body)))
-    console.print(Text("\n".join([*for_one_reason(report), *to_write(report), ""])))
-    console.print(Text("\n".join(closing_lines(report)), "bold"))
+    console.print(Text("\n".join([*explain_common_failure(report), *describe_unwritten(report), ""])))
+    console.print(Text("\n".join(make_closing_lines(report)), "bold"))
 
 
 def explain_question(report: Report, question: QuestionResult) -> list[str]:
     """Return what to say of a question that was tried and has not passed: its first failure in full, the others by title."""
-    failed = to_explain(report, question)
+    failed = list_checks_to_explain(report, question)
     lines = _failure(failed[0]) if failed else []
     for check in failed[1:]:
         same = " (for the same reason)" if check.message == failed[0].message else ""
@@ -90,21 +90,21 @@ def explain_question(report: Report, question: QuestionResult) -> list[str]:
     return lines
 
 
-def to_explain(report: Report, question: QuestionResult) -> list[CheckResult]:
+def list_checks_to_explain(report: Report, question: QuestionResult) -> list[CheckResult]:
     """Return the checks that a question that was tried has not passed, those not run last; none for one reason for all."""
-    if question.outcome in (Outcome.PASSED, Outcome.NOT_STARTED) or one_reason(report):
+    if question.outcome in (Outcome.PASSED, Outcome.NOT_STARTED) or find_common_failure(report):
         return []
     checks = [check for check in report.checks if check.question == question.id and check.outcome is not Outcome.PASSED]
     return sorted(checks, key=lambda check: check.outcome is Outcome.NOT_RUN)
 
 
-def for_one_reason(report: Report) -> list[str]:
+def explain_common_failure(report: Report) -> list[str]:
     """Return what to say when everything failed alike, as when the file cannot be loaded; otherwise nothing."""
-    check = one_reason(report)
+    check = find_common_failure(report)
     return ["", ONE_REASON, *_body(check)] if check else []
 
 
-def one_reason(report: Report) -> CheckResult | None:
+def find_common_failure(report: Report) -> CheckResult | None:
     """Return a check that stands for all when everything failed alike, otherwise None."""
     checks = report.checks
     tried = all(check.outcome not in (Outcome.PASSED, Outcome.NOT_RUN, Outcome.GRADER_ERROR) for check in checks)
@@ -113,7 +113,7 @@ def one_reason(report: Report) -> CheckResult | None:
     return checks[0]
 
 
-def to_write(report: Report) -> list[str]:
+def describe_unwritten(report: Report) -> list[str]:
     """Return one line for each question that is still the stub."""
     lines = [f"  {question.id}: {task}" for question, task in list_unwritten(report)]
     return ["", "Not started:", *lines] if lines else []
@@ -136,11 +136,11 @@ def _heading(question: QuestionResult) -> str:
 
 def _headline(check: CheckResult) -> str:
     hidden = " [hidden]" if check.suite == "hidden" else ""
-    run = "" if check.question == HIDDEN_CHECKS else f"; -k {keyword_pattern(check)}"
-    return f"{outcome_mark(check.outcome)} {check.title} ({check.outcome.value}, {describe_points(check)}{run}){hidden}"
+    run = "" if check.question == HIDDEN_CHECKS else f"; -k {make_keyword_pattern(check)}"
+    return f"{choose_outcome_mark(check.outcome)} {check.title} ({check.outcome.value}, {describe_points(check)}{run}){hidden}"
 
 
-def outcome_mark(outcome: Outcome) -> str:
+def choose_outcome_mark(outcome: Outcome) -> str:
     """Return the one character that stands for an outcome."""
     return MARKS.get(outcome, "✗")
 
@@ -152,7 +152,7 @@ def describe_points(check: CheckResult) -> str:
     return f"{check.points:g} of {check.max_points:g} {'point' if check.max_points == 1 else 'points'}"
 
 
-def keyword_pattern(check: CheckResult) -> str:
+def make_keyword_pattern(check: CheckResult) -> str:
     """Return the pattern with which `-k` runs this check."""
     return check.id.rpartition("/")[2].removeprefix("test_")
 
@@ -181,13 +181,13 @@ def _body(check: CheckResult) -> list[str]:
     return lines
 
 
-def closing_lines(report: Report) -> list[str]:
+def make_closing_lines(report: Report) -> list[str]:
     """Return the last lines: what to fix first, and the points with what they do not include."""
-    verb, question = next_step(report)
-    return [*([f"{verb}: {question.id} ({question.title})"] if question else []), *describe_standing(report)]
+    verb, question = find_next_step(report)
+    return [*([f"{verb}: {question.id} ({question.title})"] if question else []), *describe_total(report)]
 
 
-def next_step(report: Report) -> tuple[str, QuestionResult | None]:
+def find_next_step(report: Report) -> tuple[str, QuestionResult | None]:
     """Return a verb and the question to go on with, or None when there is nothing to do, or one reason explains it all."""
     open_outcomes = (Outcome.PASSED, Outcome.NOT_RUN, Outcome.GRADER_ERROR)
     wrong = {check.question for check in report.checks if check.outcome not in open_outcomes or check.unwritten}
@@ -199,14 +199,14 @@ def next_step(report: Report) -> tuple[str, QuestionResult | None]:
     # What is begun comes first: a student who works on it must not be sent away. What brings no points comes last.
     left.sort(key=lambda question: (not question.max_points, question.outcome is Outcome.NOT_STARTED))
     first = next(iter(left), None)
-    if first is None or one_reason(report):
+    if first is None or find_common_failure(report):
         return "", None
     if not first.max_points:
         return "If you like", first
     return "Start with" if first.outcome is Outcome.NOT_STARTED else "Fix first", first
 
 
-def describe_standing(report: Report) -> list[str]:
+def describe_total(report: Report) -> list[str]:
     """Return the points, what they do not include, and what must be known about this run."""
     kind = " + ".join(report.suites)
     lines = [f"{kind} checks: {report.points:g}/{report.max_points:g} points"]

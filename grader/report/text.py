@@ -15,7 +15,7 @@ KEPT = frozenset("\n\t")
 NEUTRALISED = frozenset(("Cc", "Cf", "Cs", "Co", "Cn"))
 
 
-def clean(text: str, limit: int = MAX_TEXT) -> str:
+def sanitize(text: str, limit: int = MAX_TEXT) -> str:
     """Return the text as a terminal would end up showing it, other control characters spelt out, its middle cut to `limit`.
 
     A carriage return starts a line again, so of a progress line only its last state is kept.
@@ -32,7 +32,7 @@ def clean(text: str, limit: int = MAX_TEXT) -> str:
     )
 
 
-def fit_lengths(render: Callable[[int], str], most: int) -> str:
+def render_to_fit(render: Callable[[int], str], most: int) -> str:
     """Return what `render` makes of texts cut to a length: the first of LENGTHS with which it has at most so many bytes."""
     for longest in LENGTHS[:-1]:
         if len((text := render(longest)).encode("utf-8")) <= most:
@@ -40,7 +40,7 @@ def fit_lengths(render: Callable[[int], str], most: int) -> str:
     return render(LENGTHS[-1])
 
 
-def no_formula(text: str) -> str:
+def escape_formula(text: str) -> str:
     """Return the text as a cell of a table that no spreadsheet takes for a formula, whatever it begins with."""
     return f"'{text}" if text.startswith(DROPPED) or text.lstrip().startswith(FORMULA) else text
 

@@ -24,7 +24,7 @@ from grader.publish.gradescope import collect_autograder_files
 from grader.publish.release import collect_student_files
 from grader.publish.verify import verify
 from grader.report import gradescope, page, terminal
-from grader.report.model import CheckResult, Entry, Outcome, Report
+from grader.report.model import CheckResult, LeaderboardEntry, Outcome, Report
 from grader.sandbox.places import make_temporary_folder
 from tests.kit.test_gradescope import check_contract
 
@@ -224,10 +224,10 @@ def test_what_is_worth_nothing_is_not_fixed_first(grader: Grader, folder: Path) 
     """A question with points comes before one without, also when it is only begun with."""
     (folder / "submitted.py").write_text("def total(values):\n    return 0\n")
     report = grader.grade(folder)
-    assert terminal.next_step(report)[1].id == "total"
+    assert terminal.find_next_step(report)[1].id == "total"
     (folder / "submitted.py").write_text((grader.home.solution / "submitted.py").read_text())
     (folder / NAME).write_bytes(b"?")
-    verb, question = terminal.next_step(grader.grade(folder))
+    verb, question = terminal.find_next_step(grader.grade(folder))
     assert (verb, question.id) == ("If you like", "policy")
 
 
@@ -370,7 +370,7 @@ def test_a_missing_package_is_no_failure(grader: Grader, folder: Path) -> None:
     (folder / NAME).write_bytes(policy(package=np.zeros(1)))
     report = grader.grade(folder)
     assert (result(report).outcome, result(report).message) == (Outcome.NOT_RUN, "not run: mujoco is not installed here")
-    assert terminal.next_step(report) == ("", None)
+    assert terminal.find_next_step(report) == ("", None)
     assert report.final
 
 
@@ -411,7 +411,7 @@ def test_a_submission_cannot_enter_itself(grader: Grader, folder: Path) -> None:
 def test_an_entry_that_the_platform_would_refuse(change: dict) -> None:
     """A field of the wrong kind would cost the whole result."""
     with pytest.raises(ValidationError):
-        Entry(**({"name": "return", "value": 1.0} | change))
+        LeaderboardEntry(**({"name": "return", "value": 1.0} | change))
 
 
 # What an instructor makes of it.

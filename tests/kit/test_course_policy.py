@@ -835,7 +835,7 @@ def test_a_wrong_policy_leaves_all_as_it_was(folder: ResultsFolder) -> None:
 def test_ended_before_the_scores_were_written(folder: ResultsFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever ends it on the way: the next run tells the same changes, and keeps the old scores once."""
     rescore.rescore(folder, policy_file(folder, LATE))
-    file, write = policy_file(folder, "out_of = 100"), rescore.write
+    file, write = policy_file(folder, "out_of = 100"), rescore.write_atomically
 
     def fails(path: Path, text: str) -> None:
         if path.name == "scores.json":
@@ -843,7 +843,7 @@ def test_ended_before_the_scores_were_written(folder: ResultsFolder, monkeypatch
         write(path, text)
 
     with monkeypatch.context() as patch:
-        patch.setattr(rescore, "write", fails)
+        patch.setattr(rescore, "write_atomically", fails)
         with pytest.raises(KeyboardInterrupt):
             rescore.rescore(folder, file)
     assert [(one.before, one.after) for one in rescore.rescore(folder, file)] == [(19, 76), (Decimal("17.1"), 76)]

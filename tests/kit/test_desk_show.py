@@ -16,7 +16,7 @@ from rich.console import Console
 from grader.answers import Case
 from grader.assignment import AssignmentFiles
 from grader.desk import show as module
-from grader.desk.look import Look, find_failing
+from grader.desk.look import CloserLook, find_failing_checks
 from grader.judge.compare import drop_large_arrays
 from grader.judge.student import Comparison, LastCall
 from grader.report.model import CheckResult, Outcome
@@ -49,7 +49,7 @@ def shown(home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch) -> Callable[..
         check = CheckResult(id="visible/test_it", question="get_returns", suite="visible", title="It holds.", max_points=1)
         check.outcome = Outcome.FAILED
         tried = LastCall("driver", case.inputs, 0, case, compared, "it differs")
-        module.show_failure([Look(home.assignment.question("get_returns"), check, tried)])
+        module.show_failure([CloserLook(home.assignment.question("get_returns"), check, tried)])
         return console.file.getvalue()
 
     return render
@@ -259,7 +259,7 @@ def test_what_is_kept_is_bounded_and_stays_out_of_reports(home: AssignmentFiles,
     assert drop_large_arrays({"a": [giant.view(TensorArray)], "b": giant[:2]})["a"] == [
         "a torch.Tensor of shape [300, 300], too large to be kept"
     ]
-    (first, *_) = find_failing(home, replaced(get_returns="return torch.zeros(300, 300)"), "get_returns")
+    (first, *_) = find_failing_checks(home, replaced(get_returns="return torch.zeros(300, 300)"), "get_returns")
     assert isinstance(first.tried.compared.got["returns"], str)
     assert '"tried"' not in first.check.model_dump_json()
 

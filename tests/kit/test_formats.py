@@ -26,7 +26,7 @@ from grader import answers
 from grader.assignment import AssignmentFiles
 from grader.judge.run import grade
 from grader.report import autolab, classroom, picture
-from grader.report.formats import ENDINGS, renderer
+from grader.report.formats import ENDINGS, choose_renderer
 from grader.report.model import CheckResult, Outcome, Report
 from tests.kit.examples import examples
 
@@ -289,7 +289,7 @@ def test_every_format_is_registered_and_read_here(toy: AssignmentFiles) -> None:
     """A format that the command line does not offer, or that no reader here checks, is forgotten at the next change."""
     assert set(ENDINGS) == set(READERS)
     for name in ENDINGS:
-        assert callable(renderer(name, toy.assignment))
+        assert callable(choose_renderer(name, toy.assignment))
     told = subprocess.run([sys.executable, "-m", "grader", "grade", "--help"], cwd=ROOT, capture_output=True, text=True).stdout
     assert all(name in told for name in ENDINGS)
 
@@ -302,7 +302,7 @@ def test_same_points_everywhere(toy: AssignmentFiles, name: str, kind: str) -> N
     if name in NEVER_THERE.get(kind, ()):
         return
     for for_student in (False, True):
-        text = renderer(name, toy.assignment, for_student)(one)
+        text = choose_renderer(name, toy.assignment, for_student)(one)
         assert text.encode("utf-8").decode("utf-8") == text
         assert "\r" not in text
         assert text.endswith("\n") or name == "html"
@@ -316,7 +316,7 @@ def test_same_points_everywhere(toy: AssignmentFiles, name: str, kind: str) -> N
 def test_prairielearn_gets_the_share(toy: AssignmentFiles) -> None:
     """Its score is a share, so the total is what its reader multiplies it with."""
     one = REPORTS["hidden and visible"](toy)
-    content = parsed(renderer("prairielearn", toy.assignment)(one))
+    content = parsed(choose_renderer("prairielearn", toy.assignment)(one))
     assert content["score"] * one.max_points == pytest.approx(one.points)
 
 
@@ -340,7 +340,7 @@ def test_autolab_has_the_leaderboard(toy: AssignmentFiles) -> None:
 def test_a_report_that_is_not_final_says_so_everywhere(toy: AssignmentFiles, kind: str) -> None:
     """A fault of the grader that reads like a bad grade costs a student points, and nobody asks why."""
     one = REPORTS[kind](toy)
-    made = {name: renderer(name, toy.assignment)(one) for name in ENDINGS}
+    made = {name: choose_renderer(name, toy.assignment)(one) for name in ENDINGS}
     for name in ("text", "html"):
         assert "not final" in made[name]
     assert parsed(made["json"])["final"] is False
@@ -365,7 +365,7 @@ def test_junit_tells_how_it_failed(toy: AssignmentFiles) -> None:
     """A wrong answer is a failure, a crash an error, and what was not run neither."""
     outcomes = ("passed", "failed", "timeout", "memory", "crashed", "grader error", "not run")
     checks = [check(outcome.replace(" ", "_"), "total", outcome, float(outcome == "passed")) for outcome in outcomes]
-    root = ElementTree.fromstring(renderer("junit", toy.assignment)(report(toy, *checks)))
+    root = ElementTree.fromstring(choose_renderer("junit", toy.assignment)(report(toy, *checks)))
     kinds = [next((child.tag for child in case if child.tag != "properties"), "") for case in root.iter("testcase")]
     assert kinds == ["", "failure", "error", "error", "error", "error", "skipped"]
 
@@ -374,7 +374,7 @@ def test_junit_tells_how_it_failed(toy: AssignmentFiles) -> None:
 def test_no_message_is_a_formula(toy: AssignmentFiles, begin: str) -> None:
     """A student chooses the message of an exception; an instructor opens the table."""
     one = report(toy, check("a", "total", "failed", message=f"{begin}cmd|'/c calc'!A1"))
-    rows = csv.DictReader(io.StringIO(renderer("csv", toy.assignment)(one), newline=""))
+    rows = csv.DictReader(io.StringIO(choose_renderer("csv", toy.assignment)(one), newline=""))
     assert next(rows)["message"].startswith("'")
 
 
@@ -388,7 +388,7 @@ def test_any_text_can_be_read(toy: AssignmentFiles, texts: list[str], times: int
         toy, check("a", "total", "failed", title=title, message=message, printed=printed), remarks=(remark,), submission=remark
     )
     for name in ("prairielearn", "classroom", "autolab", "junit", "csv"):
-        text = renderer(name, toy.assignment)(one)
+        text = choose_renderer(name, toy.assignment)(one)
         assert READERS[name](text)[0] == 0
         assert not [sign for sign in text if sign not in "\n\t" and unicodedata.category(sign) in ("Cc", "Cf", "Cs")]
 
@@ -420,7 +420,7 @@ def learned(toy: AssignmentFiles, **fields: Any) -> Report:
 
 def test_gradescope_shows_a_picture_beside_the_text(toy: AssignmentFiles) -> None:
     """A picture that is cut in the middle shows nothing, and text beside it that is not escaped is markup."""
-    (test,) = parsed(renderer("gradescope", toy.assignment)(learned(toy)))["tests"]
+    (test,) = parsed(choose_renderer("gradescope", toy.assignment)(learned(toy)))["tests"]
     assert test["output_format"] == "html"
     assert len(test["output"]) < 90_000
     page = Sources(test["output"])
@@ -435,7 +435,7 @@ def test_gradescope_shows_a_picture_beside_the_text(toy: AssignmentFiles) -> Non
 
 def test_prairielearn_shows_a_picture(toy: AssignmentFiles) -> None:
     """Where a platform can show how a training went, a line of numbers is a poor account of it."""
-    (test,) = PrairieLearn.model_validate_json(renderer("prairielearn", toy.assignment)(learned(toy))).tests
+    (test,) = PrairieLearn.model_validate_json(choose_renderer("prairielearn", toy.assignment)(learned(toy))).tests
     assert base64.b64decode(test.images[0].url.partition(",")[2]).startswith(b"\x89PNG")
     assert "reward, seed 2: about" in test.output
 
@@ -444,7 +444,7 @@ def test_pictures_go_before_text_is_cut(toy: AssignmentFiles) -> None:
     """A results.json over a megabyte is refused as a whole."""
     noise = {f"curve {index}": [float((index * n * 7919) % 1000) for n in range(500)] for index in range(8)}
     checks = [check(f"n{index}", "total", "failed", curves=noise, message=f"told {index}") for index in range(40)]
-    text = renderer("prairielearn", toy.assignment)(report(toy, *checks))
+    text = choose_renderer("prairielearn", toy.assignment)(report(toy, *checks))
     read_prairielearn(text)
     assert "told 39" in text
 
@@ -462,17 +462,17 @@ def without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_pictures_there_is_text(toy: AssignmentFiles, monkeypatch: pytest.MonkeyPatch, change: Callable) -> None:
     """A platform that shows no pictures, or a matplotlib that is broken, must cost neither points nor words."""
     change(monkeypatch)
-    (test,) = parsed(renderer("gradescope", toy.assignment)(learned(toy)))["tests"]
+    (test,) = parsed(choose_renderer("gradescope", toy.assignment)(learned(toy)))["tests"]
     assert "output_format" not in test  # the whole file says "text"
     assert "reward, seed 2: about" in test["output"]
-    (test,) = parsed(renderer("prairielearn", toy.assignment)(learned(toy)))["tests"]
+    (test,) = parsed(choose_renderer("prairielearn", toy.assignment)(learned(toy)))["tests"]
     assert "images" not in test
 
 
 def test_no_picture_of_a_hidden_check(toy: AssignmentFiles) -> None:
     """How a hidden training went tells what was trained on."""
     for name in ("gradescope", "prairielearn"):
-        assert "image/png" not in renderer(name, toy.assignment)(REPORTS["hidden and visible"](toy))
+        assert "image/png" not in choose_renderer(name, toy.assignment)(REPORTS["hidden and visible"](toy))
 
 
 # Nothing of hidden checks
@@ -543,12 +543,12 @@ def toys_report(toy: AssignmentFiles, tmp_path_factory: pytest.TempPathFactory) 
 def assert_kept(home: AssignmentFiles, one: Report, said: tuple[str, ...] = ()) -> None:
     """Assert that nothing of the hidden checks is in any format for students, and that an instructor's has it."""
     words = secrets(home) | set(said)
-    whole = renderer("json", home.assignment)(one)
+    whole = choose_renderer("json", home.assignment)(one)
     assert sum(word in whole for word in words) > 3, "the report holds no secrets that could get out"
     for word in said:
         assert word in whole
     for name in ENDINGS:
-        text = read_by_a_student(name, renderer(name, home.assignment, for_student=True)(one))
+        text = read_by_a_student(name, choose_renderer(name, home.assignment, for_student=True)(one))
         assert not [word for word in words if word in text], name
 
 
@@ -568,7 +568,7 @@ def test_students_read_nothing_of_real_hidden_checks(home: AssignmentFiles, repl
 
 def test_gradescope_keeps_inputs_even_when_published(toy: AssignmentFiles, toys_report: Report) -> None:
     """Gradescope may show title and outcome of hidden checks in the end, as the instructor has set it; never more."""
-    content = parsed(renderer("gradescope", toy.assignment)(toys_report))
+    content = parsed(choose_renderer("gradescope", toy.assignment)(toys_report))
     text = json.dumps([content["output"], content["tests"]])
     assert "The sum of nothing is 0." in text
     for word in ("secret", "nothing_to_add", "default_scale", "no_values", "other_default"):
@@ -580,7 +580,7 @@ def test_the_fold_tells_points_alone(toy: AssignmentFiles, kind: str) -> None:
     """How many points hidden checks bring is part of the score; which of them brought it is not."""
     one = REPORTS[kind](toy)
     for name in sorted(set(ENDINGS) - {"gradescope"}):
-        text = read_by_a_student(name, renderer(name, toy.assignment, for_student=True)(one))
+        text = read_by_a_student(name, choose_renderer(name, toy.assignment, for_student=True)(one))
         assert "3 hidden checks" in text
         assert "ecret" not in text
 
@@ -588,7 +588,7 @@ def test_the_fold_tells_points_alone(toy: AssignmentFiles, kind: str) -> None:
 def test_a_fold_is_a_report_that_adds_up(toy: AssignmentFiles) -> None:
     """Points of hidden checks must not be left in the questions they belong to."""
     one = REPORTS["hidden and visible"](toy)
-    shown = Report.model_validate_json(renderer("json", toy.assignment, for_student=True)(one))
+    shown = Report.model_validate_json(choose_renderer("json", toy.assignment, for_student=True)(one))
     assert [entry.id for entry in shown.questions] == ["total", "spread", "hidden-checks"]
     assert [entry.points for entry in shown.questions] == [1.5, 0, 2.25]
     assert shown.questions[0].outcome is Outcome.PARTIAL
@@ -596,14 +596,14 @@ def test_a_fold_is_a_report_that_adds_up(toy: AssignmentFiles) -> None:
 
 def test_nothing_graded_for_one_reason_is_said_once(toy: AssignmentFiles) -> None:
     """A syntax error is told as one thing to mend, hidden checks or not."""
-    text = renderer("text", toy.assignment, for_student=True)(REPORTS["nothing earned"](toy))
+    text = choose_renderer("text", toy.assignment, for_student=True)(REPORTS["nothing earned"](toy))
     assert text.count("died") == 1
     assert "for one reason" in text
 
 
 def test_nobody_is_sent_to_mend_hidden_checks(toy: AssignmentFiles) -> None:
     """A student cannot work on a check that they do not have."""
-    text = renderer("text", toy.assignment, for_student=True)(report(toy, PARTIAL[0], *HIDDEN))
+    text = choose_renderer("text", toy.assignment, for_student=True)(report(toy, PARTIAL[0], *HIDDEN))
     assert "Fix first" not in text
     assert "-k checks" not in text
 

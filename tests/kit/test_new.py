@@ -332,7 +332,7 @@ def test_leaves_nothing_behind_where_it_cannot_be_built(kit: Path, tmp_path: Pat
 def test_leaves_nothing_behind_where_it_cannot_be_written(kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches: a full disk that leaves some of the files."""
     before = content(kit)
-    whole, count = module.write, 0
+    whole, count = module.write_atomically, 0
 
     def full(path: Path, text: str) -> None:
         nonlocal count
@@ -341,7 +341,7 @@ def test_leaves_nothing_behind_where_it_cannot_be_written(kit: Path, tmp_path: P
             raise OSError("no space left")
         whole(path, text)
 
-    monkeypatch.setattr(module, "write", full)
+    monkeypatch.setattr(module, "write_atomically", full)
     monkeypatch.setattr(module, "build", lambda root, name: [])
     with pytest.raises(OSError, match="no space left"):
         new(kit, "fine")

@@ -22,7 +22,7 @@ from grader.assignment import AssignmentFiles
 from grader.judge.run import Grader, grade
 from grader.judge.student import MAX_CURVES, MAX_POINTS, ReadingBudget, SubmissionUnderTest, TimeBudget
 from grader.report import page
-from grader.report.model import CheckResult, Outcome, QuestionResult, Report, outcome_of
+from grader.report.model import CheckResult, Outcome, QuestionResult, Report, combine_outcomes
 from tests.kit.examples import examples
 
 INPUTS = {
@@ -51,7 +51,7 @@ def report(*checks: CheckResult, **fields: Any) -> Report:
     for name in dict.fromkeys(one.question for one in checks):
         own = [one for one in checks if one.question == name]
         points, most = sum(one.points for one in own), sum(one.max_points for one in own)
-        outcome = outcome_of(own)
+        outcome = combine_outcomes(own)
         questions.append(
             QuestionResult(id=name, title=name.title(), task="w", outcome=outcome, points=points, max_points=most, seconds=0.25)
         )
@@ -299,14 +299,14 @@ def test_every_curve_stays_in_its_plot(curves: list[list[float]]) -> None:
 
 def test_averages() -> None:
     """An average over fewer values than there are near would bend a straight line."""
-    assert page.smooth([1.0, 2.0, 3.0, 4.0], 1) == [1, 2, 3, 4]
-    assert page.smooth([0.0, 3.0, 6.0, 9.0, 12.0], 3) == [1.5, 3, 6, 9, 10.5]
+    assert page.smooth_values([1.0, 2.0, 3.0, 4.0], 1) == [1, 2, 3, 4]
+    assert page.smooth_values([0.0, 3.0, 6.0, 9.0, 12.0], 3) == [1.5, 3, 6, 9, 10.5]
 
 
 def test_scales_are_round() -> None:
     """Lines at 0.1833 and 0.3667 cannot be read."""
-    assert page.round_numbers(-0.6, 0.0) == pytest.approx([-0.6, -0.4, -0.2, 0])
-    assert page.round_numbers(3, 98) == [50]
+    assert page.choose_round_numbers(-0.6, 0.0) == pytest.approx([-0.6, -0.4, -0.2, 0])
+    assert page.choose_round_numbers(3, 98) == [50]
 
 
 def test_a_learning_check_keeps_what_was_earned(home: AssignmentFiles) -> None:

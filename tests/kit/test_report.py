@@ -20,7 +20,7 @@ from grader.assignment import AssignmentFiles
 from grader.judge.run import grade
 from grader.report import gradescope, model, page, terminal
 from grader.report.model import CheckResult, Outcome, Report
-from grader.report.text import clean
+from grader.report.text import sanitize
 from tests.kit.examples import examples
 
 INPUTS = {"*": ("grading:policy_gradient",), "test_survives_kill_9_of_the_judge": ("grader/__main__.py",)}
@@ -94,14 +94,14 @@ def test_survives_kill_9_of_the_judge(tmp_path: Path, replaced) -> None:
 def test_a_full_disk_or_a_fault_keeps_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A report that cannot be written whole must leave the one before."""
     path = tmp_path / "report.json"
-    model.write(path, "old")
+    model.write_atomically(path, "old")
 
     def fails(*arguments):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(model.os, "fsync", fails)
     with pytest.raises(OSError, match="No space left"):
-        model.write(path, "new")
+        model.write_atomically(path, "new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -204,12 +204,12 @@ def test_an_encoding_without_marks_does_not_crash() -> None:
 )
 def test_clean(text: str, shown: str) -> None:
     """Control characters in a student's text could rewrite the terminal, or forge a line of the report."""
-    assert clean(text) == shown
+    assert sanitize(text) == shown
 
 
 def test_clean_is_bounded() -> None:
     """A million characters are cut in the middle."""
-    text = clean("a" * 10**6 + "end")
+    text = sanitize("a" * 10**6 + "end")
     assert len(text) < 5000
     assert text.endswith("end")
 
@@ -218,7 +218,7 @@ def test_clean_is_bounded() -> None:
 @given(st.lists(st.text(max_size=200), min_size=3, max_size=3), st.integers(1, 3000))
 def test_no_renderer_falls_over_text(home: AssignmentFiles, texts: list[str], times: int) -> None:
     """What a submission prints, raises and is called, of any kind and length, in every place where it is shown."""
-    message, printed, note = (clean(text * times) for text in texts)
+    message, printed, note = (sanitize(text * times) for text in texts)
     report = example(note=note)
     report.checks[1] = report.checks[1].model_copy(update={"message": message, "printed": printed, "question": "get_returns"})
     report.checks[0].question = report.questions[0].id = "get_returns"
