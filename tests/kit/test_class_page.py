@@ -29,6 +29,8 @@ from grader.sandbox.reply import Reply
 from tests.kit.examples import examples
 from tests.kit.test_page import CHROMIUM, HOSTILE, LEVELS, MEASURE, Parsed
 
+pytestmark = pytest.mark.recorded
+
 ASSIGNMENT = Assignment(
     name="planted",
     title="Planted mistakes",

@@ -25,6 +25,8 @@ from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import FORMULA
 from tests.kit.examples import examples
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = ("docs/policy.md",)
 
 UTC = timezone.utc

@@ -20,6 +20,8 @@ import pytest
 from grader.assignment import AssignmentFiles, UsageError
 from grader.publish import autolab, classroom, package, prairielearn
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = ("grade.py", "grader/**", "assignments/policy_gradient/notebook.ipynb")
 
 ROOT = Path(__file__).resolve().parents[2]

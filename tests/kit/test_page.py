@@ -25,6 +25,8 @@ from grader.report import page
 from grader.report.model import CheckResult, Outcome, QuestionResult, Report, combine_outcomes
 from tests.kit.examples import examples
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = {
     "*": ("grading:policy_gradient",),
     "test_students_command_writes_page_and_json": ("grade.py",),

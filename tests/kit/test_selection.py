@@ -17,6 +17,8 @@ import pytest
 
 from tests.kit.inputs import CONFTEST, OF_ALL_TESTS, Snapshot, find_inputs
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = {
     "test_a_change_chooses_the_tests_that_it_can_affect": ("**",),
     "test_answers_belong_to_their_assignment": ("**",),

@@ -14,6 +14,8 @@ import pytest
 
 from grader.course.similarity import LEVEL, MOST, MOST_TOKENS, SimilarPair, find_similar_pairs
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = ("assignments/policy_gradient/submitted.py",)
 
 ROOT = Path(__file__).resolve().parents[2]

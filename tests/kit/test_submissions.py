@@ -220,6 +220,7 @@ def get_value_net_loss(value_net, observation, returns, **kwargs):
 """
 
 
+@pytest.mark.recorded
 @pytest.mark.parametrize(
     "cells",
     [
@@ -515,6 +516,7 @@ def test_too_large_a_notebook(tmp_path: Path) -> None:
         read_submission(path, "submitted.py")
 
 
+@pytest.mark.recorded
 def test_export_of_a_class(tmp_path: Path, solution: bytes) -> None:
     """Gradescope's "export all": every submission is graded by one command, and a bad one stops nothing."""
     for number in range(3):
