@@ -9,8 +9,8 @@ of `ActionNormalizer`.
 
 This assignment follows *PG is All You Need* (repository MrSyee/pg-is-all-you-need), the chapter on
 DDPG. That text follows Lillicrap et al. 2015, "Continuous control with deep reinforcement learning"
-(arXiv 1509.02971). It contains code, too, and with it some mistakes that have spread to dozens of
-projects; the notebook shows them.
+(arXiv 1509.02971). *PG is All You Need* contains code, and in it some mistakes that have spread to
+dozens of projects; the notebook shows them.
 
 Questions are graded independently: while a method of the agent is graded, the grader supplies the
 rest of the agent, with networks of a few units, a noise that is known in advance, and recorded

@@ -47,16 +47,16 @@ def GeneralizedAdvantageEstimator(
             episode.
         terminated: bool `[T]`; where the world came to its end. Nothing follows, whatever
             `next_state` is there.
-        truncated: bool `[T]`; where only the clock did. The episode is over, but what would have
-            followed has a value.
+        truncated: bool `[T]`; where only the clock ended the episode. It is over, but what would
+            have followed has a value.
 
     A_t = δ_t + γλ A_{t+1} with δ_t = r_t + γ V(next_state_t) - V(state_t), without γV where
     terminated. In the last step of an episode, however it ended, and in the last row, A_t = δ_t. A
     step that is neither terminated nor truncated, in the last row, belongs to an episode that goes
     on.
 
-    Without `terminated`, no step is terminated; without `truncated`, no step is truncated. Without
-    `next_state` (and without both), the rows are one episode that terminated in the last of them.
+    Where `next_state` is given, a missing `terminated` or `truncated` means that no step is. If all
+    three are missing, the rows are one episode that terminated in the last of them.
 
     (Schulman et al. 2016, arXiv 1506.02438, equation 16.)
     """
@@ -85,7 +85,7 @@ def test_advantages(estimator: Callable[..., np.ndarray] = GeneralizedAdvantageE
     half of what must not come back.
 
     `python -m pytest submitted.py` runs the test on your estimator. Before your estimator is
-    repaired, `grade.py` cannot try the test either.
+    repaired, `grade.py` cannot try the test.
     """
     # YOUR CODE HERE (about 19 lines)
     raise NotImplementedError(
@@ -286,7 +286,7 @@ class PPOAgent:
         window_length: w.
         gamma, lamb: γ and λ.
         episodes_per_update: N, after how many whole episodes the agent learns.
-        epochs: How often it goes through them.
+        epochs: How often an update goes through the steps of these episodes.
         batch_size: Rows of a minibatch.
         clip: ε.
         entropy_coef: How much the entropy counts.
@@ -361,7 +361,7 @@ class PPOAgent:
         return torch.from_numpy(np.array(batch, dtype=np.float32))
 
     def anneal(self, progress: float) -> None:
-        """Lower the learning rate in proportion to the training that is left. Given.
+        """Set the learning rate to its initial value times the share of the training that is left. Given.
 
         Args:
             progress: The share of the training that is over, 0 to 1.
@@ -443,14 +443,13 @@ class PPOAgent:
             batch: Like the result of `finish_episode`, with B rows of any episodes, and normalised
                 advantages.
 
-        PPO maximises the mean of min(ratio · A, clip(ratio, 1 - ε, 1 + ε) · A) plus `entropy_coef`
-        times the mean entropy. The ratio is the probability of the action now over the probability
-        that it was chosen with. Negate this sum once, and no more than once.
+        PPO maximises the mean of min(ratio · A, clip(ratio, 1 - ε, 1 + ε) · A) (Schulman et al.
+        2017, equation 7). Here `entropy_coef` times the mean entropy is added to this mean. The
+        ratio is the probability of the action now over the probability that it was chosen with.
+        Negate the sum once, and no more than once.
 
         Shapes: `log_prob` is `[B, 1]`, and `advantage` is `[B]`. The product of the two is
         `[B, B]`, and no error is raised.
-
-        (Schulman et al. 2017, equation 7.)
         """
         # YOUR CODE HERE (about 7 lines)
         raise NotImplementedError(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import gymnasium as gym
 import numpy as np
 
-# KungFuMasterDeterministic-v0 of seed 001 is gone. This one has its settings: an action lasts four frames, and with a
+# KungFuMasterDeterministic-v0 of the course text is gone. This one has its settings: an action lasts four frames, and with a
 # probability of a quarter the last one is repeated instead.
 GAME = "ALE/KungFuMaster-v5"
 

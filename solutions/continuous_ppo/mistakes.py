@@ -94,7 +94,7 @@ step_of_the_old_interface = altered(
     "Summaries",
     {"return observation, reward, terminated, truncated,": "return observation, reward, terminated or truncated,"},
     hint="What does step return, in order? The old gym had one thing less.",
-    source="seed 000",
+    source="Practical RL, week 9",
 )
 
 begins_the_next_episode_itself = altered(

@@ -177,8 +177,9 @@ print("interactions     found", summaries.interactions, "expected", 7)
 # - an observation $o$ into $(o - \text{mean}) / \text{std}$, of all observations so far,
 # - a reward $r$ into $r / \text{std}(G)$, where $G \leftarrow \gamma G + r$ is a running discounted return.
 #
-# Seed 000, the text that this assignment follows, describes the wrapper differently: subtract the running mean from
-# observations *and rewards*, and divide by the running *variances*. Its code does not do that, and should not:
+# *Practical RL* (YSDA and HSE), week 9, the text that this assignment follows, describes the wrapper differently: subtract the
+# running mean from observations *and rewards*, and divide by the running *variances*. Its code does not do that, and should
+# not:
 #
 # - **The mean reward must stay.** Take a robot that gets 1 for every step until it falls. Falling after 10 steps returns 10,
 #   walking for 1,000 returns 1,000. Minus the mean, both return 0; and with a step a little below the mean, falling at once
@@ -332,7 +333,7 @@ plt.show()
 
 
 class DummyPolicy:
-    """Acts at random, and values nothing. (As in seed 000.)"""
+    """Acts at random, and values nothing. (As in the course text.)"""
 
     def act(self, inputs, training=False):
         assert not training
@@ -393,7 +394,7 @@ print("truncated:", trajectory["state"]["truncated"])
 #
 # $$\hat A_t^{(T)} = \sum_{l=0}^{T-1-t} \gamma^l r_{t+l} + \gamma^{T-t}\, V(s_T) - V(s_t)$$
 #
-# (Seed 000 writes $\gamma^T V(s_T)$. That is a slip: the state $s_T$ lies $T - t$ steps after $s_t$, so that is what the
+# (The course text writes $\gamma^T V(s_T)$. That is a slip: the state $s_T$ lies $T - t$ steps after $s_t$, so that is what the
 # discount counts.)
 #
 # A short look is biased as long as the critic is wrong. A long one is noisy, because it depends on all the luck on the way.
@@ -852,10 +853,10 @@ plt.show()
 # %% run-text [markdown]
 # ## 15 · The cheetah runs
 #
-# The settings are those of seed 000: 2,048 steps, 10 epochs of 32 minibatches, $\gamma = 0.99$, $\lambda = 0.95$, clip range
-# 0.2, Adam with a learning rate from $3 \cdot 10^{-4}$ down to 0. With 100,000 interactions this takes about a minute. It is a
-# tenth of what seed 000 has in mind, and the learning rate falls ten times as fast: enough to see that it learns, not enough to
-# run well. Set `LONG = True` above for the full million.
+# The settings are those of the course text: 2,048 steps, 10 epochs of 32 minibatches, $\gamma = 0.99$, $\lambda = 0.95$, clip
+# range 0.2, Adam with a learning rate from $3 \cdot 10^{-4}$ down to 0. With 100,000 interactions this takes about a minute. It
+# is a tenth of what the course text has in mind, and the learning rate falls ten times as fast: enough to see that it learns,
+# not enough to run well. Set `LONG = True` above for the full million.
 #
 # `training.train` (given) is the loop: anneal, then 320 minibatches from `sampler.get_next()` to `ppo.step`, then ask
 # `training.diagnose` how it went. The returns are those of your `Summaries`. If TensorBoard is installed,
@@ -1034,10 +1035,10 @@ print(f"ten episodes with the mean action: {np.mean(without_noise):.0f} ± {np.s
 # earns about 1,550; three found a faster one and reached 2970, 4623 and 5258. Which of them a seed finds is luck. So compare
 # implementations by many seeds, and do not praise a setting for one good curve.
 #
-# Seed 000 expects a raw return of about 1500, for another cheetah (that of pybullet-gym). With 100,000 interactions, as above,
-# four seeds of the reference solution went from -446, -293, -240 and -321 in the first ten episodes to -268, 213, 389 and 310
-# in the last ten. So a single poor training need not be your mistake. But if the cheetah does not get better at all with two
-# seeds, look at the probes and at the curves above first.
+# The course text expects a raw return of about 1500, for another cheetah (that of pybullet-gym). With 100,000 interactions, as
+# above, four seeds of the reference solution went from -446, -293, -240 and -321 in the first ten episodes to -268, 213, 389
+# and 310 in the last ten. So a single poor training need not be your mistake. But if the cheetah does not get better at all
+# with two seeds, look at the probes and at the curves above first.
 #
 # ## To try, if you like
 #

@@ -1,7 +1,7 @@
 """Right but different ways to write what `ddpg` asks for: `verify` proves that each gets everything.
 
 They are how students write, not how anybody should: shapes come and go, orders differ, libraries do the work. Many lines are
-those of seed 003, where they are right.
+those of PG is All You Need, where they are right.
 """
 
 import copy
@@ -144,7 +144,7 @@ sampled_by_permutation = altered(
 
 @alternative("OUNoise")
 class NoiseOfTheCourse:
-    """The class of seed 003, with a normal distribution and a copy."""
+    """The class of PG is All You Need, with a normal distribution and a copy."""
 
     def __init__(self, size, mu=0.0, theta=0.15, sigma=0.2, rng=None):  # noqa: ARG002
         self.state = np.float64(0.0)
@@ -553,7 +553,7 @@ class Critic(nn.Module):
 
 @alternative("DDPGAgent.update_model.critic")
 class AgentOfItsOwnConventions:
-    """Seed 003's agent as students change it, with a buffer and a critic that only fit each other; both are carried along."""
+    """The agent of PG is All You Need as students change it, with a buffer and a critic that fit only each other."""
 
     def __init__(
         self,
@@ -805,7 +805,7 @@ test_that_tidies_up = altered(
 
 @alternative("ActionNormalizer")
 class NormalizerOfTheCourse(gym.ActionWrapper):
-    """The class of seed 003 as it stands there."""
+    """The class of PG is All You Need as it stands there."""
 
     def action(self, action):
         low = self.action_space.low

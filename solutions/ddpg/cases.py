@@ -96,7 +96,7 @@ def noise_around_one_half(rng):
 
 @case("noise", question="OUNoise", hidden=True)
 def noise_without_memory(rng):
-    """Seed 003's θ = 1: white noise."""
+    """PG is All You Need's θ = 1: white noise."""
     return dict(size=1, samples=12_000, theta=1.0, sigma=0.1)
 
 

@@ -2,8 +2,8 @@
 
 `verify` proves that each loses points on its question; `build` stores what the checks see of each, so that a student who makes
 the same one is told. Where several explain what a student's code does, the first one's hint is given: general ones come first.
-All are changes of a line or two of classes that have several questions, hence `altered`. "seed 003" is what the course's own
-code does.
+All are changes of a line or two of classes that have several questions, hence `altered`. "PG is All You Need"
+is the source of what the course's own code does.
 """
 
 from grader.publish.catalogue import altered
@@ -69,7 +69,7 @@ one_number_for_an_action = altered(
     "ReplayBuffer.store",
     {"self.acts_buf = np.zeros((size, act_dim)": "self.acts_buf = np.zeros((size)"},
     hint="Which shape has one action, and which shape have `size` of them?",
-    source="seed 003",
+    source="PG is All You Need",
 )
 
 # ReplayBuffer.sample_batch
@@ -163,7 +163,7 @@ never_negative_shaking = altered(
     "OUNoise",
     {"self.rng.standard_normal(len(self.mu))": "self.rng.random(len(self.mu))"},
     hint="What is the mean of a thousand of your samples, and how often is the noise pushed downwards?",
-    source="seed 003",
+    source="PG is All You Need",
 )
 
 state_not_kept = altered(
@@ -445,14 +445,14 @@ random_beyond_the_range = altered(
     "DDPGAgent.select_action",
     {"self.rng.uniform(-1.0, 1.0, len(self.noise.mu))": "self.env.action_space.sample()"},
     hint="In which units does the environment's action_space speak, and in which ones does the buffer keep actions?",
-    source="seed 003",
+    source="PG is All You Need",
 )
 
 random_in_the_units_of_the_environment = altered(
     "DDPGAgent.select_action",
     {"self.rng.uniform(-1.0, 1.0, len(self.noise.mu))": "np.clip(self.env.action_space.sample(), -1.0, 1.0)"},
     hint="In which units is a sample of the environment's action space: how many of your random actions are exactly 1 or -1?",
-    source="seed 003",
+    source="PG is All You Need",
 )
 
 target_acts = altered(
@@ -534,7 +534,7 @@ time_limit_stored_as_the_end = altered(
     "DDPGAgent.step",
     {"[reward, next_state, terminated]": "[reward, next_state, terminated or truncated]"},
     hint="Did the world end, or did the clock?",
-    source="seed 003",
+    source="PG is All You Need",
 )
 
 only_the_time_limit_stored = altered(
@@ -688,7 +688,7 @@ actions_in_a_column = altered(
     "DDPGAgent.update_model.critic",
     {'torch.as_tensor(samples["acts"], device': 'torch.as_tensor(samples["acts"].reshape(-1, 1), device'},
     hint="How many rows has your batch of actions if an action has two dimensions?",
-    source="seed 003",
+    source="PG is All You Need",
 )
 
 gradient_through_the_target = altered(
@@ -957,7 +957,7 @@ environment_of_the_notebook = altered(
     "DDPGAgent.train",
     {"                state, _ = self.env.reset()\n": "                state, _ = env.reset()\n"},
     hint="Which environment do you reset: the agent's own one, or one that happens to be around in your notebook?",
-    source="seed 003",
+    source="PG is All You Need",
 )
 
 update_for_each_episode = altered(
@@ -989,7 +989,7 @@ noise_goes_on = altered(
     "DDPGAgent.train",
     {"self.noise.reset()\n                score": "score"},
     hint="What does the noise of a new episode know of the last one?",
-    source="seed 003",
+    source="PG is All You Need",
 )
 
 noise_begins_at_every_step = altered(

@@ -12,10 +12,10 @@
 # into **`submitted.py`**, in the order of this notebook; the notebook only calls it. Given are `training.py`,
 # `trained_actor.py` and `utils.py`. Read the first two, they are short; do not change them.
 #
-# The text that this assignment follows (seed 003) is a well-known notebook, and its code has been copied into dozens of
-# projects, with its mistakes. When it was written, none of them kept the agent from swinging up a pendulum, and so nobody
-# noticed. You will find eight of them here as **exercises**: a few faulty lines, a question, and a cell that makes the fault
-# visible. Think before you run the cell.
+# The text that this assignment follows (*PG is All You Need*) is a well-known notebook, and its code has been copied into
+# dozens of projects, with its mistakes. When it was written, none of them kept the agent from swinging up a pendulum, and so
+# nobody noticed. You will find eight of them here as **exercises**: a few faulty lines, a question, and a cell that makes the
+# fault visible. Think before you run the cell.
 #
 # > **How to work**
 # >

@@ -46,7 +46,7 @@ def ends(size: int, *last_rows: int) -> np.ndarray:
 
 @case("returns", question="get_returns")
 def returns_table(rng):
-    """The two episodes of seed 002."""
+    """The two episodes of machine problem 11."""
     return dict(rewards=np.array([*range(11)] * 2), terminateds=ends(22, 10, 21), discount_factor=0.5)
 
 
@@ -110,7 +110,7 @@ def vanilla_inputs(rng, rows, observed, hidden, actions):
 
 @case("vanilla_loss", question="get_vanilla_policy_gradient_loss")
 def vanilla_seed_example(rng):
-    """The example of seed 002: a network of halves, and the numbers torch drew with seed 0. Its loss is 0.3363."""
+    """The example of machine problem 11: a network of halves, and the numbers torch drew with seed 0. Its loss is 0.3363."""
     return dict(
         weights=[np.full(shape, 0.5, np.float32) for shape in ((16, 3), (16,), (16, 16), (16,), (2, 16), (2,))],
         observation=np.array(

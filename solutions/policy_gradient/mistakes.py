@@ -1246,7 +1246,7 @@ def ppo_sum(policy, observation, old_logits, action, return_or_advantage, ppo_cl
 @mistake(
     "get_PPO_policy_gradient_loss",
     hint="This is the vanilla loss: where are the old logits?",
-    source="seed 002, whose text repeats the formula",
+    source="machine problem 11, whose text repeats the formula",
 )
 def ppo_is_vanilla(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     return -(policy(observation).gather(1, action) * return_or_advantage).mean()

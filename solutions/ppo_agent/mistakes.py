@@ -2,8 +2,8 @@
 
 `verify` proves that each loses points on its question; `build` stores what the checks see of each, so that a student who makes
 the same one is told. Where several explain what a student's code does, the first one's hint is given: general ones come first.
-Most are changes of a line or two, hence `altered`; tests that find too little are written out. "seed 004" is what the notebook
-itself does.
+Most are changes of a line or two, hence `altered`; tests that find too little are written out. "the
+keras-rl drafts" is what the notebook itself does.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ last_error_dropped = altered(
     "GeneralizedAdvantageEstimator.length",
     {"reversed(range(len(delta)))": "reversed(range(len(delta) - 1))", "return advantage\n": "return advantage[:-1]\n"},
     hint="How many advantages do n rewards have, and in which of them is the last δ?",
-    source="seed 004",
+    source="the keras-rl drafts",
 )
 
 zero_for_the_last_error = altered(
@@ -70,14 +70,14 @@ after_the_last_comes_the_first = altered(
         "next_value = np.roll(value, -1)"
     },
     hint="What does np.roll put in the last place?",
-    source="seed 004",
+    source="the keras-rl drafts",
 )
 
 rolled_if_nothing_is_said = altered(
     "GeneralizedAdvantageEstimator.bootstrap",
     {"np.append(value[1:], 0.0) if next_state is None": "np.roll(value, -1) if next_state is None"},
     hint="Nobody says what came after the last step: what does the docstring say about it, and what does np.roll?",
-    source="seed 004",
+    source="the keras-rl drafts",
 )
 
 nothing_follows_the_last_row = altered(
@@ -133,7 +133,7 @@ no_ends = altered(
         "decay = gamma * lamb * ~(terminated | truncated)": "decay = np.full(len(delta), gamma * lamb)",
     },
     hint="What comes back to the last step of an episode from the first step of the next one?",
-    source="seed 004",
+    source="the keras-rl drafts",
 )
 
 values_cut_and_sums_not = altered(
@@ -480,14 +480,14 @@ logarithm_as_deviation = altered(
         "return torch.as_tensor(sample, dtype=torch.float32)"
     },
     hint="By hand: μ = 0, log σ = -1.1, and the noise is 1. Which sample is that?",
-    source="seed 004",
+    source="the keras-rl drafts",
 )
 
 logarithm_times_noise = altered(
     "IndependentGaussianProcess.sample",
     {"log_sigma.detach().exp() * noise": "log_sigma.detach() * noise"},
     hint="By hand: μ = 0, log σ = -1.1, and the noise is 1. Which sample is that?",
-    source="seed 004",
+    source="the keras-rl drafts",
 )
 
 sample_with_a_variance = altered(
@@ -539,7 +539,7 @@ logarithm_of_a_distance = altered(
         "deviation**2": "squares",
     },
     hint="Why take a logarithm that you will undo, and what is its gradient at y = μ?",
-    source="seed 004",
+    source="the keras-rl drafts",
 )
 
 distances_not_summed = altered(
@@ -608,7 +608,7 @@ density_takes_sigma_for_its_logarithm = altered(
         "(0.5 * deviation**2 + log_sigma)": "(0.5 * deviation**2 + torch.exp(log_sigma))",
     },
     hint="Is what you call log σ the logarithm of σ, in both places? Take σ = 2 and n = 1.",
-    source="seed 004",
+    source="the keras-rl drafts",
 )
 
 density_without_the_circle = altered(

@@ -9,9 +9,9 @@
 # `forward` that says an action, and a `backward` that is told what came of it. In the end it makes a pendulum stand on its
 # head.
 #
-# The text that this assignment follows (seed 004) is a notebook of 2017 in which somebody does the same, and changes course
-# half way. It holds a draft that he does not trust himself, formulas that he works out on the side, and a plan. Your work has
-# the same three parts:
+# The text that this assignment follows (drafts for a PPO agent in *keras-rl*) is a notebook of 2017 in which somebody does the
+# same, and changes course half way. It holds a draft that he does not trust himself, formulas that he works out on the side,
+# and a plan. Your work has the same three parts:
 #
 # | | what you get | what you do |
 # | --- | --- | --- |
@@ -740,9 +740,9 @@ print(f"in training, standard deviation {np.std(noisy):.2f} (expected about 1); 
 # ## 13 · backward, and the extra call
 #
 # $A_t$ of the last step needs the value of the state that the episode ended in. But `forward` is asked for actions only, and
-# after the end there is nothing to do: who would show that state to the agent? The library does (seed 004 has it in its plan):
-# after an end it calls `forward` **once more** with the last observation, and `backward(0.0)`. These two calls are no step.
-# The action goes nowhere, the reward is none.
+# after the end there is nothing to do: who would show that state to the agent? The library does (the drafts have it in their
+# plan): after an end it calls `forward` **once more** with the last observation, and `backward(0.0)`. These two calls are no
+# step. The action goes nowhere, the reward is none.
 #
 # | what the memory says | what this call of `backward` is | what to do |
 # | --- | --- | --- |

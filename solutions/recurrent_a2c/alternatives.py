@@ -112,7 +112,7 @@ forward_in_place = altered(
 
 @alternative("forward")
 class AgentOfTheCourse(nn.Module):
-    """The class of seed 001 as it stands there, filled in."""
+    """The class of Practical RL, week 8 as it stands there, filled in."""
 
     def __init__(self, obs_shape, n_actions, reuse=False):  # noqa: ARG002
         """A simple actor-critic agent"""
@@ -338,7 +338,7 @@ policy_in_double_precision = altered(
 
 @alternative("train_on_rollout.policy")
 def train_on_rollout_of_the_course(states, actions, rewards, is_not_done, prev_memory_states, gamma=0.99):
-    """The function of seed 001 as it stands there, filled in, with the mask."""
+    """The function of Practical RL, week 8 as it stands there, filled in, with the mask."""
     # shape: [batch_size, time, c, h, w]
     states = torch.tensor(np.asarray(states), dtype=torch.float32)
     actions = torch.tensor(np.array(actions), dtype=torch.int64)  # shape: [batch_size, time]

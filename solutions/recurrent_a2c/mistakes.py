@@ -314,7 +314,7 @@ never_forgets = altered(
     "train_on_rollout.memory",
     {"memory = [m * is_not_done[:, t, None] for m in memory]": ""},
     hint="What should the agent remember at the first frame of a new game? Where do you tell it that a game has ended?",
-    source="seed 001 and all public solutions",
+    source="Practical RL, week 8, and all public solutions",
     learns=False,
 )
 
@@ -817,7 +817,7 @@ mask_ignored = altered(
     },
     hint="Your losses make no use of `is_not_done` (nor did the course's old notebook): what of a new game "
     "comes into the returns of the old one, and what is there to learn in a tick in which nothing is played?",
-    source="seed 001 and all public solutions",
+    source="Practical RL, week 8, and all public solutions",
 )
 
 losses_without_mask = altered(

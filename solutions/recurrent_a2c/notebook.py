@@ -295,8 +295,8 @@ else:
 # In the last column, the mask is 0 if its observation is the final one of its game, as here, B3. Nothing comes after it, so its
 # value must not be used either. (The next rollout begins with the same observation, again with mask 0.)
 #
-# Seed 001, the text that this assignment follows, hands the mask over and never says what it is for. Of 18 public solutions of
-# it that we read, not one uses it.
+# *Practical RL* (YSDA and HSE), week 8, the text that this assignment follows, hands the mask over and never says what it is
+# for. Of 18 public solutions of it that we read, not one uses it.
 
 # %% ends
 
@@ -871,7 +871,7 @@ plt.show()
 #
 # Now the game. Two things are set for you here. Rewards come in hundreds; `training.training_env` divides them by 100, because
 # values and gradients of that size throw the optimizer about. And 16 games with 16 actions each go into one update, instead of
-# the 5 games with 9 actions of seed 001; section 11 says what that brings.
+# the 5 games with 9 actions of the course text; section 11 says what that brings.
 #
 # `training.train` (given) plays and calls your function. After every `EVERY` updates it plays one game apart, with the real
 # scores, and draws scores, their moving average and the entropy of the policy. It stops early when the moving average has
@@ -971,10 +971,10 @@ else:
 # %% test-text [markdown]
 # ## 10 · How well does it play?
 #
-# Seed 001 says: done, as soon as one game reaches 10,000. A game is played after every 100 of 15,000 updates, so that is up to
-# 150 tries. Take an agent whose scores are 8,000 on average, with a standard deviation of 1,500. One of its games in eleven is
-# beyond 10,000; so within 20 tries, it passes with a probability of 85%. The best of many games says more about how often
-# one has looked than about the agent.
+# The course text says: done, as soon as one game reaches 10,000. A game is played after every 100 of 15,000 updates, so that is
+# up to 150 tries. Take an agent whose scores are 8,000 on average, with a standard deviation of 1,500. One of its games in
+# eleven is beyond 10,000; so within 20 tries, it passes with a probability of 85%. The best of many games says more about how
+# often one has looked than about the agent.
 #
 # So we ask for the **mean of 20 games with fixed seeds**, none of which is left out. `trained_agent.play_test_games` plays
 # them, sampling from the policy as in training. Its standard error is the standard deviation by $\sqrt{20}$: two agents whose
@@ -1017,9 +1017,9 @@ else:
 # %% ablation-text [markdown]
 # ## 11 · What it takes to play well
 #
-# The network and the loss of this assignment are those of seed 001, put right. Between them and an agent that plays well lie a
-# number of things that papers mention in one line each. We put them all together and trained for 1.5 million actions, which
-# takes 24 minutes of one core. With three seeds, the 20 test games then averaged 14,315, 13,315 and 10,820.
+# The network and the loss of this assignment are those of the course text, put right. Between them and an agent that plays well
+# lie a number of things that papers mention in one line each. We put them all together and trained for 1.5 million actions,
+# which takes 24 minutes of one core. With three seeds, the 20 test games then averaged 14,315, 13,315 and 10,820.
 #
 # What does each of them bring? We left out one at a time, with one seed and 400,000 actions, which take seven minutes. Each
 # figure is the mean of the 20 test games, with its standard error.
@@ -1030,7 +1030,7 @@ else:
 # | without cuts at lost lives | 6,220 ± 370 |
 # | 5 games × 9 actions instead of 16 × 16 | 6,170 ± 450 |
 # | **your loss**, with scaled rewards, 16 × 16, and a learning rate that falls to 0 | 5,800 ± 480 |
-# | the recipe of seed 001, with the mask put right | 4,595 ± 210 |
+# | the recipe of the course text, with the mask put right | 4,595 ± 210 |
 # | without scaled rewards | 3,920 ± 310 |
 #
 # So rewards of a size to learn from are what matters in the beginning; and a score of 4,000 or so is to be had blind (section
@@ -1045,8 +1045,8 @@ else:
 # - **16 games × 16 actions.** A gradient from 45 actions in five similar situations points nearly anywhere. 256 actions in
 #   sixteen games point better, and long rollouts let returns see further before they have to trust the critic. It also costs
 #   less: a network call for 16 games takes hardly longer than for five.
-# - **The learning rate.** Seed 001 says "default parameters" (that would be 1e-3) and uses 1e-5. With 1e-5, Adam moves each
-#   weight by at most about 1e-5 in an update, so it takes very many.
+# - **The learning rate.** The course text says "default parameters" (that would be 1e-3) and uses 1e-5. With 1e-5, Adam moves
+#   each weight by at most about 1e-5 in an update, so it takes very many.
 # - **GAE.** The return until the end of the rollout has all the noise of 16 actions in it; the one-step error has all the
 #   critic's mistakes in it. Generalized advantage estimation mixes all lengths, each further step weighing $\lambda = 0.95$
 #   times as much.
