@@ -203,7 +203,7 @@ def _describe(value: Any, part: ComparedPart) -> str:
     if value is None and isinstance(other, np.ndarray):
         return "None: is a `return` missing?"
     if isinstance(value, (list, tuple)) and isinstance(other, (list, tuple)) and len(value) != len(other):
-        return f"{len(value)} entries: {_cell(compare.format_value(value))}"
+        return f"{len(value)} {'entry' if len(value) == 1 else 'entries'}: {_cell(compare.format_value(value))}"
     return _cell(compare.format_value(value))
 
 

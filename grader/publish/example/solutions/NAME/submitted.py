@@ -10,8 +10,9 @@ import numpy as np
 def get_moving_average(values: np.ndarray, keep: float = 0.9) -> np.ndarray:
     """Return the exponential moving average after each value, m_t = keep · m_{t-1} + (1 - keep) · x_t, float64 `[T]`.
 
-    values: float64 `[T]`, x_1 to x_T, at least one; it must stay as it is.
-    keep: how much of the average before is kept, from 0 to 1.
+    Args:
+        values: float64 `[T]`; x_1 to x_T, at least one. It must stay as it is.
+        keep: How much of the average before is kept, from 0 to 1.
 
     The average begins with the first value, m_1 = x_1. (It smooths a noisy curve of rewards, and is what Adam keeps of
     gradients, but for where it begins.)
