@@ -94,11 +94,13 @@ def variants(name: str, options: argparse.Namespace) -> dict[str, list[Any]]:
 
 def grade(name: str, plan: Path, found: Path) -> None:
     """Grade the variants of a plan with the kit in the current folder."""
-    from grader.assignment import AssignmentFiles
+    from grader import assignment
     from grader.judge.harness import Harness
     from grader.publish.pool import TrialPool
 
-    with Harness(AssignmentFiles(Path.cwd(), name)) as harness, TrialPool(harness, os.cpu_count() or 1, name) as pool:
+    # Before 23 November 2026 the class was called Home.
+    home = (getattr(assignment, "AssignmentFiles", None) or assignment.Home)(Path.cwd(), name)
+    with Harness(home) as harness, TrialPool(harness, os.cpu_count() or 1, name) as pool:
         pending = {
             variant: pool.submit(report_of, text, questions)
             for variant, (text, questions) in json.loads(plan.read_text()).items()
