@@ -54,7 +54,7 @@ class CloserLook:
     @property
     def name(self) -> str:
         """The check's name, as -k takes it."""
-        return terminal.make_keyword_pattern(self.check)
+        return terminal.make_selection_keyword(self.check)
 
     def print_headline(self, console: Console) -> None:
         """Print question and check as reports call them."""

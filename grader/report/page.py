@@ -63,7 +63,7 @@ def _template() -> jinja2.Template:
         "PRINTED_LINES": terminal.PRINTED_LINES,
         "breakable": lambda name: markupsafe.Markup("<wbr>").join(re.split(r"(?<=[_.])", name)),
         "colour": lambda outcome: terminal.STYLES.get(outcome, "red"),
-        "keyword": terminal.make_keyword_pattern,
+        "keyword": terminal.make_selection_keyword,
         "mark": terminal.choose_outcome_mark,
         "score": terminal.describe_score,
         "standing": terminal.describe_total,

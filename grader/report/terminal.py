@@ -136,7 +136,7 @@ def _heading(question: QuestionResult) -> str:
 
 def _headline(check: CheckResult) -> str:
     hidden = " [hidden]" if check.suite == "hidden" else ""
-    run = "" if check.question == HIDDEN_CHECKS else f"; -k {make_keyword_pattern(check)}"
+    run = "" if check.question == HIDDEN_CHECKS else f"; -k {make_selection_keyword(check)}"
     return f"{choose_outcome_mark(check.outcome)} {check.title} ({check.outcome.value}, {describe_points(check)}{run}){hidden}"
 
 
@@ -152,7 +152,7 @@ def describe_points(check: CheckResult) -> str:
     return f"{check.points:g} of {check.max_points:g} {'point' if check.max_points == 1 else 'points'}"
 
 
-def make_keyword_pattern(check: CheckResult) -> str:
+def make_selection_keyword(check: CheckResult) -> str:
     """Return the pattern with which `-k` runs this check."""
     return check.id.rpartition("/")[2].removeprefix("test_")
 
