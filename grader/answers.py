@@ -40,7 +40,11 @@ class Case:
 
 @dataclass(frozen=True)
 class CaseRecipe:
-    """How to make a case: a function of a generator, declared with `@case`."""
+    """A recipe for a case, declared with `@case`.
+
+    Attributes:
+        make: Returns the inputs of the case, given a generator.
+    """
 
     name: str
     driver: str

@@ -32,11 +32,15 @@ class QuestionPoints(_Strict):
 
 
 class Question(_Strict):
-    """One gradable piece. Its id is the same in the stub, the checks, the notebook and the report.
+    """One gradable piece of an assignment.
 
-    function: the name in the submission that it is about. task: what to write, in one line. needs: questions whose visible
-    checks must pass before its own are run. seconds: wall-clock limit of its driver calls, if not the assignment's.
-    hidden_visibility: when Gradescope shows a student the outcome of its hidden checks.
+    Attributes:
+        id: Its name, the same in the stub, the checks, the notebook and the report.
+        function: The name in the submission that it is about.
+        task: The student's task, in one line.
+        needs: Questions whose visible checks must pass before its own are run.
+        seconds: Wall-clock limit of its driver calls; None for the assignment's limit.
+        hidden_visibility: When Gradescope shows a student the outcome of its hidden checks.
     """
 
     id: str = Field(pattern=r"^[A-Za-z_][\w.]*$")
@@ -50,7 +54,14 @@ class Question(_Strict):
 
 
 class Limits(_Strict):
-    """Limits of one driver call (seconds of wall clock, memory beyond torch's own), of the whole run, and of an attachment."""
+    """Limits of a driver call, of the whole run, and of an attachment.
+
+    Attributes:
+        seconds: Wall-clock limit of one driver call.
+        memory_mb: Memory limit of one driver call, beyond torch's own memory.
+        budget: Limit of the whole run, in seconds.
+        attachment_mb: Largest size of an attachment.
+    """
 
     seconds: float = Field(default=10.0, gt=0)
     memory_mb: int = Field(default=1024, ge=64)
@@ -68,8 +79,9 @@ class HintVisibility(_Strict):
 class Assignment(_Strict):
     """The content of assignment.toml.
 
-    attachments: files that may be handed in beside the submission, by name; none of them must be. requirements: packages that
-    grading needs beside the kit's own, as requirements.txt has them.
+    Attributes:
+        attachments: Names of files that may be submitted beside the submission; all are optional.
+        requirements: Packages that grading needs beside the kit's own, as in requirements.txt.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
@@ -96,7 +108,11 @@ class Assignment(_Strict):
         return self
 
     def question(self, name: str) -> Question:
-        """Return the question with this id; raises KeyError."""
+        """Return the question with this id.
+
+        Raises:
+            KeyError: If no question has this id.
+        """
         return {question.id: question for question in self.questions}[name]
 
     def within(self, container_mb: int | None) -> Assignment:
@@ -116,7 +132,12 @@ OVERVIEW = "solution.json"  # visible cases and answers: of all assignments in t
 
 
 class AssignmentFiles:
-    """Where the files of one assignment lie: in the kit's repository, or in the flat folder that a student unzips."""
+    """The places of the files of one assignment.
+
+    Args:
+        root: The kit's repository, or the flat folder that a student unzips.
+        name: The assignment's name; not needed in a student's folder.
+    """
 
     def __init__(self, root: Path, name: str | None = None) -> None:
         self.root = root
@@ -170,7 +191,11 @@ def list_assignments(root: Path) -> list[str]:
 
 
 def load_assignment(path: Path) -> Assignment:
-    """Return the assignment described by the file; raises UsageError that names the field at fault."""
+    """Return the assignment described by the file.
+
+    Raises:
+        UsageError: If the file is not valid; the message names the field at fault.
+    """
     try:
         return Assignment.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except tomllib.TOMLDecodeError as error:

@@ -109,7 +109,11 @@ class ReportNotWritten(Exception):
 
 
 def write_report(path: Path, text: str) -> None:
-    """Replace the file by `text` in one step; raises ReportNotWritten when it cannot be."""
+    """Replace the file by `text` in one step.
+
+    Raises:
+        ReportNotWritten: If the file cannot be written.
+    """
     from grader.report.model import write_atomically
 
     try:

@@ -40,14 +40,15 @@ def grade_on_cluster(
 ) -> RunProgress:
     """Grade these entries on a cluster, and return how it went.
 
-    Raises UsageError when there is no such cluster, or a machine of it refuses the job.
-
     Args:
         job: The job.
         entries: The entries to grade.
         address: The address of the Dask scheduler.
         workers: Submissions that one Dask worker's grading process grades at the same time; None for as many as it has cores.
         progress: Called with the progress whenever new results appear.
+
+    Raises:
+        UsageError: If there is no such cluster, or a machine of it refuses the job.
     """
     from grader.course.run import RunProgress
 

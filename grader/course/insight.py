@@ -29,7 +29,13 @@ FORBIDDEN = ("processes", "network", "files", "forbidden")  # of `judge.student.
 
 @dataclass(frozen=True)
 class HistogramBin:
-    """How many submissions have `low` or more points, and less than `high`; the last bin is for full marks alone."""
+    """One bin of a histogram of points; the last bin is for full marks alone.
+
+    Attributes:
+        low: The fewest points of a submission in this bin.
+        high: The points that all submissions in this bin stay below.
+        count: The number of submissions in this bin.
+    """
 
     low: float
     high: float

@@ -18,10 +18,12 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class ResultFingerprints(BaseModel, frozen=True):
-    """What a result depends on, as hashes.
+    """Hashes of all that a result depends on.
 
-    submission: of what was handed in. suite: of the checks, and all that they use. environment: of the kit, the libraries and
-    the system that ran them.
+    Attributes:
+        submission: Hash of the submitted files.
+        suite: Hash of the checks, and of all that they use.
+        environment: Hash of the kit, the libraries and the system that ran the checks.
     """
 
     submission: str
@@ -35,12 +37,17 @@ class ResultFingerprints(BaseModel, frozen=True):
 
 
 class SubmissionResult(BaseModel):
-    """What became of one submission.
+    """The result of grading one submission.
 
-    status: "graded" · "refused": nothing in it could be graded, and every check fails for the reason that its message says ·
-    "failed": the grader failed, and the next run tries it again. checks: of each check, a hash of all that decides about it
-    but the submission. retried: checks that the grader had to run twice, because it failed at first. seconds: wall-clock time
-    of it all, cpu_seconds: of judge and sandbox. attempts: how often it was begun, if a worker died over it.
+    Attributes:
+        status: "graded"; "refused" if nothing in it could be graded, so that every check fails for
+            the reason in its message; or "failed" if the grader failed, and the next run tries
+            again.
+        checks: For each check, a hash of all that decides about it except the submission.
+        retried: Checks that ran twice because the grader failed the first time.
+        seconds: Wall-clock time of the whole grading.
+        cpu_seconds: CPU time of judge and sandbox.
+        attempts: How often grading was begun; more than once if a worker died over it.
     """
 
     schema_version: int = 1
@@ -57,10 +64,14 @@ class SubmissionResult(BaseModel):
 
 
 class Course(BaseModel):
-    """What a folder of results is about: the assignment, the work list, and what the newest results depend on.
+    """The description of a folder of results: the assignment, the work list, and the newest hashes.
 
-    export: the folder that was read. unread: names of what lies in it, or should, and is no submission. submissions: by entry,
-    the hash of what was handed in.
+    Attributes:
+        export: The folder that was read.
+        unread: Names of things that lie in that folder, or should, and are not submissions.
+        suite: Hash of the checks of the newest results (see `ResultFingerprints`).
+        environment: Hash of the environment of the newest results (see `ResultFingerprints`).
+        submissions: By entry, the hash of the submitted files.
     """
 
     schema_version: int = 1
@@ -87,7 +98,11 @@ class ResultsFolder:
         write_atomically(self.path / "course.json", course.model_dump_json(indent=1) + "\n")
 
     def course(self) -> Course:
-        """Return what course.json says; raises UsageError."""
+        """Return the content of course.json.
+
+        Raises:
+            UsageError: If there is no course.json, or it cannot be read.
+        """
         path = self.path / "course.json"
         if not path.is_file():
             raise UsageError(f"{self.path} holds no course.json; name the folder that `course ... -o` wrote")

@@ -206,7 +206,13 @@ def hash_submission(home: AssignmentFiles, export: Path, entry: WorklistEntry) -
 
 
 def take_shard(entries: Sequence[WorklistEntry], number: int, count: int) -> list[WorklistEntry]:
-    """Return every `count`-th entry, from the `number`-th on, which begin with 1: all shards together are all entries."""
+    """Return one shard of the entries; all shards together are all entries.
+
+    Args:
+        entries: All entries.
+        number: The position of the shard's first entry; positions begin with 1.
+        count: The number of shards; a shard takes every `count`-th entry.
+    """
     if not 1 <= number <= count:
         raise UsageError(f"there is no shard {number}/{count}; the first of {count} is 1/{count}, the last {count}/{count}")
     return list(entries[number - 1 :: count])

@@ -39,7 +39,11 @@ LIBRARIES = ("torch", "torch.*", "numpy", "numpy.*", "contextlib", "bdb", "grade
 
 
 def debug(home: AssignmentFiles, seen: CloserLook) -> None:
-    """Run the call of a check again, under pdb; raises NoCallToShow if the submission cannot be loaded here."""
+    """Run the call of a check again, under pdb.
+
+    Raises:
+        NoCallToShow: If the submission cannot be loaded here.
+    """
     with tempfile.TemporaryDirectory(prefix="debug-") as folder:
         path = seen.file or stage_submission(seen.source, Path(folder, home.assignment.submission))
         _debug(home, seen, Path(os.path.abspath(path)))
@@ -69,7 +73,11 @@ def _debug(home: AssignmentFiles, seen: CloserLook, path: Path) -> None:
 
 
 def _load(home: AssignmentFiles, seen: CloserLook, path: Path) -> Any:
-    """Return the submission as a worker loads it, with what a driver finds there; raises NoCallToShow if it cannot be."""
+    """Return the submission as a worker loads it, with what a driver finds there.
+
+    Raises:
+        NoCallToShow: If the submission cannot be loaded.
+    """
     os.environ["MPLBACKEND"] = "Agg"
     sys.dont_write_bytecode = True  # no __pycache__ beside the student's file
     sys.path[:0] = list(dict.fromkeys(str(file.parent) for file in home.support()))
@@ -122,9 +130,11 @@ def _describe(seen: CloserLook, status: str, error: BaseException, path: Path) -
 
 
 class Debugger(pdb.Pdb):
-    """pdb, which begins when the student's function is called, and knows nothing of what lies around the driver.
+    """A pdb that begins when the student's function is called, and hides all code around the driver.
 
-    left: the user has quit. arrived: the function was called.
+    Attributes:
+        left: Whether the user has quit.
+        arrived: Whether the function was called.
     """
 
     def __init__(self, path: Path, function: str) -> None:
@@ -136,7 +146,11 @@ class Debugger(pdb.Pdb):
         self.arrived = self.left = False
 
     def follow(self, driver: Callable[..., Any], submitted: Any, inputs: dict[str, Any]) -> Any:
-        """Return what the driver returns; raises what it raises, and BdbQuit."""
+        """Return what the driver returns; an exception of the driver is passed on.
+
+        Raises:
+            BdbQuit: If the user quits.
+        """
         self.driver = driver.__code__
         self.reset()
         with _interruptible():

@@ -10,7 +10,12 @@ from grader.sandbox.reply import Reply
 
 @dataclass(frozen=True)
 class NotebookOrigin:
-    """lines: of each statement its first line in the file, its cell, and its first line there, in the file's order."""
+    """The places of a file's statements in the notebook that it was made from.
+
+    Attributes:
+        lines: For each statement, in the file's order: its first line in the file, its cell, and
+            its first line in the cell.
+    """
 
     lines: list[tuple[int, int, int]]
 

@@ -275,7 +275,13 @@ def _tolerances(home: AssignmentFiles, suite: str) -> dict[str, dict[str, float]
 
 
 def _same(was: Case, now: Case, **tolerance: float) -> bool:
-    """Return whether a stored case can stay. tolerance: of its checks, if it is not the default."""
+    """Return whether a stored case can stay.
+
+    Args:
+        was: The stored case.
+        now: The same case as it is made now.
+        tolerance: The tolerance of its checks, where it is not the default.
+    """
     return (
         (was.driver, was.question) == (now.driver, now.question)
         and difference(now.inputs, was.inputs, rtol=1e-12, atol=0.0, exact_dtype=True) is None

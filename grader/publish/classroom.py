@@ -82,8 +82,11 @@ jobs:
 def classroom(root: Path, name: str, folder: Path) -> Iterator[str]:
     """Write `folder/NAME-classroom`, a template repository; yield what was checked and written, line by line.
 
-    Before it is written, the command of its workflow grades the solution, the stub and a hostile file, with the Python that
-    runs this. Raises UsageError, and writes nothing, when one of them does not get what it must.
+    Before it is written, the command of its workflow grades the solution, the stub and a hostile
+    file, with the Python that runs this.
+
+    Raises:
+        UsageError: If one of them does not get the points that it must; nothing is written.
     """
     home = AssignmentFiles(root, name)
     content = collect_repository_files(home)

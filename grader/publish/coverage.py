@@ -75,7 +75,11 @@ class Coverage:
 
 @lru_cache(1)
 def read_coverage(path: Path) -> Coverage:
-    """Return what was written, which each process reads once. Raises FileNotFoundError before it is."""
+    """Return what was written, which each process reads once.
+
+    Raises:
+        FileNotFoundError: If nothing has been written yet.
+    """
     return pickle.loads(path.read_bytes())
 
 

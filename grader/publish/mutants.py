@@ -22,7 +22,12 @@ from grader.publish.stub import BEGIN, END
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change. question: whose code it is in. change: the first lines of the statement, before and after."""
+    """One change of the solution.
+
+    Attributes:
+        question: The question whose code is changed.
+        change: The first lines of the statement, before and after.
+    """
 
     question: str
     function: str
@@ -31,7 +36,13 @@ class Mutant:
 
 
 class Survivor(BaseModel):
-    """Mutants that no check catches, and why. change: as it is reported; a * stands for anything. equivalent: does the same."""
+    """Mutants that no check catches.
+
+    Attributes:
+        change: The change as it is reported; a * stands for anything.
+        reason: Why no check catches them.
+        equivalent: Whether they do the same as the solution.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -128,7 +139,13 @@ def _brief(node: ast.AST | list[ast.AST] | None) -> str:
 
 
 def _exchanged(root: ast.stmt, old: ast.AST, new: ast.AST | list[ast.AST] | None) -> list[ast.stmt]:
-    """Return `root` as a list of statements, with `old` replaced by `new`: a node, several statements, or None for nothing."""
+    """Return `root` as a list of statements, with `old` replaced by `new`.
+
+    Args:
+        root: The statement to change.
+        old: The node to replace.
+        new: A node, several statements, or None for nothing.
+    """
 
     class Exchange(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> ast.AST | list[ast.AST] | None:

@@ -98,8 +98,14 @@ def collect_grader_modules(home: AssignmentFiles, *names: str) -> dict[str, byte
 def try_out_package(home: AssignmentFiles, suites: Sequence[str], run: Callable[[Path, str], float]) -> Iterator[str]:
     """Have the package grade the solution, the stub and a hostile file; yield what each gets.
 
-    run(folder, source): lays the package out in the empty folder, runs its own entry script on the source, and returns the
-    points that the platform would record. Raises UsageError when they are not what they must be.
+    Args:
+        home: The assignment.
+        suites: The suites that the package grades.
+        run: Called as `run(folder, source)`: lays the package out in the empty folder, runs its own
+            entry script on the source, and returns the points that the platform would record.
+
+    Raises:
+        UsageError: If the points are not what they must be.
     """
     solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
     total = sum(home.assignment.total(suite) for suite in suites)
@@ -123,7 +129,11 @@ def write_files(folder: Path, content: dict[str, bytes], executable: Sequence[st
 
 
 def run_entry_script(command: Sequence[str | Path], cwd: Path, **environment: str) -> str:
-    """Return what the entry script of a package prints to stdout; raises UsageError when it fails."""
+    """Return what the entry script of a package prints to stdout.
+
+    Raises:
+        UsageError: If the script fails.
+    """
     mine = {name: value for name, value in os.environ.items() if name not in MAKE_VARIABLES}
     done = subprocess.run(command, cwd=cwd, env=mine | environment, capture_output=True, encoding="utf-8")
     if done.returncode != 0:
@@ -134,7 +144,9 @@ def run_entry_script(command: Sequence[str | Path], cwd: Path, **environment: st
 def write_folder(folder: Path, content: dict[str, bytes], executable: Sequence[str] = ()) -> str:
     """Write a package as a folder, in the place of the same package made before, and return a line about it.
 
-    Raises UsageError, and writes nothing, when the folder holds files that are not of the package: they may be somebody's work.
+    Raises:
+        UsageError: If the folder holds files that are not of the package, as they may be somebody's
+            work; nothing is written.
     """
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
     if others := sorted(found - content.keys()):

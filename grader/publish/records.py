@@ -78,7 +78,11 @@ class Record(Verdict):
 
     @classmethod
     def read(cls, line: str) -> Record:
-        """Return what a line says. Raises ValueError if it is none of a record."""
+        """Return the record in a line.
+
+        Raises:
+            ValueError: If the line does not hold a record.
+        """
         try:
             trial, key, *verdict = json.loads(line)
             return cls(trial=trial, key=key, **dict(*verdict))

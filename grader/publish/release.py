@@ -75,8 +75,11 @@ by what it defines.
 def release(root: Path, name: str, folder: Path) -> Iterator[str]:
     """Write `folder/NAME.zip`, the student's folder as a flat zip; yield what was checked and written, line by line.
 
-    Before it is written it is unpacked in a fresh place and graded there by its own grade.py, forked and spawned: the stub
-    must get nothing, the solution everything. Raises UsageError, and writes nothing, when it does not.
+    Before it is written it is unpacked in a fresh place and graded there by its own grade.py,
+    forked and spawned: the stub must get nothing, the solution everything.
+
+    Raises:
+        UsageError: If stub or solution gets other points; nothing is written.
     """
     home = AssignmentFiles(root, name)
     content = collect_student_files(home)

@@ -25,7 +25,13 @@ ENDINGS = {
 
 
 def choose_renderer(name: str, assignment: Assignment, for_student: bool = False) -> Callable[[Report], str]:
-    """Return what makes the text of a report in this format; `for_student`: with hidden checks folded into one."""
+    """Return the function that makes the text of a report in this format.
+
+    Args:
+        name: The name of the format.
+        assignment: The assignment that the reports are about.
+        for_student: Whether to fold hidden checks into one; formats for platforms ignore it.
+    """
     from grader.report import autolab, classroom, gradescope, junit, page, prairielearn, shared, table, terminal
 
     whole: dict[str, Callable[[Report], str]] = {

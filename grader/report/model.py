@@ -31,7 +31,11 @@ class Outcome(str, Enum):
 
 
 class LeaderboardEntry(BaseModel):
-    """One number of a leaderboard, which a check has measured. order: "desc" where more is better."""
+    """One number of a leaderboard, which a check has measured.
+
+    Attributes:
+        order: "desc" where more is better.
+    """
 
     name: str = Field(min_length=1, max_length=40)
     value: float = Field(allow_inf_nan=False)
@@ -39,14 +43,22 @@ class LeaderboardEntry(BaseModel):
 
 
 class CheckResult(BaseModel):
-    """What became of one check.
+    """The result of one check.
 
-    title: the line that a student reads. message: what was expected, what was found, what to do. printed: what the
-    submission printed during the check. unwritten: it only met the stub's own NotImplementedError. detail: for instructors.
-    signature: a short hash of what the check saw, if it failed: wrong answers with the same one are the same.
-    mistakes: ids of the catalogued mistakes that explain all failures of the question, for statistics. hint: theirs, for the
-    student. curves: by name, what it earned in each collection of rollouts while it learned; they decide nothing. entries: what
-    the check puts on the leaderboard, for all to see.
+    Attributes:
+        title: The line that a student reads.
+        message: What was expected, what was found, and what to do.
+        printed: The text that the submission printed during the check.
+        detail: Details for instructors.
+        signature: A short hash of what the check saw, if it failed; wrong answers with the same
+            signature are the same.
+        hint: The hint of those `mistakes`, for the student.
+        mistakes: Ids of the catalogued mistakes that explain all failures of the question, for
+            statistics.
+        unwritten: Whether the check only met the stub's own NotImplementedError.
+        curves: By name, the return that it earned in each collection of rollouts while it learned;
+            they decide nothing.
+        entries: The numbers that the check puts on the leaderboard, for all to see.
     """
 
     id: str
@@ -73,7 +85,11 @@ class CheckResult(BaseModel):
 
 
 class QuestionResult(BaseModel):
-    """What became of one question: its checks taken together. cell: of a notebook, where its function is, in words."""
+    """The result of one question: its checks taken together.
+
+    Attributes:
+        cell: The place of its function in a notebook, in words.
+    """
 
     id: str
     title: str
@@ -93,8 +109,11 @@ class QuestionResult(BaseModel):
 class Report(BaseModel):
     """All outcomes of one submission.
 
-    submission: what was graded, in words. remarks: what a student should know of how it was read. cells: of a notebook, where
-    each function is, in words. final: every check has been decided, and no fault of the grader is left open.
+    Attributes:
+        submission: What was graded, in words.
+        remarks: What a student should know about how the submission was read.
+        cells: The place of each function in a notebook, in words.
+        final: Whether every check has been decided, and no fault of the grader is left open.
     """
 
     schema_version: int = 1

@@ -57,13 +57,20 @@ def forbid_memory_reads() -> None:
 
 
 class ForkedSandbox(SandboxCalls):
-    """One fork server, used by one thread, for one run. Start it early: it imports what calls need while the judge gets ready.
+    """One fork server, used by one thread, for one run.
 
-    drivers: the file of public drivers. folders: where student code and drivers find support files such as utils.py.
-    memory_mb: what a worker may map beyond what the server has mapped already. secrets: files that no worker may read; whether
-    it can is tried out. second: whether it works beside another one. template: a sandbox with the same drivers and support
-    files, and a number, less than MOST_CLONES, that no other one has at the same time; the server is then a copy of that one's.
-    torch: whether the server imports it before the first call, so that no worker has to.
+    Start it early: it imports what calls need while the judge gets ready.
+
+    Args:
+        drivers: The file of public drivers.
+        folders: The folders where student code and drivers find support files such as utils.py.
+        memory_mb: The memory that a worker may map beyond what the server has mapped already.
+        secrets: Files that no worker may read; whether a worker can read them is tried out.
+        second: Whether this sandbox works beside another one.
+        template: A sandbox with the same drivers and support files, and a number; this server is
+            then a copy of that sandbox's server. The number is less than MOST_CLONES, and no other
+            copy has it at the same time.
+        torch: Whether the server imports torch before the first call, so that no worker has to.
     """
 
     def __init__(

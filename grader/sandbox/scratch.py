@@ -33,7 +33,8 @@ def is_too_full(folder: Path, most_bytes: int, most_files: int) -> bool:
 def remove_folder(folder: Path | str) -> None:
     """Remove a folder that no process uses any more: with links, locked folders, and nesting deeper than a path can be long.
 
-    Raises OSError when something in it cannot be removed.
+    Raises:
+        OSError: If something in it cannot be removed.
     """
     if os.rename not in os.supports_dir_fd:
         shutil.rmtree(folder)

@@ -146,10 +146,12 @@ class SpawnedSandbox(SandboxCalls):
 
 
 class _Exchange:
-    """One request and what is said to it, until one deadline.
+    """One request and the replies to it, until one deadline.
 
-    heard: the last word, if it has been said. waits: whether it is the other side's turn in a dialogue. status: of the worker,
-    once it has been ended for want of a last word.
+    Attributes:
+        heard: The last word, if it has been said.
+        waits: Whether it is the other side's turn in a dialogue.
+        status: The worker's exit status, once it has been ended for want of a last word.
     """
 
     fault = ""
