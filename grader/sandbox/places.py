@@ -21,11 +21,10 @@ def is_reachable(path: str, needed: int = FOLDER) -> bool:
         needed: The bits that it must have, of the last three mode bits.
     """
     if not path.startswith("/proc/self/fd/"):
-        path = os.path.realpath(path)
-        above = path
-        while (above := os.path.dirname(above)) != os.path.dirname(above):
-            if not os.stat(above).st_mode & 0o001:
-                return False
+        # Both ways, since a user needs the folders in which links lie as well as those to which they lead.
+        folders = {folder for way in (os.path.abspath(path), os.path.realpath(path)) for folder in Path(way).parents[:-1]}
+        if not all(folder.stat().st_mode & 0o001 for folder in folders):
+            return False
     return os.stat(path).st_mode & needed == needed
 
 

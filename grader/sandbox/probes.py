@@ -71,9 +71,12 @@ def _unreadable() -> str | None:
     try:
         for name in LAZY:
             importlib.import_module(name)
-        with open(importlib.util.find_spec("torch").origin, "rb") as file:
+        torch = importlib.util.find_spec("torch")
+        if torch is None:
+            raise ImportError("torch cannot be found")
+        with open(torch.origin, "rb") as file:
             file.read(1)
-        os.listdir(Path(importlib.util.find_spec("torch").origin).parent / "optim")
+        os.listdir(Path(torch.origin).parent / "optim")
     except (OSError, ImportError) as error:
         return f"{type(error).__name__}: {error}"
     return None

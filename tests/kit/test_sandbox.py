@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import shutil
 import signal
+import sys
+import sysconfig
 import threading
 import time
 from pathlib import Path
@@ -15,6 +18,7 @@ import pytest
 
 from grader.judge.compare import difference
 from grader.sandbox.forked import ForkedSandbox
+from grader.sandbox.places import make_temporary_folder
 from grader.sandbox.reply import Reply
 from grader.sandbox.wire import TensorArray
 
@@ -194,6 +198,22 @@ def test_scratch_folder_is_empty_writable_and_removed(answer) -> None:
     folder, content = reply.facts
     assert content == ["note"]
     assert not os.path.exists(folder)
+
+
+def test_libraries_behind_a_link_in_a_private_folder(
+    sandbox: ForkedSandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches: nothing can be graded in a clone in root's home whose .venv is a link to one that everybody may read."""
+    tmp_path.chmod(0o700)
+    (tmp_path / "libraries").symlink_to(sysconfig.get_path("purelib"))
+    linked = str(tmp_path / "libraries")
+    monkeypatch.setattr(sys, "path", [linked if entry == sysconfig.get_path("purelib") else entry for entry in sys.path])
+    folder = make_temporary_folder()
+    (folder / "student").mkdir()
+    drivers = shutil.copy(Path(__file__).with_name("drivers_for_tests.py"), folder / "drivers.py")
+    with ForkedSandbox(Path(drivers), [folder / "student"], memory_mb=512) as box:
+        assert box.isolation == sandbox.isolation
+    shutil.rmtree(folder)
 
 
 def test_environment_is_clean_and_single_threaded(sandbox: ForkedSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
