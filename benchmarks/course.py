@@ -38,7 +38,7 @@ sys.path.insert(0, str(ROOT))
 
 import course_class
 
-from grader.course.insight import find_insight
+from grader.course.insight import analyze_results
 from grader.course.results import ResultsFolder, SubmissionResult
 from grader.judge import judging
 from grader.judge.run import Grader
@@ -260,7 +260,7 @@ def found(work: Path) -> dict[str, Any]:
     planted = json.loads((work / "class.json").read_text())
     folder = ResultsFolder(work / "A")
     known = folder.course()
-    seen = find_insight(known, folder.of(known))
+    seen = analyze_results(known, folder.of(known))
     groups = {(group.question, group.ids): {entry.id for entry in group.submissions} for group in seen.mistakes}
     outcome: dict[str, list[str]] = {"alone": [], "with equals": [], "not": [], "partly": []}
     why, wrong_counts = {}, []

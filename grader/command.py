@@ -125,7 +125,7 @@ def _asked(words: Sequence[str]) -> tuple[AssignmentFiles, list[str]]:
 def _look_closer(options: argparse.Namespace) -> int:
     """Show or debug one question of a student's; return the exit code."""
     from grader.assignment import UsageError
-    from grader.desk.look import NoCallToShow, find_failing_checks, make_console
+    from grader.desk.look import NothingToInspect, find_failing_checks, make_console
 
     home, questions = _asked(options.words)
     used, name = ("--debug", options.debug) if options.debug else ("--show", options.show)
@@ -149,7 +149,7 @@ def _look_closer(options: argparse.Namespace) -> int:
             from grader.desk.show import show_failure
 
             show_failure(looks)
-    except NoCallToShow as nothing:
+    except NothingToInspect as nothing:
         make_console().print(str(nothing), markup=False)
         return GRADER_ERROR if nothing.fault else GRADED
     return GRADED

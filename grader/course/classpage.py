@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from grader.course import feedback
-from grader.course.insight import STATES, ClassStrip, HistogramBin, Insight, QuestionInsight, find_insight
+from grader.course.insight import STATES, ClassHeatmap, ClassInsight, HistogramBin, QuestionInsight, analyze_results
 from grader.course.results import Course, ResultsFolder, SubmissionResult
 from grader.course.similarity import SimilarPair
 from grader.report.model import write_atomically
@@ -58,7 +58,7 @@ def write_pages(
         scored: Whether there is a policy, so that points of checks are not scores.
     """
     counting = course.model_copy(update={"entries": [entry for entry in course.entries if entry.id not in older]})
-    wanted = {folder.path / NAME: lambda: render(find_insight(counting, results), pairs, len(older), scored)}
+    wanted = {folder.path / NAME: lambda: render(analyze_results(counting, results), pairs, len(older), scored)}
     accounts = dict.fromkeys((entry.id for entry in course.entries), ()) | dict(scores or {})
     for name, lines in accounts.items():
         if (result := results.get(name.partition("~")[0])) is not None:
@@ -80,7 +80,7 @@ def _replaced(path: Path, text: str) -> bool:
     return True
 
 
-def render(shown: Insight, pairs: Sequence[SimilarPair] = (), older: int = 0, scored: bool = False) -> str:
+def render(shown: ClassInsight, pairs: Sequence[SimilarPair] = (), older: int = 0, scored: bool = False) -> str:
     """Return the page of a class, with content that is hidden from students.
 
     Args:
@@ -106,7 +106,7 @@ def render(shown: Insight, pairs: Sequence[SimilarPair] = (), older: int = 0, sc
         missing={entry.id for entry in shown.to_come},
         histogram=draw_histogram(shown.bins, shown.median, shown.max_points),
         bars={one.question.id: draw_question_bar(one) for one in shown.questions},
-        strip=draw_strip(shown.strip, shown.max_points),
+        heatmap=draw_heatmap(shown.heatmap, shown.max_points),
         ranking=sorted(
             ((entries[name], points) for name, points in shown.points.items()), key=lambda one: (-one[1], one[0].who.casefold())
         ),
@@ -246,8 +246,8 @@ def draw_question_bar(of: QuestionInsight) -> list[StateSegment]:
 
 
 @dataclass(frozen=True)
-class DrawnStrip:
-    """A drawn strip.
+class DrawnHeatmap:
+    """A drawn heatmap.
 
     Attributes:
         width: In columns.
@@ -261,8 +261,8 @@ class DrawnStrip:
     each: int
 
 
-def draw_strip(of: ClassStrip, most: float) -> DrawnStrip | None:
-    """Return what to draw of the strip, or None where there are no columns that could be compared."""
+def draw_heatmap(of: ClassHeatmap, most: float) -> DrawnHeatmap | None:
+    """Return what to draw of the heatmap, or None where there are no columns that could be compared."""
     columns = of.columns
     if len(columns) < 2 or most <= 0:
         return None
@@ -276,4 +276,4 @@ def draw_strip(of: ClassStrip, most: float) -> DrawnStrip | None:
             indices = list(run)
             paths[state] = paths.get(state, "") + f"M{indices[0]} 0h{len(indices)}v1h-{len(indices)}z"
         rows.append(sorted(paths.items(), key=lambda item: STATES.index(item[0])))
-    return DrawnStrip(len(columns), f"{outline}V100z", rows, of.each)
+    return DrawnHeatmap(len(columns), f"{outline}V100z", rows, of.each)

@@ -25,7 +25,7 @@ from grader.judge.run import Grader
 
 def main(parent: int) -> None:
     """Answer shards, which are all of one job, until no more come or SIGTERM arrives."""
-    with contextlib.suppress(KeyboardInterrupt), stopping.hear_signals() as stop:
+    with contextlib.suppress(KeyboardInterrupt), stopping.catch_signals() as stop:
         if sys.platform == "linux":
             from grader.sandbox import kernel
 

@@ -18,7 +18,7 @@ from grader.report.terminal import find_common_failure
 STATES = ("full", "part", "none", "not started", "not run")
 OPEN = (Outcome.NOT_RUN, Outcome.GRADER_ERROR)  # says nothing about the submission
 MAX_BINS = 25
-MAX_COLUMNS = 300  # of the strip: more could not be distinguished on a screen
+MAX_COLUMNS = 300  # of the heatmap: more could not be distinguished on a screen
 ENOUGH = 10  # submissions, below which a correlation is chance
 SLOWEST = 10
 NEAR = 1e-9  # points are sums of decimals
@@ -176,7 +176,7 @@ class IdenticalSubmissions:
 
 
 @dataclass(frozen=True)
-class StripColumn:
+class HeatmapColumn:
     """Some neighbours in the order of their points.
 
     Attributes:
@@ -189,19 +189,19 @@ class StripColumn:
 
 
 @dataclass(frozen=True)
-class ClassStrip:
+class ClassHeatmap:
     """All graded submissions by their points, the most first.
 
     Attributes:
         each: How many submissions make one column.
     """
 
-    columns: tuple[StripColumn, ...]
+    columns: tuple[HeatmapColumn, ...]
     each: int
 
 
 @dataclass(frozen=True)
-class Insight:
+class ClassInsight:
     """The findings about a class.
 
     Attributes:
@@ -225,7 +225,7 @@ class Insight:
     flakes: tuple[Flake, ...]
     retried: tuple[SubmissionRemark, ...]
     same: tuple[IdenticalSubmissions, ...]
-    strip: ClassStrip
+    heatmap: ClassHeatmap
     levels: Mapping[str, int]
     open: Mapping[str, int]
     environments: Mapping[str, int]
@@ -266,7 +266,7 @@ class GradedEntry:
     checks: dict[str, list[CheckResult]] = field(default_factory=lambda: defaultdict(list))
 
 
-def find_insight(course: Course, results: Mapping[str, SubmissionResult | None]) -> Insight:
+def analyze_results(course: Course, results: Mapping[str, SubmissionResult | None]) -> ClassInsight:
     """Return the findings about the class.
 
     Where the grader has failed, the submission counts neither in the points nor in the questions.
@@ -283,7 +283,7 @@ def find_insight(course: Course, results: Mapping[str, SubmissionResult | None])
     tried = {one.question.id: one.tried for one in questions}
     entries = {entry.id: entry for entry in course.entries}
     run = [one.result for one in graded if one.result.status == "graded"]  # what is refused never met a sandbox
-    return Insight(
+    return ClassInsight(
         course=course,
         max_points=most,
         points={one.entry.id: one.result.report.points for one in graded},
@@ -300,7 +300,7 @@ def find_insight(course: Course, results: Mapping[str, SubmissionResult | None])
             SubmissionRemark(entries[name], ", ".join(result.retried)) for name, result in present.items() if result.retried
         ),
         same=tuple(_same(course, graded)),
-        strip=_strip(course, graded),
+        heatmap=_make_heatmap(course, graded),
         levels=Counter(result.report.isolation for result in run),
         open=Counter(could for result in run for could in result.report.isolation_open),
         environments=Counter(result.key.environment for result in run),
@@ -505,7 +505,7 @@ def _same(course: Course, graded: Sequence[GradedEntry]) -> list[IdenticalSubmis
     return sorted(found, key=lambda group: (group.blank, -len(group.submissions)))
 
 
-def _strip(course: Course, graded: Sequence[GradedEntry]) -> ClassStrip:
+def _make_heatmap(course: Course, graded: Sequence[GradedEntry]) -> ClassHeatmap:
     names = [question.id for question in course.assignment.questions]
     rows = [(one.result.report.points, tuple(one.states.get(name, "not run") for name in names)) for one in graded]
     # Those with the same points are put next to those who are right and wrong in the same questions.
@@ -515,5 +515,5 @@ def _strip(course: Course, graded: Sequence[GradedEntry]) -> ClassStrip:
     for start in range(0, len(rows), each):
         near = rows[start : start + each]
         most = (Counter(states).most_common(1)[0][0] for states in zip(*(row[1] for row in near), strict=True))
-        columns.append(StripColumn(statistics.fmean(row[0] for row in near), tuple(most)))
-    return ClassStrip(tuple(columns), each)
+        columns.append(HeatmapColumn(statistics.fmean(row[0] for row in near), tuple(most)))
+    return ClassHeatmap(tuple(columns), each)

@@ -23,7 +23,7 @@ from grader import fingerprints
 from grader.assignment import AssignmentFiles, UsageError
 from grader.course import contents, stopping
 from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
-from grader.course.worklist import WorklistEntry, find_unread, read_export
+from grader.course.worklist import WorklistEntry, find_unread_files, read_export
 from grader.judge.run import Grader
 from grader.report.model import Report
 from grader.report.text import sanitize
@@ -180,7 +180,7 @@ def prepare_job(
         suite=fingerprints.hash_suite(home, suites),
         environment=fingerprints.hash_environment(home),
         submissions={entry.id: hash_submission(home, export, entry) for entry in entries},
-        unread=find_unread(export, found, entries),
+        unread=find_unread_files(export, found, entries),
         entries=entries,
     )
     if not keep:
@@ -289,7 +289,7 @@ def open_warm_grader(job: GradingJob) -> Iterator[Grader]:
         KeyboardInterrupt: After SIGINT or SIGTERM while the sandbox gets ready. Later ones are
             noted, see `stopping`.
     """
-    with stopping.hear_signals() as stop, Grader(job.home, job.course.suites, job.require_level) as template:
+    with stopping.catch_signals() as stop, Grader(job.home, job.course.suites, job.require_level) as template:
         template.start()
         with stop.raises():
             template.warm_up(wait=True)
@@ -331,7 +331,7 @@ def grade_entries(
         return standing
     tasks = [(entry, *(again or {}).get(entry.id, (None, frozenset()))) for entry in entries]
     with (
-        stopping.hear_signals() as stop,
+        stopping.catch_signals() as stop,
         open_warm_grader(job) if template is None else contextlib.nullcontext(template) as ready,
     ):
         _Crew(job, tasks, ready, min(workers, len(tasks)), standing, progress, stop).run()
@@ -409,7 +409,7 @@ class _Crew:
             from multiprocessing import resource_tracker
 
             resource_tracker.ensure_running()  # now, because it ends with a mask that lets the signals through
-        with stopping.hold_signals():
+        with stopping.defer_signals():
             process.start()
         theirs.close()
         return GradingProcess(number, process, ours)
@@ -472,7 +472,7 @@ def _work(
     parent: int,
 ) -> None:
     """Grade the tasks that arrive at `connection` until None arrives, or SIGTERM, after which no result is written."""
-    stop = stopping.hear_sigterm()
+    stop = stopping.catch_sigterm()
     if sys.platform == "linux":
         from grader.sandbox import kernel
 

@@ -61,11 +61,11 @@ class StopRequest:
 
 
 @contextlib.contextmanager
-def hear_signals() -> Iterator[StopRequest]:
-    """Yield a StopRequest that hears this process's signals; raise KeyboardInterrupt at the end if one has arrived.
+def catch_signals() -> Iterator[StopRequest]:
+    """Yield a StopRequest that catches this process's signals; raise KeyboardInterrupt at the end if one has arrived.
 
     Inner uses share the outer one. A signal that this process ignores, as a job in the background does, stays ignored. Outside
-    the main thread no signal is heard, because Python runs no handler there.
+    the main thread no signal is caught, because Python runs no handler there.
     """
     global _current
     if threading.current_thread() is not threading.main_thread():
@@ -89,10 +89,10 @@ def hear_signals() -> Iterator[StopRequest]:
 
 
 @contextlib.contextmanager
-def hold_signals() -> Iterator[None]:
+def defer_signals() -> Iterator[None]:
     """Let no signal reach this thread inside the block; they arrive after it.
 
-    A process that is started in the block begins like this as well, until it calls `hear_sigterm`. Otherwise it would have the
+    A process that is started in the block begins like this as well, until it calls `catch_sigterm`. Otherwise it would have the
     handlers of its parent, and be in the middle of multiprocessing's code, which reports every exception with a traceback.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
@@ -106,8 +106,8 @@ def hold_signals() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def hear_sigterm() -> StopRequest:
-    """Return a StopRequest that hears SIGTERM in a process started under `hold_signals`; SIGINT is left to its parent.
+def catch_sigterm() -> StopRequest:
+    """Return a StopRequest that catches SIGTERM in a process started under `defer_signals`; SIGINT is left to its parent.
 
     The terminal sends Ctrl-C to the parent as well, which then ends this process by SIGTERM.
     """

@@ -107,7 +107,7 @@ def read_export(folder: Path, layout: str | None = None) -> tuple[str, list[Work
     return layout, sorted(entries, key=lambda entry: _natural(entry.id))
 
 
-def find_unread(folder: Path, layout: str, entries: Iterable[WorklistEntry]) -> list[str]:
+def find_unread_files(folder: Path, layout: str, entries: Iterable[WorklistEntry]) -> list[str]:
     """Return what lies in an export of this layout, or stands in its metadata, and is no part of these submissions."""
     read = {METADATA, *(path for entry in entries for path in (entry.path, *entry.parts.values()))}
     announced = _metadata(folder / METADATA) if (folder / METADATA).is_file() else {}

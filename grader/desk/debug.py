@@ -23,7 +23,7 @@ from typing import Any
 from rich.text import Text
 
 from grader.assignment import AssignmentFiles
-from grader.desk.look import CloserLook, NoCallToShow, make_console
+from grader.desk.look import FailureInspection, NothingToInspect, make_console
 from grader.judge.compare import format_value
 from grader.judge.student import explain_failure
 from grader.report.text import sanitize
@@ -38,22 +38,22 @@ KEYS = """\
 LIBRARIES = ("torch", "torch.*", "numpy", "numpy.*", "contextlib", "bdb", "grader.*")  # which `s` steps over
 
 
-def debug(home: AssignmentFiles, seen: CloserLook) -> None:
+def debug(home: AssignmentFiles, seen: FailureInspection) -> None:
     """Run the call of a check again, under pdb.
 
     Raises:
-        NoCallToShow: If the submission cannot be loaded here.
+        NothingToInspect: If the submission cannot be loaded here.
     """
     with tempfile.TemporaryDirectory(prefix="debug-") as folder:
         path = seen.file or stage_submission(seen.source, Path(folder, home.assignment.submission))
         _debug(home, seen, Path(os.path.abspath(path)))
 
 
-def _debug(home: AssignmentFiles, seen: CloserLook, path: Path) -> None:
+def _debug(home: AssignmentFiles, seen: FailureInspection, path: Path) -> None:
     function = seen.question.function
     submitted = _load(home, seen, path)
     if not hasattr(submitted, function):
-        raise NoCallToShow(f"{seen.question.id}: {seen.check.message}")
+        raise NothingToInspect(f"{seen.question.id}: {seen.check.message}")
     _introduce(seen, path)
     debugger = Debugger(path, function)
     try:
@@ -72,11 +72,11 @@ def _debug(home: AssignmentFiles, seen: CloserLook, path: Path) -> None:
             _conclude(seen, facts, debugger.arrived)
 
 
-def _load(home: AssignmentFiles, seen: CloserLook, path: Path) -> Any:
+def _load(home: AssignmentFiles, seen: FailureInspection, path: Path) -> Any:
     """Return the submission as a worker loads it, with what a driver finds there.
 
     Raises:
-        NoCallToShow: If the submission cannot be loaded.
+        NothingToInspect: If the submission cannot be loaded.
     """
     os.environ["MPLBACKEND"] = "Agg"
     sys.dont_write_bytecode = True  # no __pycache__ beside the student's file
@@ -87,12 +87,12 @@ def _load(home: AssignmentFiles, seen: CloserLook, path: Path) -> Any:
     try:
         submitted = worker.load_module("submitted", path)
     except Exception as error:
-        raise NoCallToShow(_describe(seen, "import", error, path)) from error
+        raise NothingToInspect(_describe(seen, "import", error, path)) from error
     worker.seed_everything(seen.tried.seed)
     return submitted
 
 
-def _introduce(seen: CloserLook, path: Path) -> None:
+def _introduce(seen: FailureInspection, path: Path) -> None:
     """Print what is run, what was expected of it, what the grader found, and pdb's keys."""
     console = make_console()
     seen.print_headline(console)
@@ -106,7 +106,7 @@ def _introduce(seen: CloserLook, path: Path) -> None:
     console.print(Text(f"{KEYS}\n"))
 
 
-def _conclude(seen: CloserLook, facts: Any, arrived: bool) -> None:
+def _conclude(seen: FailureInspection, facts: Any, arrived: bool) -> None:
     """Print what the call returned, as a judge would read it."""
     if not arrived:
         print(f"The driver {seen.tried.driver} did not call {seen.question.function}.")
@@ -123,7 +123,7 @@ def _conclude(seen: CloserLook, facts: Any, arrived: bool) -> None:
         print(sanitize(f"    {name} = {format_value(value)}"))
 
 
-def _describe(seen: CloserLook, status: str, error: BaseException, path: Path) -> str:
+def _describe(seen: FailureInspection, status: str, error: BaseException, path: Path) -> str:
     """Return an exception as reports show it, with the student's own lines."""
     details = worker.describe_safely(status, error, {"submission": str(path)})
     return sanitize(explain_failure(Reply(status, details=details), seen.question, 0, 0, "").message)

@@ -20,7 +20,7 @@ from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import sanitize
 
 
-class NoCallToShow(Exception):
+class NothingToInspect(Exception):
     """No check has called a function of the student's; the message says why.
 
     Attributes:
@@ -33,7 +33,7 @@ class NoCallToShow(Exception):
 
 
 @dataclass(frozen=True)
-class CloserLook:
+class FailureInspection:
     """A check, its last call, the question that it belongs to, and the code that it called.
 
     Attributes:
@@ -89,7 +89,7 @@ def find_failing_checks(
     keyword: str = "",
     changed: Callable[[Report], None] | None = None,
     thorough: bool = True,
-) -> list[CloserLook]:
+) -> list[FailureInspection]:
     """Return the visible checks of a question that fail; if none does, its first check alone.
 
     They are in the order of the report.
@@ -101,7 +101,7 @@ def find_failing_checks(
         thorough: False stops at the first check that fails.
 
     Raises:
-        NoCallToShow: If no check has called a function of the student's.
+        NothingToInspect: If no check has called a function of the student's.
         UsageError: As `judge.run.grade`.
     """
     chosen = select_questions(home, [name])
@@ -111,7 +111,7 @@ def find_failing_checks(
         tried, file, source = grader.tried, None if staged.handed.notebook else staged.handed.path, staged.path.read_bytes()
     if not report.final:
         faults = [check.message for check in report.checks if check.outcome is Outcome.GRADER_ERROR]
-        raise NoCallToShow(report.note or faults[0], fault=True)
+        raise NothingToInspect(report.note or faults[0], fault=True)
     failed = [check for check in report.checks if check.outcome is not Outcome.PASSED]
     own = [check for check in report.checks if name in (check.question, check.question.partition(".")[0])]
     if not own:
@@ -119,18 +119,18 @@ def find_failing_checks(
     if failed:
         _require_tried(failed[0], name, own, tried)
     looks = [
-        CloserLook(home.assignment.question(check.question), check, tried[check.id], file, source)
+        FailureInspection(home.assignment.question(check.question), check, tried[check.id], file, source)
         for check in own
         if check.id in tried
     ]
     if not looks:
-        raise NoCallToShow(f"The checks of {name} call no function.")
+        raise NothingToInspect(f"The checks of {name} call no function.")
     return [entry for entry in looks if not entry.passed] or looks[:1]
 
 
 def _require_tried(first: CheckResult, name: str, own: list[CheckResult], tried: dict[str, LastCall]) -> None:
-    """Raise NoCallToShow if the first check that fails has not come so far as to call anything."""
+    """Raise NothingToInspect if the first check that fails has not come so far as to call anything."""
     if first not in own:
-        raise NoCallToShow(f"{name} is not run before {first.question} passes: look at {first.question} first.")
+        raise NothingToInspect(f"{name} is not run before {first.question} passes: look at {first.question} first.")
     if first.id not in tried:
-        raise NoCallToShow(f"{first.question}: {first.message}")
+        raise NothingToInspect(f"{first.question}: {first.message}")

@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.desk.look import CloserLook, make_console
+from grader.desk.look import FailureInspection, make_console
 from grader.judge import compare
 from grader.judge.compare import difference, format_number, is_number
 from grader.judge.student import Comparison
@@ -40,7 +40,7 @@ class ComparedPart:
     differs: bool
 
 
-def show_failure(looks: list[CloserLook]) -> None:
+def show_failure(looks: list[FailureInspection]) -> None:
     """Print what the first of these checks compared, and the names of the others (see `find_failing_checks`)."""
     console = make_console()
     first, *others = looks

@@ -54,7 +54,7 @@ class GradingFailure:
 
 
 @dataclass(frozen=True)
-class GradingStep:
+class GradingProgress:
     """The progress of a grading.
 
     Attributes:
@@ -68,7 +68,7 @@ class GradingStep:
     question: str
 
 
-Event = GradingResult | GradingFailure | GradingStep
+Event = GradingResult | GradingFailure | GradingProgress
 
 
 def watch(home: AssignmentFiles, submission: Path, select: set[str] | None, finished: Callable[[Report], None]) -> None:
@@ -236,7 +236,7 @@ class _Grading:
         staged = self._grader.take(self._submission)
         changed = self._changed(staged) if self._last is not None else frozenset()
         functions = sorted({self._grader.home.assignment.question(question).function for question in changed})
-        self._events.put(GradingStep(0, 0, ", ".join(functions) or "everything"))
+        self._events.put(GradingProgress(0, 0, ", ".join(functions) or "everything"))
         if changed:
             report = self._grader.grade(staged, set(changed), changed=self._step)
             if self._grader.interrupted.is_set():
@@ -256,7 +256,7 @@ class _Grading:
         self._events.put(GradingResult(report, changed, True, time.monotonic() - began))
 
     def _step(self, report: Report) -> None:
-        self._events.put(GradingStep(*report.progress()))
+        self._events.put(GradingProgress(*report.progress()))
 
     def _changed(self, staged: PreparedSubmission) -> frozenset[str]:
         """Return the questions whose function, or something that it uses, is not what was graded last."""
@@ -302,7 +302,7 @@ class _Screen:
             self._begin_line()
             self._console.print(event.message, markup=False)
             self._status("waiting for the next save")
-        elif isinstance(event, GradingStep):
+        elif isinstance(event, GradingProgress):
             self._status(f"grading {event.question}{f', {event.done} of {event.count} checks' if event.count else ''}")
         else:
             again = self._report

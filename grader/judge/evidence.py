@@ -69,7 +69,7 @@ class WrongAnswer(Evidence):
         atol: float,
         exact_dtype: bool,
     ) -> None:
-        self.case, self.expected, self.got, self.also = case, thin_arrays(expected), thin_arrays(got), also
+        self.case, self.expected, self.got, self.also = case, subsample_arrays(expected), subsample_arrays(got), also
         self.rtol, self.atol, self.exact_dtype = max(rtol, STORED), atol, exact_dtype
         super().__init__({"case": case, "got": self.got})
 
@@ -82,11 +82,11 @@ class WrongAnswer(Evidence):
         return isinstance(recorded, list) and any(map(self._outlined.fits, recorded))
 
     @cached_property
-    def _outlined(self) -> AnswerOutline:
+    def _outlined(self) -> AnswerStructure:
         return self._outline(self.got)
 
-    def _outline(self, answer: Any) -> AnswerOutline:
-        outline = AnswerOutline(self.rtol, self.atol, self.exact_dtype)
+    def _outline(self, answer: Any) -> AnswerStructure:
+        outline = AnswerStructure(self.rtol, self.atol, self.exact_dtype)
         outline.add(self.case, MISSING)
         outline.add(answer, self.expected)
         return outline
@@ -103,7 +103,7 @@ class WrongAnswer(Evidence):
         return difference(one, other, self.rtol * NEAR, self.atol * NEAR, self.exact_dtype, equal_nan=True) is None
 
 
-class AnswerOutline:
+class AnswerStructure:
     """What an answer is made of, and its numbers beside those that are expected.
 
     Attributes:
@@ -210,7 +210,7 @@ def _sums(numbers: np.ndarray, signed: bool = True) -> list[float]:
         return [float(np.nan_to_num(block.sum())) for block in blocks]
 
 
-def thin_arrays(tree: Any) -> Any:
+def subsample_arrays(tree: Any) -> Any:
     """Return facts with every array of more than 256 numbers replaced by its shape and 64 of them, evenly spaced.
 
     Enough to recognise a mistake by, and little to store.
@@ -219,9 +219,9 @@ def thin_arrays(tree: Any) -> Any:
         some = np.asarray(tree).ravel()[np.linspace(0, tree.size - 1, KEPT).astype(int)]
         return {"shape": list(tree.shape), "some": some.view(type(tree))}
     if isinstance(tree, dict):
-        return {key: thin_arrays(value) for key, value in tree.items()}
+        return {key: subsample_arrays(value) for key, value in tree.items()}
     if isinstance(tree, (list, tuple)):
-        return type(tree)(thin_arrays(value) for value in tree)
+        return type(tree)(subsample_arrays(value) for value in tree)
     return tree
 
 
@@ -243,7 +243,7 @@ def hash_evidence(shown: Any) -> str:
         elif isinstance(value, (list, tuple)):
             text, more = f"list {len(value)}", list(value[:left])
         elif isinstance(value, np.ndarray) and value.size > MANY:
-            text, more = "array", [thin_arrays(value)]
+            text, more = "array", [subsample_arrays(value)]
         elif isinstance(value, np.ndarray):
             text, more = f"{value.dtype.kind} {value.shape} {[f'{number:.4g}' for number in value.ravel().tolist()]}", []
         else:

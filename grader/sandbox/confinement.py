@@ -20,7 +20,7 @@ from typing import Any
 
 from grader.sandbox import kernel, limits
 from grader.sandbox.kernel import READ, USE, LandlockAccess
-from grader.sandbox.places import choose_read_mode, is_reachable, list_shared_folders
+from grader.sandbox.places import get_required_mode, is_reachable, list_world_writable_folders
 from grader.sandbox.scratch import remove_folder
 
 # Users of containers, of systemd's and of podman's own making lie below (systemd.io/UIDS-GIDS); nobody's files are here.
@@ -93,7 +93,7 @@ class Confinement:
     def _choose_users(self) -> bool:
         if os.geteuid() != 0:
             raise OSError("needs root")
-        for path, bits in ((self._home, 0o001), *((path, choose_read_mode(path)) for path in sys.path)):
+        for path, bits in ((self._home, 0o001), *((path, get_required_mode(path)) for path in sys.path)):
             if os.path.exists(path) and not is_reachable(path, bits):
                 raise OSError(f"another user cannot read {path}")
         powers = kernel.read_capabilities()
@@ -161,7 +161,7 @@ class Confinement:
         if self._mounts:
             kernel.unmount(scratch)
         if user and not self._landlock:
-            for entry in (entry for folder in list_shared_folders() for entry in os.scandir(folder)):
+            for entry in (entry for folder in list_world_writable_folders() for entry in os.scandir(folder)):
                 with contextlib.suppress(OSError):
                     if entry.stat(follow_symlinks=False).st_uid == user:
                         remove_folder(entry.path)

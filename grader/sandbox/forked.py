@@ -23,7 +23,7 @@ from typing import Any
 
 from grader.sandbox.interpreter import ServerInterpreter
 from grader.sandbox.limits import MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES
-from grader.sandbox.places import list_shared_folders, make_temporary_folder
+from grader.sandbox.places import list_world_writable_folders, make_temporary_folder
 from grader.sandbox.reply import (
     NOT_AN_ANSWER,
     RUNNING,
@@ -193,7 +193,7 @@ class ForkedSandbox(SandboxCalls):
             return
         self._examined = True
         started = self._hear(START_SECONDS)
-        request = {"do": "probe", "judge": os.getpid(), "secrets": self.secrets, "outside": list_shared_folders()}
+        request = {"do": "probe", "judge": os.getpid(), "secrets": self.secrets, "outside": list_world_writable_folders()}
         reply = self._run(request, PROBE_SECONDS)
         if reply.status != "ok":
             raise SandboxFault(f"the sandbox cannot be tried out: {reply.status} {reply.details} {reply.output[-2000:]}")

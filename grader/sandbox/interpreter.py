@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from grader.sandbox.places import choose_read_mode, is_reachable
+from grader.sandbox.places import get_required_mode, is_reachable
 
 HANDLES = 10  # the first descriptor to use: server and worker move theirs to the lowest numbers
 
@@ -44,11 +44,11 @@ class ServerInterpreter:
         if other_user:
             base = os.path.realpath(sys.base_prefix)
             inside = {entry for entry in self.path if Path(os.path.realpath(entry)).is_relative_to(base)}
-            if not all(is_reachable(entry, choose_read_mode(entry)) for entry in inside):
+            if not all(is_reachable(entry, get_required_mode(entry)) for entry in inside):
                 self.home = self._handle(base)
                 moved = {entry: f"{self.home}/{os.path.relpath(os.path.realpath(entry), base)}" for entry in inside}
                 self.path = [moved.get(entry, entry) for entry in self.path]
-            self.path = [entry if is_reachable(entry, choose_read_mode(entry)) else self._handle(entry) for entry in self.path]
+            self.path = [entry if is_reachable(entry, get_required_mode(entry)) else self._handle(entry) for entry in self.path]
         prefix = self.home or os.path.realpath(sys.base_prefix)
         self.readable = [*self.path, f"{prefix}/lib"]
 

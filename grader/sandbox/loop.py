@@ -53,7 +53,7 @@ def main() -> None:
         if request["do"] not in worker.READING:
             if request["torch"]:
                 importlib.import_module("torch")
-            worker.postpone_matplotlib()
+            worker.import_matplotlib_lazily()
         if request["do"] in RUNNING:
             reload_modules(settings, worker)
         if request["do"] == "warm":

@@ -28,12 +28,12 @@ def is_reachable(path: str, needed: int = FOLDER) -> bool:
     return os.stat(path).st_mode & needed == needed
 
 
-def choose_read_mode(path: str) -> int:
+def get_required_mode(path: str) -> int:
     """Return the mode bits that let a user read a folder with its files, or a file."""
     return FOLDER if os.path.isdir(path) else FILE
 
 
-def list_shared_folders() -> list[str]:
+def list_world_writable_folders() -> list[str]:
     """Return the folders where any user may put files, the usual one first."""
     return [
         folder for folder in dict.fromkeys((tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm")) if os.path.isdir(folder)
@@ -69,4 +69,4 @@ def find_working_folder() -> str:
     usual = tempfile.gettempdir()
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         return usual
-    return next((folder for folder in list_shared_folders() if is_reachable(folder, 0o001)), usual)
+    return next((folder for folder in list_world_writable_folders() if is_reachable(folder, 0o001)), usual)

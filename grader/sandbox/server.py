@@ -184,7 +184,7 @@ class Server:
         try:
             if torch:
                 importlib.import_module("torch")
-            self.worker.postpone_matplotlib()
+            self.worker.import_matplotlib_lazily()
             self.worker.load_module("drivers", Path(self.settings["drivers"]))
             self.worker.seed_everything()
             frame = self.wire.encode({"first": make_sample_numbers()})

@@ -162,7 +162,7 @@ def compile_source(source: bytes, path: str) -> Any:
     return np.frombuffer(data, np.uint8)
 
 
-def open_submission(request: dict[str, Any], say: Callable[[Any], Any]) -> dict[str, Any]:
+def inspect_and_load(request: dict[str, Any], say: Callable[[Any], Any]) -> dict[str, Any]:
     """Say what `inspect` finds, before anything of the file runs; then load it, if that is the answer."""
     looked = inspect_source(request)
     if looked["status"] != "ok":
@@ -277,13 +277,13 @@ def open_output(descriptor: int) -> io.TextIOWrapper:
     return open(descriptor, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
 
 
-class PostponedModule(ModuleType):
+class LazyModule(ModuleType):
     """A module that is imported when something of it is used."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__path__":
             raise AttributeError(name)
-        for held in [held for held, module in sys.modules.items() if type(module) is PostponedModule]:
+        for held in [held for held, module in sys.modules.items() if type(module) is LazyModule]:
             del sys.modules[held]
         module = importlib.import_module(self.__name__)
         if hasattr(module, "__path__") and not hasattr(module, name):
@@ -291,10 +291,10 @@ class PostponedModule(ModuleType):
         return getattr(module, name)
 
 
-def postpone_matplotlib() -> None:
+def import_matplotlib_lazily() -> None:
     """Let `import matplotlib.pyplot`, with which most files begin, cost half a second only when something is drawn."""
     if "matplotlib" not in sys.modules:
-        whole, part = PostponedModule("matplotlib"), PostponedModule("matplotlib.pyplot")
+        whole, part = LazyModule("matplotlib"), LazyModule("matplotlib.pyplot")
         whole.pyplot = part
         sys.modules |= {"matplotlib": whole, "matplotlib.pyplot": part}
 
@@ -415,7 +415,7 @@ ACTIONS = {
     "probe": probe_worker,
     "inspect": inspect_source,
     "extract": extract_notebook,
-    "open": open_submission,
+    "open": inspect_and_load,
     "load": call_driver,
     "call": call_driver,
     "converse": call_driver,

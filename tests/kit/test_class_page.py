@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from grader.assignment import Assignment, AssignmentFiles, Question, QuestionPoints
 from grader.course import classpage, feedback, policy, summary
-from grader.course.insight import FORGED, MAX_BINS, Insight, QuestionInsight, find_insight, make_histogram_bins
+from grader.course.insight import FORGED, MAX_BINS, ClassInsight, QuestionInsight, analyze_results, make_histogram_bins
 from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
 from grader.course.worklist import Person, WorklistEntry
 from grader.fingerprints import hash_parts
@@ -118,8 +118,8 @@ class Planted:
             entries=self.entries,
         )
 
-    def shown(self) -> Insight:
-        return find_insight(self.course(), self.results)
+    def shown(self) -> ClassInsight:
+        return analyze_results(self.course(), self.results)
 
     def page(self, pairs: Iterable[Pair] = ()) -> str:
         return classpage.render(self.shown(), list(pairs))
@@ -160,7 +160,7 @@ def ids(entries: Iterable[WorklistEntry]) -> list[str]:
     return [entry.id for entry in entries]
 
 
-def question(shown: Insight, name: str) -> QuestionInsight:
+def question(shown: ClassInsight, name: str) -> QuestionInsight:
     return next(one for one in shown.questions if one.question.id == name)
 
 
@@ -313,7 +313,7 @@ def test_empty_classes() -> None:
     made.results["later"] = None
     assert "1 submission still to come" in Parsed(made.page()).text
     assert make_histogram_bins([0.0], 0.0) == []
-    assert find_insight(made.course(), {}).to_come == tuple(made.entries)
+    assert analyze_results(made.course(), {}).to_come == tuple(made.entries)
 
 
 # The page
@@ -425,7 +425,7 @@ def test_older_submissions_count_nowhere(tmp_path: Path) -> None:
 def test_what_was_not_read_is_named() -> None:
     """Whoever is in no list below must be on the page at least."""
     course = planted().course().model_copy(update={"unread": ["bob.txt", "<b>dan</b>.rar"]})
-    page = classpage.render(find_insight(course, planted().results))
+    page = classpage.render(analyze_results(course, planted().results))
     assert "bob.txt, &lt;b&gt;dan&lt;/b&gt;.rar" in page
     assert "2 names in the export are no submission" in page
 
@@ -573,7 +573,7 @@ def test_real_submissions(built_toy: Path, tmp_path: Path) -> None:
     submissions = {name: result.key.submission for name, result in results.items()}
     about = {"export": "export", "layout": "folder", "suite": "s", "environment": "e"}
     course = Course(assignment=home.assignment, suites=suites, submissions=submissions, entries=entries, **about)
-    shown = find_insight(course, results)
+    shown = analyze_results(course, results)
     assert {one.ids: ids(one.submissions) for one in shown.mistakes} == {
         ("begins_with_one",): ["more_0", "more_1"],
         ("scale_ignored",): ["scale"],

@@ -263,13 +263,13 @@ def test_name_in_canvas_that_is_no_text(tmp_path: Path) -> None:
 )
 def test_what_is_no_submission_is_named(tmp_path: Path, files: tuple[str, ...], unread: list[str]) -> None:
     """A student whose work is of another kind, or in another place, must not vanish in silence."""
-    assert worklist.find_unread(tmp_path, *worklist.read_export(put(tmp_path, *files))) == unread
+    assert worklist.find_unread_files(tmp_path, *worklist.read_export(put(tmp_path, *files))) == unread
 
 
 def test_who_stands_in_the_metadata_alone_is_named(tmp_path: Path) -> None:
     """A folder that was lost on the way is a student without a grade."""
     (tmp_path / "submission_metadata.yml").write_text(METADATA, encoding="utf-8")
-    assert worklist.find_unread(tmp_path, *worklist.read_export(put(tmp_path, "submission_9/a.py"))) == ["submission_101"]
+    assert worklist.find_unread_files(tmp_path, *worklist.read_export(put(tmp_path, "submission_9/a.py"))) == ["submission_101"]
 
 
 @pytest.mark.parametrize(

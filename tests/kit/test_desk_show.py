@@ -16,7 +16,7 @@ from rich.console import Console
 from grader.answers import Case
 from grader.assignment import AssignmentFiles
 from grader.desk import show as module
-from grader.desk.look import CloserLook, find_failing_checks
+from grader.desk.look import FailureInspection, find_failing_checks
 from grader.judge.compare import drop_large_arrays
 from grader.judge.student import Comparison, LastCall
 from grader.report.model import CheckResult, Outcome
@@ -49,7 +49,7 @@ def shown(home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch) -> Callable[..
         check = CheckResult(id="visible/test_it", question="get_returns", suite="visible", title="It holds.", max_points=1)
         check.outcome = Outcome.FAILED
         tried = LastCall("driver", case.inputs, 0, case, compared, "it differs")
-        module.show_failure([CloserLook(home.assignment.question("get_returns"), check, tried)])
+        module.show_failure([FailureInspection(home.assignment.question("get_returns"), check, tried)])
         return console.file.getvalue()
 
     return render

@@ -16,7 +16,7 @@ from grader import answers
 from grader.answers import UNPREDICTABLE, Mistake
 from grader.assignment import AssignmentFiles, HintVisibility
 from grader.judge.diagnosis import find_fitting_mistakes, find_hint
-from grader.judge.evidence import Evidence, thin_arrays
+from grader.judge.evidence import Evidence, subsample_arrays
 from grader.judge.run import Grader
 from grader.judge.student import CheckFailed
 from grader.publish.catalogue import load_catalogue
@@ -174,11 +174,11 @@ def test_the_general_hint_comes_first() -> None:
 def test_large_arrays_are_thinned_alike() -> None:
     """What is stored of a large array is enough to tell it from another, and from another shape."""
     array = np.arange(1000.0).reshape(10, 100)
-    facts = thin_arrays({"values": array, "few": [np.arange(3)]})
+    facts = subsample_arrays({"values": array, "few": [np.arange(3)]})
     assert facts["values"]["shape"] == [10, 100]
     assert len(facts["values"]["some"]) == 64
     assert (facts["few"][0] == np.arange(3)).all()
-    assert not (thin_arrays(array + 1)["some"] == thin_arrays(array)["some"]).any()
+    assert not (subsample_arrays(array + 1)["some"] == subsample_arrays(array)["some"]).any()
 
 
 # Nobody is accused falsely

@@ -15,7 +15,7 @@ import pytest
 from safetensors.numpy import save
 
 from grader.assignment import AssignmentFiles
-from grader.desk.look import NoCallToShow, find_failing_checks
+from grader.desk.look import NothingToInspect, find_failing_checks
 from grader.judge.run import Grader
 from grader.publish.build import build
 from grader.publish.verify import verify
@@ -467,5 +467,5 @@ def test_nothing_to_debug(toy: Path, tmp_path: Path) -> None:
     """Catches: a debugger that calls one half of a dialogue, and waits for the other."""
     shutil.copy(toy / "solutions/toy/submitted.py", tmp_path / "submitted.py")
     (tmp_path / "agent.safetensors").write_bytes(save({"weights": np.zeros(1)}))
-    with pytest.raises(NoCallToShow, match="only 40 actions"):
+    with pytest.raises(NothingToInspect, match="only 40 actions"):
         find_failing_checks(AssignmentFiles(toy, "toy"), tmp_path, "agent")

@@ -17,7 +17,7 @@ sys.path.insert(0, {str(ROOT)!r})
 os.environ["MPLBACKEND"] = "Agg"
 import numpy
 from grader.sandbox import worker
-worker.postpone_matplotlib()
+worker.import_matplotlib_lazily()
 """
 
 
