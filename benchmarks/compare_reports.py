@@ -113,7 +113,7 @@ def report_of(grader: Any, text: str, questions: list[str]) -> dict[str, list[An
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / grader.home.assignment.submission
         path.write_text(text, encoding="utf-8")
-        report = grader.grade(path, set(questions), seed=0)
+        report = grader.grade(path, set(questions))
     return {check.id: [check.outcome.value, check.points, check.hint, list(check.mistakes)] for check in report.checks}
 
 

@@ -31,6 +31,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m grader", description="Build, prove and grade assignments.")
     commands = parser.add_subparsers(dest="command", required=True)
 
+    _add_proving(commands)
+    _add_grading(commands)
+    _add_authoring(commands)
+    _add_packages(commands)
+    _add_classes(commands)
+    doctor = commands.add_parser("doctor", help="attack the sandbox of this machine, and report what held")
+    _add_level(doctor)
+    doctor.set_defaults(run=_doctor)
+
+    options = parser.parse_args()
+    return run_guarded(lambda: options.run(options))
+
+
+def _add_proving(commands: argparse._SubParsersAction) -> None:
+    """Add `build` and `verify`."""
     build = commands.add_parser("build", help="make stubs and answers from solutions/")
     build.add_argument("names", nargs="*", metavar="NAME", help="assignments (default: all)")
     build.add_argument("--check", action="store_true", help="write nothing; fail when something is stale")
@@ -52,6 +67,9 @@ def main() -> int:
     _add_workers(verify, "trials run")
     verify.set_defaults(run=_verify)
 
+
+def _add_grading(commands: argparse._SubParsersAction) -> None:
+    """Add `grade`."""
     grade = commands.add_parser("grade", help="grade submissions")
     grade.add_argument("name", metavar="NAME", help="the assignment")
     grade.add_argument(
@@ -69,6 +87,9 @@ def main() -> int:
     _add_level(grade)
     grade.set_defaults(run=_grade)
 
+
+def _add_authoring(commands: argparse._SubParsersAction) -> None:
+    """Add `new` and `remove`."""
     new = commands.add_parser("new", help="begin an assignment: a small one that is proven already, to be changed")
     new.add_argument("name", metavar="NAME", help="how files and commands call it: a to z, 0 to 9 and _")
     new.add_argument("--title", help="how students call it (default: the name in words)")
@@ -79,6 +100,9 @@ def main() -> int:
     remove.add_argument("--yes", action="store_true", help="do not ask whether to")
     remove.set_defaults(run=_remove)
 
+
+def _add_packages(commands: argparse._SubParsersAction) -> None:
+    """Add what packs an assignment: for students, and for each platform."""
     release = commands.add_parser("release", help="make the zip that students get")
     release.add_argument("name", metavar="NAME", help="the assignment")
     release.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="write NAME.zip here")
@@ -109,6 +133,9 @@ def main() -> int:
     _add_level(made)
     made.set_defaults(run=_autolab)
 
+
+def _add_classes(commands: argparse._SubParsersAction) -> None:
+    """Add `course` and `regrade`."""
     course = commands.add_parser("course", help="grade a class: resumable, in parallel, on many machines")
     course.add_argument("name", metavar="NAME", help="the assignment")
     course.add_argument(
@@ -131,13 +158,6 @@ def main() -> int:
     _add_level(regrade)
     regrade.set_defaults(run=_regrade)
 
-    doctor = commands.add_parser("doctor", help="attack the sandbox of this machine, and report what held")
-    _add_level(doctor)
-    doctor.set_defaults(run=_doctor)
-
-    options = parser.parse_args()
-    return run_guarded(lambda: options.run(options))
-
 
 def _add_workers(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--workers", type=int, metavar="N", help=f"{what} at the same time (default: one a core)")
@@ -150,11 +170,11 @@ def _add_level(parser: argparse.ArgumentParser) -> None:
 
 def _build(options: argparse.Namespace) -> int:
     from grader.assignment import list_assignments
-    from grader.publish.build import build
+    from grader.publish.build import BuildOptions, build
 
     stale = []
     for name in options.names or list_assignments(ROOT):
-        for path in build(ROOT, name, options.check, options.seed, workers=_workers(options), report=print):
+        for path in build(ROOT, name, BuildOptions(options.check, options.seed, workers=_workers(options), report=print)):
             stale.append(path)
             print(f"{'stale' if options.check else 'wrote'} {path.relative_to(ROOT)}")
     if not stale:
@@ -166,7 +186,7 @@ def _build(options: argparse.Namespace) -> int:
 
 def _verify(options: argparse.Namespace) -> int:
     from grader.assignment import UsageError, list_assignments
-    from grader.publish.verify import verify
+    from grader.publish.verify import ProofOptions, verify
 
     code, chosen = GRADED, options.names or list_assignments(ROOT)
     if options.html and len(chosen) > 1:
@@ -175,18 +195,16 @@ def _verify(options: argparse.Namespace) -> int:
         raise UsageError("--all records the whole proof of each assignment; leave out --quick and --matrix")
     for name in chosen:
         faults = []
-        found = verify(
-            ROOT,
-            name,
-            options.quick,
-            options.matrix,
-            options.html,
-            options.flake,
-            _workers(options),
+        asked = ProofOptions(
+            quick=options.quick,
+            everything=options.matrix,
+            html=options.html,
+            seeds=options.flake,
+            workers=_workers(options),
             anew=options.all,
             sample=options.sample,
         )
-        for line, fault in found:
+        for line, fault in verify(ROOT, name, asked):
             print(line if fault is None else f"{'FAULT' if fault else 'ok   '} {name}: {line}", flush=True)
             faults += [line] if fault else []
         if faults:
@@ -200,7 +218,7 @@ def _verify(options: argparse.Namespace) -> int:
 def _grade(options: argparse.Namespace) -> int:
     from grader import submission
     from grader.assignment import AssignmentFiles, UsageError
-    from grader.judge.run import grade
+    from grader.judge.run import GradingOptions, grade
     from grader.report import shared, terminal
     from grader.report.formats import choose_renderer
     from grader.report.text import sanitize
@@ -229,7 +247,7 @@ def _grade(options: argparse.Namespace) -> int:
         rendered = choose_renderer(options.format, home.assignment, options.for_student)
         with ProgressLine() as progress:
             kept = ReportWriter(output, rendered, progress.show)
-            report = grade(home, path, suites, changed=kept, require_level=options.require_level)
+            report = grade(home, path, suites, GradingOptions(changed=kept), require_level=options.require_level)
         try:
             kept.check()
         except ReportNotWritten as error:

@@ -56,7 +56,7 @@ def student(arguments: Sequence[str] | None = None) -> int:
 
 
 def _grade_student(options: argparse.Namespace) -> int:
-    from grader.judge.run import grade
+    from grader.judge.run import GradingOptions, grade
     from grader.report import terminal
 
     refuse_folder(options.json)
@@ -70,7 +70,7 @@ def _grade_student(options: argparse.Namespace) -> int:
     with ProgressLine() as progress:
         kept = ReportWriter(options.json, _for_student, progress.show)
         page = ReportWriter(options.html, _page_for_student, kept)
-        report = grade(home, submission, select=questions, keyword=options.keyword, changed=page)
+        report = grade(home, submission, options=GradingOptions(questions, keyword=options.keyword, changed=page))
     terminal.render(report.for_student())
     for file in (kept, page):
         file.check()
@@ -175,7 +175,7 @@ def gradescope(require_level: str = "basic") -> int:
         require_level: The isolation level below which nothing is graded.
     """
     from grader.assignment import SUITES, AssignmentFiles, UsageError
-    from grader.judge.run import grade
+    from grader.judge.run import GradingOptions, grade
     from grader.report import gradescope as rendering
 
     root = Path(os.environ.get("AUTOGRADER_ROOT", "/autograder"))
@@ -187,7 +187,7 @@ def gradescope(require_level: str = "basic") -> int:
         metadata = rendering.read_metadata(root / "submission_metadata.json")
         rendered = partial(rendering.render, assignment=home.assignment, metadata=metadata)
         kept = ReportWriter(output, rendered, lambda _: None)
-        grade(home, root / "submission", SUITES, changed=kept, require_level=require_level)
+        grade(home, root / "submission", SUITES, GradingOptions(changed=kept), require_level=require_level)
         kept.check()
     except UsageError as error:
         write_report(output, rendering.render_refusal(f"Nothing was graded: {error}"))

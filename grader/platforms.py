@@ -29,14 +29,20 @@ def prairielearn(require_level: str = "basic") -> int:
     write_report(output, rendering.render_refusal("The grader was stopped before it could begin: please submit again."))
 
     from grader.assignment import SUITES, AssignmentFiles, UsageError
-    from grader.judge.run import grade
+    from grader.judge.run import GradingOptions, grade
 
     try:
         home = AssignmentFiles(ROOT)
         home.assignment = home.assignment.within(read_memory_limit_mb())
         kept = ReportWriter(output, rendering.render, lambda _: None)
         asked = _asked(root / "data" / "data.json")
-        grade(home, root / "student", SUITES, select=asked, changed=kept, require_level=require_level)
+        grade(
+            home,
+            root / "student",
+            SUITES,
+            GradingOptions(asked, changed=kept),
+            require_level=require_level,
+        )
         kept.check()
     except UsageError as error:
         write_report(output, rendering.render_refusal(f"Nothing was graded: {error}"))

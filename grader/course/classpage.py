@@ -34,7 +34,7 @@ LABELS = 5
 LABELLED = 13  # percent of a bar that has room for its share
 
 
-def write_pages(
+def write_pages(  # noqa: PLR0913 - what a page shows, most of it none by default
     folder: ResultsFolder,
     course: Course,
     results: Mapping[str, SubmissionResult | None],

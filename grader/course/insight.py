@@ -12,7 +12,7 @@ from itertools import pairwise
 from grader.assignment import Question
 from grader.course.results import Course, SubmissionResult
 from grader.course.worklist import WorklistEntry
-from grader.report.model import CheckResult, Outcome, QuestionResult
+from grader.report.model import SUSPICIOUS, CheckResult, Outcome, QuestionResult
 from grader.report.terminal import find_common_failure
 
 STATES = ("full", "part", "none", "not started", "not run")
@@ -23,8 +23,6 @@ ENOUGH = 10  # submissions, below which a correlation is chance
 SLOWEST = 10
 NEAR = 1e-9  # points are sums of decimals
 # What `judge.student.explain_failure` says of a reply that a submission has made up, or spoilt.
-FORGED = "did not keep to the protocol"
-FORBIDDEN = ("processes", "network", "files", "forbidden")  # of `judge.student.LIMITS`
 
 
 @dataclass(frozen=True)
@@ -329,7 +327,7 @@ def _whole(number: float) -> bool:
 def _graded(entry: WorklistEntry, result: SubmissionResult) -> GradedEntry:
     report = result.report
     shown = find_common_failure(report) or (report.checks[0] if result.status == "refused" and report.checks else None)
-    reason = shown.message if shown else report.note if result.status == "refused" else ""
+    reason = shown.message if shown else report.explain_stop() if result.status == "refused" else ""
     states = {question.id: "not run" if reason else _state(question) for question in report.questions}
     graded = GradedEntry(entry, result, reason, states)
     for check in report.checks:
@@ -422,8 +420,6 @@ def _failed_checks(graded: Sequence[GradedEntry]) -> list[FailedCheck]:
 def _troubles(
     entries: Mapping[str, WorklistEntry], present: Mapping[str, SubmissionResult], graded: Sequence[GradedEntry]
 ) -> list[UnusualRuns]:
-    from grader.judge.student import LIMITS  # which takes a while
-
     kinds: dict[tuple[str, str], list[SubmissionRemark]] = {
         ("failed", "the grader failed"): [
             SubmissionRemark(entries[name], _fault(result)) for name, result in present.items() if result.status == "failed"
@@ -437,23 +433,22 @@ def _troubles(
             for one in graded
             if (where := dict.fromkeys(check.question for check in one.result.report.checks if check.outcome is outcome))
         ]
-    signs = (FORGED, *(LIMITS[name] for name in FORBIDDEN))
     kinds["suspicious", "did what a submission may not"] = [
-        SubmissionRemark(one.entry, signs_of) for one in graded if (signs_of := _suspicion(one.result, signs))
+        SubmissionRemark(one.entry, signs) for one in graded if (signs := _find_suspicious(one.result))
     ]
     return [UnusualRuns(*names, tuple(cases)) for names, cases in kinds.items() if cases]
 
 
 def _fault(result: SubmissionResult) -> str:
     checks = [check for check in result.report.checks if check.outcome is Outcome.GRADER_ERROR]
-    return result.report.note or next((check.detail or check.message for check in checks), "it gave no reason")
+    return result.report.explain_stop() or next((check.detail or check.message for check in checks), "it gave no reason")
 
 
-def _suspicion(result: SubmissionResult, signs: Sequence[str]) -> str:
+def _find_suspicious(result: SubmissionResult) -> str:
     """Return what makes a submission look as if it worked against the grader, or nothing."""
     reasons = [f"a worker died over it, {result.attempts - 1} times"] if result.attempts > 1 else []
     for check in result.report.checks:
-        if check.outcome is not Outcome.PASSED and any(sign in check.message for sign in signs):
+        if check.cause in SUSPICIOUS:
             reasons.append(f"{check.question}: {check.message}")
             break
     return "; ".join(reasons)

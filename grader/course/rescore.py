@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from grader.assignment import UsageError
 from grader.course.gradebook import write_gradebooks
@@ -21,20 +21,20 @@ from grader.course.policy import (
 )
 from grader.course.results import ResultsFolder
 from grader.report.model import write_atomically
+from grader.stored import StoredModel, read_stored
 
 SCORES = "scores.json"
 POLICY = "policy.toml"
 HISTORY = "scores-history"
 
 
-class ScoresFile(BaseModel):
+class ScoresFile(StoredModel):
     """The content of scores.json.
 
     Attributes:
         policy: The text of the file by which they were made; "" for points as they are.
     """
 
-    schema_version: int = 1
     assignment: str
     policy: str = ""
     scores: list[Score]
@@ -126,11 +126,9 @@ def read_scores(folder: ResultsFolder) -> ScoresFile | None:
     """
     path = folder.path / SCORES
     try:
-        return ScoresFile.model_validate_json(path.read_bytes())
+        return read_stored(path, ScoresFile)
     except FileNotFoundError:
         return None
-    except (ValidationError, ValueError) as error:
-        raise UsageError(f"{path} is damaged ({error}); remove it, and run the same command again") from error
 
 
 def _keep(target: Path, whole: str) -> None:

@@ -7,11 +7,12 @@ import itertools
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field
 
 from grader.assignment import Assignment, UsageError
 from grader.course.worklist import WorklistEntry
 from grader.report.model import Report, write_atomically
+from grader.stored import StoredModel, read_stored
 
 SHORT = 12  # characters of a hash in the name of a file
 Model = TypeVar("Model", bound=BaseModel)
@@ -36,7 +37,7 @@ class ResultFingerprints(BaseModel, frozen=True):
         return "-".join(part[:SHORT] for part in (self.submission, self.suite, self.environment))
 
 
-class SubmissionResult(BaseModel):
+class SubmissionResult(StoredModel):
     """The result of grading one submission.
 
     Attributes:
@@ -50,12 +51,11 @@ class SubmissionResult(BaseModel):
         attempts: How often grading was begun; more than once if a worker died over it.
     """
 
-    schema_version: int = 1
     entry: str
     key: ResultFingerprints
     status: Literal["graded", "refused", "failed"]
     report: Report
-    checks: dict[str, str] = {}
+    checks: dict[str, str] = Field(default_factory=dict)
     retried: tuple[str, ...] = ()
     host: str = ""
     seconds: float = 0.0
@@ -63,7 +63,7 @@ class SubmissionResult(BaseModel):
     attempts: int = 1
 
 
-class Course(BaseModel):
+class Course(StoredModel):
     """The description of a folder of results: the assignment, the work list, and the newest hashes.
 
     Attributes:
@@ -74,12 +74,11 @@ class Course(BaseModel):
         submissions: By entry, the hash of the submitted files.
     """
 
-    schema_version: int = 1
     assignment: Assignment
     suites: tuple[str, ...]
     export: str
     layout: str
-    unread: list[str] = []
+    unread: list[str] = Field(default_factory=list)
     suite: str
     environment: str
     submissions: dict[str, str]
@@ -106,7 +105,7 @@ class ResultsFolder:
         path = self.path / "course.json"
         if not path.is_file():
             raise UsageError(f"{self.path} holds no course.json; name the folder that `course ... -o` wrote")
-        return _read(path, Course)
+        return read_stored(path, Course)
 
     def place(self, entry: str, key: ResultFingerprints) -> Path:
         """Return where the result of this submission lies, or will lie."""
@@ -119,7 +118,7 @@ class ResultsFolder:
     def read(self, entry: str, key: ResultFingerprints) -> SubmissionResult | None:
         """Return the result of exactly this submission, or None where there is none that can be read."""
         try:
-            return _read(self.place(entry, key), SubmissionResult)
+            return read_stored(self.place(entry, key), SubmissionResult)
         except (OSError, UsageError):
             return None
 
@@ -139,12 +138,5 @@ class ResultsFolder:
             fitting = list(itertools.takewhile(lambda name, stem=stem: name.startswith(stem[:-SHORT]), near))
             own = f"{stem}.json"
             chosen = own if own in fitting else fitting[0] if fitting else None
-            found[entry.id] = _read(self.results / chosen, SubmissionResult) if chosen else None
+            found[entry.id] = read_stored(self.results / chosen, SubmissionResult) if chosen else None
         return found
-
-
-def _read(path: Path, kind: type[BaseModel]):
-    try:
-        return kind.model_validate_json(path.read_bytes())
-    except (ValidationError, ValueError) as error:
-        raise UsageError(f"{path} is damaged ({error}); remove it, and run the same command again") from error

@@ -24,8 +24,8 @@ from grader.assignment import AssignmentFiles, UsageError
 from grader.course import contents, stopping
 from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
 from grader.course.worklist import WorklistEntry, find_unread_files, read_export
-from grader.judge.run import Grader
-from grader.report.model import Report
+from grader.judge.run import Grader, GradingOptions
+from grader.report.model import Cause, Report
 from grader.report.text import sanitize
 
 ATTEMPTS = 3  # to grade a submission over which workers die
@@ -77,14 +77,15 @@ class GradingJob:
         """
         began, used = time.monotonic(), time.process_time() + grader.cpu_seconds
         earlier = {check.id: check for check in before.report.checks} if before else {}
+        options = GradingOptions(before=earlier, again=again)
         status = "graded"
         try:
             with self.handed_in(entry) as path:
-                report = grader.grade(path, before=earlier, again=again)
+                report = grader.grade(path, options)
         except UsageError as error:
             status = "refused"
             why = LAID_OUT.sub("", str(error).replace(f"{self.export}{os.sep}", ""))  # a student reads it
-            report = grader.grade(grader.refused(self.export / entry.path, why), before=earlier, again=again)
+            report = grader.grade(grader.refused(self.export / entry.path, why), options)
         report.submission = sanitize(entry.path)
         return SubmissionResult(
             entry=entry.id,
@@ -135,8 +136,8 @@ class GradingJob:
             isolation="none",
             isolation_layers=(),
             max_points=sum(assignment.total(suite) for suite in suites),
-            note=f"The grader failed, not the submission: {why}",
         )
+        report.stop(Cause.GRADER, why)
         return SubmissionResult(entry=entry.id, key=self.key(entry), status="failed", report=report, attempts=attempts)
 
 
@@ -145,7 +146,7 @@ def _inside(path: Path) -> Iterator[Path]:
         yield from path.iterdir() if path.is_dir() else ()
 
 
-def prepare_job(
+def prepare_job(  # noqa: PLR0913 - the options of the command `course`
     home: AssignmentFiles,
     export: Path,
     folder: Path,
@@ -297,7 +298,7 @@ def open_warm_grader(job: GradingJob) -> Iterator[Grader]:
             # One run of nothing: it shows that the suite can be run, and leaves in memory what all copies share.
             trial = template.grade(template.refused(Path("nothing"), "nothing was handed in"))
         if not trial.final:
-            raise UsageError(f"nothing was graded: {trial.note or 'the checks cannot be run here'}")
+            raise UsageError(f"nothing was graded: {trial.explain_stop() or 'the checks cannot be run here'}")
         yield template
 
 
@@ -326,16 +327,14 @@ def grade_entries(
         UsageError: As `open_warm_grader`.
         KeyboardInterrupt: After SIGINT or SIGTERM, once no worker is left.
     """
-    standing = RunProgress(len(entries))
     if not entries:
-        return standing
+        return RunProgress(0)
     tasks = [(entry, *(again or {}).get(entry.id, (None, frozenset()))) for entry in entries]
     with (
         stopping.catch_signals() as stop,
         open_warm_grader(job) if template is None else contextlib.nullcontext(template) as ready,
     ):
-        _Crew(job, tasks, ready, min(workers, len(tasks)), standing, progress, stop).run()
-    return standing
+        return _Crew(job, tasks, ready, min(workers, len(tasks)), progress, stop).run()
 
 
 class _Crew:
@@ -347,7 +346,6 @@ class _Crew:
         tasks: list[tuple[WorklistEntry, SubmissionResult | None, frozenset[str]]],
         template: Grader,
         size: int,
-        standing: RunProgress,
         progress: Callable[[RunProgress], None],
         stop: stopping.StopRequest,
     ) -> None:
@@ -355,7 +353,7 @@ class _Crew:
         self.tasks = tasks
         self.template = template
         self.size = size
-        self.standing = standing
+        self.standing = RunProgress(len(tasks))
         self.progress = progress
         self.stop = stop
         self.folder = ResultsFolder(job.folder)
@@ -365,8 +363,8 @@ class _Crew:
         self.context = multiprocessing.get_context("fork" if FORKS else "spawn")
         self.crew: list[GradingProcess] = []
 
-    def run(self) -> None:
-        """Grade all tasks; afterwards no worker is left.
+    def run(self) -> RunProgress:
+        """Grade all tasks, and return how it went; afterwards no worker is left.
 
         Raises:
             KeyboardInterrupt: If this process is asked to stop.
@@ -390,6 +388,7 @@ class _Crew:
         finally:
             self._end()
             gc.unfreeze()
+        return self.standing
 
     def _end(self) -> None:
         """End the workers that are left."""

@@ -25,7 +25,7 @@ from rich.text import Text
 from grader.assignment import AssignmentFiles
 from grader.desk.look import FailureInspection, NothingToInspect, make_console
 from grader.judge.compare import format_value
-from grader.judge.student import explain_failure
+from grader.judge.failure import explain_failure
 from grader.report.text import sanitize
 from grader.sandbox import wire, worker
 from grader.sandbox.reply import Reply

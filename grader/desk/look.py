@@ -13,7 +13,7 @@ from rich.text import Text
 
 from grader.assignment import AssignmentFiles, Question, UsageError
 from grader.judge.compare import format_value
-from grader.judge.run import Grader, select_questions
+from grader.judge.run import Grader, GradingOptions, select_questions
 from grader.judge.student import LastCall
 from grader.report import terminal
 from grader.report.model import CheckResult, Outcome, Report
@@ -107,11 +107,11 @@ def find_failing_checks(
     chosen = select_questions(home, [name])
     with Grader(home) as grader:
         staged = grader.take(submission)
-        report = grader.grade(staged, chosen, keyword, changed, thorough=thorough)
+        report = grader.grade(staged, GradingOptions(chosen, keyword, changed, thorough=thorough))
         tried, file, source = grader.tried, None if staged.handed.notebook else staged.handed.path, staged.path.read_bytes()
     if not report.final:
         faults = [check.message for check in report.checks if check.outcome is Outcome.GRADER_ERROR]
-        raise NothingToInspect(report.note or faults[0], fault=True)
+        raise NothingToInspect(report.explain_stop() or faults[0], fault=True)
     failed = [check for check in report.checks if check.outcome is not Outcome.PASSED]
     own = [check for check in report.checks if name in (check.question, check.question.partition(".")[0])]
     if not own:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.assignment import Assignment, AssignmentFiles, UsageError
-from grader.judge.run import Grader, PreparedSubmission
+from grader.judge.run import Grader, GradingOptions, PreparedSubmission
 from grader.report import terminal
 from grader.report.model import Outcome, QuestionResult, Report
 from grader.report.text import sanitize
@@ -238,14 +238,14 @@ class _Grading:
         functions = sorted({self._grader.home.assignment.question(question).function for question in changed})
         self._events.put(GradingProgress(0, 0, ", ".join(functions) or "everything"))
         if changed:
-            report = self._grader.grade(staged, set(changed), changed=self._step)
+            report = self._grader.grade(staged, GradingOptions(set(changed), changed=self._step))
             if self._grader.interrupted.is_set():
                 return
             self._reach |= {name: staged.reach[name] for name in functions}
             self._own |= {name: own for name, own in staged.fingerprints.items() if name in functions}
             self._last = self._together(self._last, report, changed)
             self._events.put(GradingResult(self._last, changed, False, time.monotonic() - began))
-        report = self._grader.grade(staged, self._select, changed=self._step)
+        report = self._grader.grade(staged, GradingOptions(self._select, changed=self._step))
         if self._grader.interrupted.is_set():
             return
         report = report.for_student()

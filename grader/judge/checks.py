@@ -146,19 +146,19 @@ class CollectedChecks:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Iterator[None]:
-        self._judge.patience.end()
+        self._judge.shared.patience.end()
         yield
         self._judge.ended(item, call)
 
     @pytest.fixture
     def student(self, request: pytest.FixtureRequest) -> SubmissionUnderTest:
         """The submission."""
-        return self._judge.caller(request.node, self._judge.submission)
+        return self._judge.caller(request.node, loaded=True)
 
     @pytest.fixture
     def kit(self, request: pytest.FixtureRequest) -> SubmissionUnderTest:
         """The same drivers in a process without student code, for what a student must not be able to fake."""
-        return self._judge.caller(request.node, None)
+        return self._judge.caller(request.node, loaded=False)
 
 
 @contextlib.contextmanager

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,24 @@ SHOWN_PLACES = 8
 KINDS = {"f": "floating-point", "i": "integer", "u": "integer", "b": "boolean"}
 
 
+@dataclass(frozen=True)
+class Tolerance:
+    """How closely two values must agree.
+
+    Attributes:
+        rtol: Relative tolerance.
+        atol: Absolute tolerance.
+        exact_dtype: Whether to distinguish float32 from float64 and the like; otherwise only floating-point, integer and
+            boolean differ.
+        equal_nan: Whether two NaN agree.
+    """
+
+    rtol: float
+    atol: float
+    exact_dtype: bool = False
+    equal_nan: bool = False
+
+
 def difference(
     expected: Any,
     got: Any,
@@ -23,7 +43,6 @@ def difference(
     atol: float = 1e-5,
     exact_dtype: bool = False,
     equal_nan: bool = False,
-    where: str = "",
 ) -> str | None:
     """Return the first difference between two trees of plain data as text for a student, or None when there is none.
 
@@ -32,44 +51,47 @@ def difference(
     Args:
         expected: The stored answer.
         got: The tree that is compared with it.
-        rtol: Relative tolerance.
-        atol: Absolute tolerance.
-        exact_dtype: Whether to distinguish float32 from float64 and the like; by default only floating-point, integer and
-            boolean differ.
-        equal_nan: Whether two NaN agree.
-        where: The name of the value in the text.
+        rtol, atol, exact_dtype, equal_nan: See `Tolerance`.
     """
-    where = where or "result"
+    return _difference(expected, got, Tolerance(rtol, atol, exact_dtype, equal_nan), "result")
+
+
+def _difference(expected: Any, got: Any, how: Tolerance, where: str) -> str | None:
+    """Return the first difference; `where` is the name of the value in the text."""
     if isinstance(expected, dict) and isinstance(got, dict):
-        for key in expected:
-            if key not in got:
-                return f"{where}: {key!r} is missing"
-            if text := difference(expected[key], got[key], rtol, atol, exact_dtype, equal_nan, str(key)):
-                return text
-        extra = [key for key in got if key not in expected]
-        return f"{where}: {extra[0]!r} is not expected" if extra else None
+        return _dict_difference(expected, got, how, where)
     if isinstance(expected, (list, tuple)) and isinstance(got, (list, tuple)):
-        if len(expected) != len(got):
-            many = f"{len(expected)} entr{'y' if len(expected) == 1 else 'ies'}"
-            both = f"  expected {format_value(expected)}\n  got      {format_value(got)}"
-            return f"{where}: expected {many}, got {len(got)}:\n{both}"
-        for index, (one, other) in enumerate(zip(expected, got, strict=True)):
-            if text := difference(one, other, rtol, atol, exact_dtype, equal_nan, f"{where}[{index}]"):
-                return text
-        return None
+        return _list_difference(expected, got, how, where)
     if isinstance(expected, np.ndarray):
-        return _array_difference(expected, got, rtol, atol, exact_dtype, equal_nan, where)
+        return _array_difference(expected, got, how, where)
     if is_number(expected) and is_number(got):
-        if _close(float(expected), float(got), rtol, atol, equal_nan):
+        if _close(float(expected), float(got), how):
             return None
     elif type(expected) is type(got) and expected == got:
         return None
     return f"{where}: expected {format_value(expected)}, got {format_value(got)}"
 
 
-def _array_difference(
-    expected: np.ndarray, got: Any, rtol: float, atol: float, exact_dtype: bool, equal_nan: bool, where: str
-) -> str | None:
+def _dict_difference(expected: dict, got: dict, how: Tolerance, where: str) -> str | None:
+    for key in expected:
+        if key not in got:
+            return f"{where}: {key!r} is missing"
+        if text := _difference(expected[key], got[key], how, str(key)):
+            return text
+    extra = [key for key in got if key not in expected]
+    return f"{where}: {extra[0]!r} is not expected" if extra else None
+
+
+def _list_difference(expected: Sequence, got: Sequence, how: Tolerance, where: str) -> str | None:
+    if len(expected) != len(got):
+        many = f"{len(expected)} entr{'y' if len(expected) == 1 else 'ies'}"
+        both = f"  expected {format_value(expected)}\n  got      {format_value(got)}"
+        return f"{where}: expected {many}, got {len(got)}:\n{both}"
+    pairs = enumerate(zip(expected, got, strict=True))
+    return next((text for index, pair in pairs if (text := _difference(*pair, how, f"{where}[{index}]"))), None)
+
+
+def _array_difference(expected: np.ndarray, got: Any, how: Tolerance, where: str) -> str | None:
     if not isinstance(got, np.ndarray) or (isinstance(expected, TensorArray) and not isinstance(got, TensorArray)):
         what = "" if got is None or isinstance(got, str) else f"{name_kind(got)}, "
         ask = ": is a `return` missing?" if got is None else ""
@@ -77,10 +99,10 @@ def _array_difference(
     if expected.shape != got.shape:
         return f"{where}: expected shape {list(expected.shape)}, got shape {list(got.shape)}"
     kinds = KINDS[expected.dtype.kind], KINDS[got.dtype.kind]
-    if kinds[0] != kinds[1] or (exact_dtype and expected.dtype != got.dtype):
+    if kinds[0] != kinds[1] or (how.exact_dtype and expected.dtype != got.dtype):
         return f"{where}: expected dtype {expected.dtype}, got {got.dtype}"
     with np.errstate(invalid="ignore", over="ignore"):
-        close = np.isclose(got, expected, rtol=rtol, atol=atol, equal_nan=equal_nan)
+        close = np.isclose(got, expected, rtol=how.rtol, atol=how.atol, equal_nan=how.equal_nan)
         if close.all():
             return None
         distance = np.abs(np.asarray(got, dtype=np.float64) - np.asarray(expected, dtype=np.float64))
@@ -96,13 +118,13 @@ def _array_difference(
     return "\n".join(lines)
 
 
-def _close(expected: float, got: float, rtol: float, atol: float, equal_nan: bool) -> bool:
+def _close(expected: float, got: float, how: Tolerance) -> bool:
     """Return what `np.isclose` does of two numbers, fifty times as fast: facts are full of single numbers."""
     if expected == got:
         return True
     if math.isfinite(expected) and math.isfinite(got):
-        return abs(got - expected) <= atol + rtol * abs(expected)
-    return equal_nan and math.isnan(expected) and math.isnan(got)
+        return abs(got - expected) <= how.atol + how.rtol * abs(expected)
+    return how.equal_nan and math.isnan(expected) and math.isnan(got)
 
 
 def is_number(value: Any) -> bool:

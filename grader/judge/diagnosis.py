@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grader.answers import UNPREDICTABLE, Mistake
-from grader.judge.student import CheckFailed
+from grader.judge.failure import CheckFailed
 
 
 def find_fitting_mistakes(mistakes: Sequence[Mistake], seen: dict[str, CheckFailed | None]) -> list[Mistake]:

@@ -10,13 +10,14 @@ import contextlib
 import hashlib
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from grader.answers import DIGITS, UNPREDICTABLE
-from grader.judge.compare import KINDS, difference, is_number
+from grader.judge.compare import KINDS, Tolerance, difference, is_number
 from grader.sandbox.wire import TensorArray
 
 MANY, KEPT = 256, 64
@@ -46,7 +47,7 @@ class Evidence:
         return recorded == self.shown
 
 
-class WrongAnswer(Evidence):
+class WrongAnswerEvidence(Evidence):
     """An answer that a check has compared with the right one.
 
     Args:
@@ -54,23 +55,12 @@ class WrongAnswer(Evidence):
         expected: The right answer.
         got: The wrong one.
         also: What makes of an answer another form that is accepted as well (see `SubmissionUnderTest.require`).
-        rtol: Relative tolerance of the check.
-        atol: Absolute tolerance.
-        exact_dtype: Whether float32 and float64 and the like differ.
+        how: How closely the check compares.
     """
 
-    def __init__(
-        self,
-        case: str,
-        expected: Any,
-        got: Any,
-        also: Callable[[Any], Any] | None,
-        rtol: float,
-        atol: float,
-        exact_dtype: bool,
-    ) -> None:
+    def __init__(self, case: str, expected: Any, got: Any, also: Callable[[Any], Any] | None, how: Tolerance) -> None:
         self.case, self.expected, self.got, self.also = case, subsample_arrays(expected), subsample_arrays(got), also
-        self.rtol, self.atol, self.exact_dtype = max(rtol, STORED), atol, exact_dtype
+        self.how = replace(how, rtol=max(how.rtol, STORED))
         super().__init__({"case": case, "got": self.got})
 
     def record(self) -> Any:
@@ -86,7 +76,7 @@ class WrongAnswer(Evidence):
         return self._outline(self.got)
 
     def _outline(self, answer: Any) -> AnswerStructure:
-        outline = AnswerStructure(self.rtol, self.atol, self.exact_dtype)
+        outline = AnswerStructure(self.how)
         outline.add(self.case, MISSING)
         outline.add(answer, self.expected)
         return outline
@@ -100,7 +90,8 @@ class WrongAnswer(Evidence):
         return forms
 
     def _close(self, one: Any, other: Any) -> bool:
-        return difference(one, other, self.rtol * NEAR, self.atol * NEAR, self.exact_dtype, equal_nan=True) is None
+        how = self.how
+        return difference(one, other, how.rtol * NEAR, how.atol * NEAR, how.exact_dtype, equal_nan=True) is None
 
 
 class AnswerStructure:
@@ -112,8 +103,8 @@ class AnswerStructure:
         expected: For each of them the right one; NaN where there is none.
     """
 
-    def __init__(self, rtol: float, atol: float, exact_dtype: bool) -> None:
-        self.rtol, self.atol, self.exact_dtype = rtol, atol, exact_dtype
+    def __init__(self, how: Tolerance) -> None:
+        self.how = how
         self.made_of: list[str] = []
         self.numbers: list[float] = []
         self.expected: list[float] = []
@@ -130,7 +121,7 @@ class AnswerStructure:
             for index, item in enumerate(got):
                 self.add(item, expected[index] if paired else MISSING)
         elif isinstance(got, np.ndarray):
-            kind = str(got.dtype) if self.exact_dtype else KINDS[got.dtype.kind]
+            kind = str(got.dtype) if self.how.exact_dtype else KINDS[got.dtype.kind]
             self.made_of.append(f"{'tensor' if isinstance(got, TensorArray) else 'array'} {kind} {got.shape}")
             paired = isinstance(expected, np.ndarray) and expected.shape == got.shape
             others = expected.ravel().tolist() if paired else [math.nan] * got.size
@@ -166,7 +157,7 @@ class AnswerStructure:
         numbers = np.array(self.numbers)[differs]
         sums = _sums(numbers)
         # As far apart as the numbers of a block may be in all.
-        allowed = _sums(self.rtol * np.abs(numbers) + self.atol, signed=False)
+        allowed = _sums(self.how.rtol * np.abs(numbers) + self.how.atol, signed=False)
         if len(others) != len(sums):  # another answer with the same hash
             return False
         return all(abs(one - other) <= most for one, other, most in zip(others, sums, allowed, strict=True))
@@ -176,7 +167,8 @@ class AnswerStructure:
         expected = np.array(self.expected)
         with np.errstate(over="ignore"):
             gaps = np.abs(np.array(self.numbers) - expected)
-        return np.where(np.isnan(gaps), np.inf, gaps), self.atol + self.rtol * np.nan_to_num(np.abs(expected), posinf=0.0)
+        allowed = self.how.atol + self.how.rtol * np.nan_to_num(np.abs(expected), posinf=0.0)
+        return np.where(np.isnan(gaps), np.inf, gaps), allowed
 
     def _differs(self, unsure: list[int]) -> np.ndarray:
         gaps, allowed = self._gaps()

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping, Set
-from pathlib import Path
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from grader.assignment import SUITES, Assignment, Question
+from grader.judge.budgets import ReadingBudget, ReplyCache, TimeBudget
 from grader.judge.compare import format_value
 from grader.judge.diagnosis import find_fitting_mistakes, find_hint
 from grader.judge.evidence import hash_evidence
-from grader.judge.origin import NotebookOrigin
-from grader.judge.student import CheckFailed, CheckNotRun, LastCall, ReadingBudget, ReplyCache, SubmissionUnderTest, TimeBudget
-from grader.report.model import CheckResult, Outcome, Report
+from grader.judge.failure import CheckFailed, CheckNotRun
+from grader.judge.student import LastCall, LoadedSubmission, RunContext, SubmissionUnderTest
+from grader.report.model import Cause, CheckResult, Outcome, Report
 from grader.report.text import sanitize
 from grader.sandbox.reply import SandboxFault
 
 if TYPE_CHECKING:
     from grader.judge.checks import CollectedChecks
-    from grader.judge.run import SuiteData
+    from grader.judge.run import GradingOptions, SuiteData
     from grader.sandbox import Sandbox
 
 
@@ -30,65 +31,35 @@ OF_A_RUN = tuple(CheckResult.model_fields.keys() - {"id", "question", "suite", "
 """What of a check's result comes from running it, and not from the suite."""
 
 
-class CheckRunner:
-    """Runs checks against one submission and keeps the report.
+@dataclass(frozen=True)
+class Setting:
+    """What all submissions to an assignment are judged by.
 
-    Args:
+    Attributes:
         checks: The checks as they were collected.
-        origin: Where the lines of a notebook's definitions stand.
-        attachments: By name, the content of each file beside the submission, or why it was refused.
         material: The data that the checks need.
-        unwritten: Functions that are still the stub's.
-        broken: How the submission failed to load, if it did; every check then ends like that.
-        select: Question ids to run; None for all.
-        changed: Called with the report before the first check and after each one.
-        seed: The seed of all that chance decides.
-        thorough: False stops at the first check that is lost.
-        before: By id, earlier results of checks. Such a check is run again only if `again` names
-            it, or if a question that its own needs was passed and is not now, or the other way
-            round.
-        again: See `before`.
     """
 
-    def __init__(
-        self,
-        assignment: Assignment,
-        checks: CollectedChecks,
-        report: Report,
-        sandbox: Sandbox,
-        submission: Path,
-        origin: NotebookOrigin | None,
-        attachments: dict[str, bytes | str],
-        material: SuiteData,
-        unwritten: set[str],
-        broken: CheckFailed | None,
-        select: set[str] | None,
-        changed: Callable[[Report], None] | None,
-        seed: int,
-        thorough: bool,
-        before: Mapping[str, CheckResult],
-        again: Set[str],
-    ) -> None:
-        self.assignment = assignment
-        self.checks = checks
-        self.report = report
-        self.sandbox = sandbox
+    assignment: Assignment
+    checks: CollectedChecks
+    sandbox: Sandbox
+    material: SuiteData
+
+
+class CheckRunner:
+    """Runs checks against one submission and keeps the report."""
+
+    def __init__(self, setting: Setting, submission: LoadedSubmission, report: Report, options: GradingOptions) -> None:
+        self.assignment, self.checks, self.sandbox = setting.assignment, setting.checks, setting.sandbox
+        self.material = setting.material
         self.submission = submission
-        self.origin = origin
-        self.attachments = {name: attachments.get(name) for name in assignment.attachments}
-        self.material = material
-        self.unwritten = unwritten
-        self.broken = broken
-        self.changed = changed
-        self.seed = seed
-        self.thorough = thorough
-        self.before = before
-        self.again = again
+        self.report = report
+        self.options = options
         self.stopped = False
         self.retried: list[str] = []  # checks that were run twice, because the grader failed at first
-        self.clock = TimeBudget(assignment)
-        self.patience = ReadingBudget()
-        chosen = [entry for entry in checks.declared if select is None or entry[1].question in select]
+        self.shared = RunContext(self.sandbox, TimeBudget(self.assignment), ReadingBudget(), options.seed)
+        select = options.select
+        chosen = [entry for entry in self.checks.declared if select is None or entry[1].question in select]
         self.results = {item.nodeid: result.model_copy() for item, result in chosen}
         report.checks = list(self.results.values())
         # Visible checks run first: after the hidden ones, a submission could reveal them in the output of a visible check.
@@ -102,17 +73,17 @@ class CheckRunner:
         try:
             self._publish()
             if self.checks.errors:
-                self.report.note = sanitize(f"The checks themselves must be corrected: {'; '.join(self.checks.errors)}")
+                self.report.stop(Cause.SUITE, "; ".join(self.checks.errors))
                 return
             for item in self.items:
                 self._judge(item, self.results[item.nodeid])
                 if self.stopped:
                     return
         except Exception as error:
-            self.report.note = sanitize(f"The grader failed, not the submission: {type(error).__name__}: {error}")
+            self.report.stop(Cause.GRADER, f"{type(error).__name__}: {error}")
 
     def _judge(self, item: pytest.Item, result: CheckResult) -> None:
-        kept = None if result.id in self.again else self.before.get(result.id)
+        kept = None if result.id in self.options.again else self.options.before.get(result.id)
         if kept is not None and not self._needs_moved(result):
             for field in OF_A_RUN:
                 setattr(result, field, getattr(kept, field))
@@ -130,7 +101,7 @@ class CheckRunner:
                 self.sandbox.restart()
         self._diagnose(result)
         # A check that did not run, of an optional attachment, says nothing about the submission.
-        one_is_enough = not self.thorough and result.outcome not in (Outcome.PASSED, Outcome.NOT_RUN)
+        one_is_enough = not self.options.thorough and result.outcome not in (Outcome.PASSED, Outcome.NOT_RUN)
         self.stopped = one_is_enough or self.sandbox.interrupted.is_set()
         result.points = result.max_points if result.outcome is Outcome.PASSED else 0.0
         result.seconds = max(round(time.monotonic() - began, 4), 0.0001)  # 0 would mean that it is still to come
@@ -138,16 +109,17 @@ class CheckRunner:
 
     def _run(self, item: pytest.Item, result: CheckResult) -> None:
         question = self.assignment.question(result.question)
-        if self.broken is not None:
-            self._failed(result, self.broken)
-        elif question.function in self.unwritten:
-            result.outcome, result.unwritten = Outcome.NOT_RUN, True
+        if self.submission.broken is not None:
+            self._failed(result, self.submission.broken)
+        elif question.function in self.submission.unwritten:
+            result.outcome, result.cause, result.unwritten = Outcome.NOT_RUN, Cause.STUB, True
             result.message = f"not written yet: {question.task}"
         elif missing := _missing_needs(question, self.report.checks):
-            result.outcome, result.message = Outcome.NOT_RUN, f"not run: first {', '.join(missing)} must pass"
+            result.outcome, result.cause = Outcome.NOT_RUN, Cause.NEEDS
+            result.message = f"not run: first {', '.join(missing)} must pass"
         else:
             # Fail closed: the outcome stays GRADER_ERROR until `ended` records one.
-            result.outcome, result.message = Outcome.GRADER_ERROR, "the check did not run"
+            result.outcome, result.cause, result.message = Outcome.GRADER_ERROR, Cause.GRADER, "the check did not run"
             self.checks.run(item, self)
 
     def _diagnose(self, result: CheckResult) -> None:
@@ -165,7 +137,7 @@ class CheckRunner:
     def _needs_moved(self, result: CheckResult) -> bool:
         """Return whether a question that its own needs was passed before and is no more, or the other way round."""
         question = self.assignment.question(result.question)
-        return _missing_needs(question, self.before.values()) != _missing_needs(question, self.report.checks)
+        return _missing_needs(question, self.options.before.values()) != _missing_needs(question, self.report.checks)
 
     def ended(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
         """Take note of how a check was set up, how it went, or how what it used was put away."""
@@ -180,7 +152,7 @@ class CheckRunner:
                 self.tried[result.id] = student.tried
         if error is None:
             if call.when == "call":
-                result.outcome, result.message = Outcome.PASSED, ""
+                result.outcome, result.cause, result.message = Outcome.PASSED, Cause.NONE, ""
                 self._saw(result, None)
         elif call.when != "call":
             self._faulty(result, call.excinfo)
@@ -189,14 +161,16 @@ class CheckRunner:
             if not error.unwritten:
                 self._saw(result, error)
         elif isinstance(error, CheckNotRun):
-            result.outcome, result.message = Outcome.NOT_RUN, sanitize(f"not run: {error}")
+            result.outcome, result.cause = Outcome.NOT_RUN, error.cause
+            result.message = sanitize(f"not run: {error}")
         elif isinstance(error, AssertionError):
             failure = CheckFailed(Outcome.FAILED, str(error), printed)
             self._failed(result, failure)
             self._saw(result, failure)
         elif facts and not isinstance(error, SandboxFault):
             # The check can read what right work returns, which its proof shows: so it is these facts that cannot be read.
-            failure = CheckFailed(Outcome.FAILED, f"the result cannot be read: {format_value(facts[-1]):.300}", printed)
+            said = f"the result cannot be read: {format_value(facts[-1]):.300}"
+            failure = CheckFailed(Outcome.FAILED, said, printed, Cause.UNREADABLE_RESULT)
             self._failed(result, failure)
             self._saw(result, failure)
             result.detail = sanitize(f"{type(error).__name__}: {error}\n{call.excinfo.traceback[-1]}")
@@ -211,36 +185,35 @@ class CheckRunner:
 
     @staticmethod
     def _faulty(result: CheckResult, fault: pytest.ExceptionInfo[BaseException]) -> None:
-        result.outcome = Outcome.GRADER_ERROR
+        result.outcome, result.cause = Outcome.GRADER_ERROR, Cause.GRADER
         result.message = "the grader failed here, not you: please run it again, and tell the course staff if it stays"
         result.detail = sanitize(f"{type(fault.value).__name__}: {fault.value}\n{fault.traceback[-1]}")
 
     @staticmethod
     def _failed(result: CheckResult, error: CheckFailed) -> None:
-        result.outcome, result.unwritten, result.detail = error.outcome, error.unwritten, ""
+        result.outcome, result.cause, result.unwritten, result.detail = error.outcome, error.cause, error.unwritten, ""
         result.message, result.printed = sanitize(error.message), sanitize(error.printed)
         result.signature = "" if error.unwritten else hash_evidence(error.evidence.shown)
 
     def _publish(self) -> None:
-        if self.changed is None:
+        if self.options.changed is None:
             return  # nobody looks before the end
         self.report.summarise(self.assignment)
-        self.changed(self.report)
+        self.options.changed(self.report)
 
-    def caller(self, item: pytest.Function, submission: Path | None) -> SubmissionUnderTest:
+    def caller(self, item: pytest.Function, loaded: bool) -> SubmissionUnderTest:
         """Return the object through which a check uses the submission.
 
         Args:
-            submission: None for a process without student code.
+            loaded: Whether its calls load the submission, or run without student code.
         """
         result = self.results[item.nodeid]
         question = self.assignment.question(result.question)
-        self.patience.code = item.function.__code__
+        self.shared.patience.code = item.function.__code__
         cases = self.material.cases[result.suite]
-        clock, seed, patience, origin, attachments = self.clock, self.seed, self.patience, self.origin, self.attachments
-        replies = self.replies[result.suite] if submission is not None else None
+        submission = self.submission if loaded else replace(self.submission, path=None)
         return SubmissionUnderTest(
-            self.sandbox, submission, question, cases, clock, seed, patience, origin, attachments, replies
+            self.shared, submission, question, cases, self.replies[result.suite] if loaded else ReplyCache()
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -16,14 +16,15 @@ from grader.answers import Case, Mistake
 from grader.assignment import AssignmentFiles, UsageError
 from grader.judge.harness import Harness
 from grader.judge.origin import NotebookOrigin
-from grader.report.model import CheckResult, Outcome, Report
+from grader.report.model import Cause, CheckResult, Outcome, Report
 from grader.report.text import sanitize
 from grader.sandbox.reply import LEVELS, Reply, SandboxFault
 
 if TYPE_CHECKING:
     from grader.judge.checks import CollectedChecks
+    from grader.judge.failure import CheckFailed
     from grader.judge.judging import CheckRunner
-    from grader.judge.student import CheckFailed, LastCall
+    from grader.judge.student import LastCall
     from grader.submission import SubmittedFile
 
 
@@ -31,9 +32,7 @@ def grade(
     home: AssignmentFiles,
     submission: Path,
     suites: Sequence[str] = ("visible",),
-    select: Sequence[str] = (),
-    keyword: str = "",
-    changed: Callable[[Report], None] | None = None,
+    options: GradingOptions | None = None,
     require_level: str = "basic",
 ) -> Report:
     """Return the report of one submission.
@@ -44,17 +43,17 @@ def grade(
         home: The assignment's files.
         submission: See `grader.submission.read_submission`.
         suites: "visible", "hidden" or both.
-        select: Question ids, or the part before a dot. The questions that these need are run too.
-        keyword: An expression as for pytest's -k.
-        changed: Called with the report before the first check and after each one.
+        options: How it is graded. Here a question can also be selected by the part of its id before a dot, and those that it
+            needs are run too.
         require_level: The isolation below which nothing is graded.
 
     Raises:
         UsageError: If there is nothing to grade, or it may not be graded.
     """
-    chosen = select_questions(home, select)
+    options = options or GradingOptions()
+    chosen = select_questions(home, options.select)
     with Grader(home, suites, require_level) as grader:
-        return grader.grade(submission, chosen, keyword, changed)
+        return grader.grade(submission, replace(options, select=chosen))
 
 
 Read = TypeVar("Read")
@@ -73,6 +72,30 @@ class SuiteData:
     cases: dict[str, dict[str, Case]]
     stub: dict[str, frozenset[str]]
     mistakes: list[Mistake]
+
+
+@dataclass(frozen=True)
+class GradingOptions:
+    """How a submission is graded.
+
+    Attributes:
+        select: Ids of the questions to run, whether or not those they need are among them; None for all.
+        keyword: An expression as for pytest's -k.
+        changed: Called with the report before the first check and after each one.
+        seed: The seed of all that chance decides.
+        thorough: Whether to go on after a check that was lost.
+        before: By id, earlier results of checks. Such a check is run again only if `again` names it, or if a question that its
+            own needs was passed and is not now, or the other way round.
+        again: See `before`.
+    """
+
+    select: Collection[str] | None = None
+    keyword: str = ""
+    changed: Callable[[Report], None] | None = None
+    seed: int = 0
+    thorough: bool = True
+    before: Mapping[str, CheckResult] = field(default_factory=dict)
+    again: Set[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -277,26 +300,13 @@ class Grader:
         """While it is set, no call goes on and no check begins; whatever the report says then is worth nothing."""
         return self._sandbox.interrupted
 
-    def grade(
-        self,
-        submission: Path | PreparedSubmission,
-        select: set[str] | None = None,
-        keyword: str = "",
-        changed: Callable[[Report], None] | None = None,
-        seed: int = 0,
-        thorough: bool = True,
-        before: Mapping[str, CheckResult] | None = None,
-        again: Set[str] = frozenset(),
-    ) -> Report:
+    def grade(self, submission: Path | PreparedSubmission, options: GradingOptions | Collection[str] | None = None) -> Report:
         """Return the report of one submission; see the function `grade`.
 
         Args:
-            select: Ids of questions, run whether or not those they need are among them; None for
-                all.
-            seed: The seed of all that chance decides.
-            thorough: False stops at the first check that does not pass.
-            before, again: See `CheckRunner`.
+            options: How it is graded; of a set, what to select.
         """
+        options = options if isinstance(options, GradingOptions) else GradingOptions(options)
         assignment = self.home.assignment
         began = time.monotonic()
         report = Report(
@@ -316,22 +326,22 @@ class Grader:
             isolation = self._sandbox.isolation
             report.isolation, report.isolation_layers = isolation.level, isolation.layers
             report.isolation_open = isolation.open
-            judge = self._judge(report, staged, select, keyword, changed, seed, thorough, before or {}, again)
+            judge = self._judge(report, staged, options)
         except UsageError:
             raise
         except SandboxFault as error:
-            report.note = sanitize(f"The grader failed, not the submission: {error}")
+            report.stop(Cause.GRADER, str(error))
         except Exception as error:
-            report.note = sanitize(f"The grader failed, not the submission: {type(error).__name__}: {error}")
+            report.stop(Cause.GRADER, f"{type(error).__name__}: {error}")
         else:
             judge.run()
             report.summarise(assignment)
             self.seen = {check: failure for seen in judge.seen.values() for check, failure in seen.items()}
             self.tried, self.retried = judge.tried, judge.retried
         report.seconds = round(time.monotonic() - began, 3)
-        report.final = all(check.outcome is not Outcome.GRADER_ERROR for check in report.checks) and not report.note
-        if changed is not None:
-            changed(report)
+        report.final = all(check.outcome is not Outcome.GRADER_ERROR for check in report.checks) and not report.cause
+        if options.changed is not None:
+            options.changed(report)
         return report
 
     def _read(self) -> SuiteData:
@@ -358,18 +368,7 @@ class Grader:
             self._checks[keyword] = CollectedChecks(self.home, self.suites, keyword)
         return self._checks[keyword]
 
-    def _judge(
-        self,
-        report: Report,
-        staged: PreparedSubmission,
-        select: set[str] | None,
-        keyword: str,
-        changed: Callable[[Report], None] | None,
-        seed: int,
-        thorough: bool,
-        before: Mapping[str, CheckResult],
-        again: Set[str],
-    ) -> CheckRunner:
+    def _judge(self, report: Report, staged: PreparedSubmission, options: GradingOptions) -> CheckRunner:
         """Return the judge of this submission.
 
         Raises:
@@ -383,10 +382,11 @@ class Grader:
             self._sandbox.warm_up(wait=False)
 
         # Imported and collected here, while the server imports torch.
-        from grader.judge.judging import CheckRunner
-        from grader.judge.student import explain_failure
+        from grader.judge.failure import explain_failure
+        from grader.judge.judging import CheckRunner, Setting
+        from grader.judge.student import LoadedSubmission
 
-        checks = self._collected(keyword)
+        checks = self._collected(options.keyword)
 
         broken = None
         if needed:
@@ -395,24 +395,9 @@ class Grader:
             if reply.status != "ok":
                 first, allowed = assignment.questions[0], assignment.limits
                 broken = explain_failure(reply, first, allowed.seconds, allowed.memory_mb, reply.output, staged.origin)
-        return CheckRunner(
-            assignment=assignment,
-            checks=checks,
-            report=report,
-            sandbox=self._sandbox,
-            submission=staged.path,
-            origin=staged.origin,
-            attachments=staged.handed.attachments,
-            material=self._material,
-            unwritten=unwritten,
-            broken=broken,
-            select=select,
-            changed=changed,
-            seed=seed,
-            thorough=thorough,
-            before=before,
-            again=again,
-        )
+        attachments = {name: staged.handed.attachments.get(name) for name in assignment.attachments}
+        submission = LoadedSubmission(staged.path, staged.origin, attachments, unwritten, broken)
+        return CheckRunner(Setting(assignment, checks, self._sandbox, self._material), submission, report, options)
 
     def _written(self, looked: Reply) -> set[str]:
         """Return the functions of questions that are not the stub's any more."""
@@ -424,7 +409,7 @@ class Grader:
         return {name for name, unwritten in self._material.stub.items() if now.get(name) in unwritten}
 
 
-def select_questions(home: AssignmentFiles, select: Sequence[str]) -> set[str] | None:
+def select_questions(home: AssignmentFiles, select: Collection[str] | None) -> set[str] | None:
     """Return the ids of the questions asked for and of those they need; None for all."""
     if not select:
         return None

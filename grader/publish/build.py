@@ -7,7 +7,7 @@ import contextlib
 import importlib.util
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,8 +19,8 @@ from grader.answers import UNPREDICTABLE, Case, CaseRecipe, Mistake, SuiteAnswer
 from grader.assignment import OVERVIEW, SUITES, AssignmentFiles, UsageError, list_assignments
 from grader.fingerprints import list_check_ingredients
 from grader.judge.compare import difference, format_value, is_number
+from grader.judge.failure import explain_failure
 from grader.judge.harness import Harness
-from grader.judge.student import explain_failure
 from grader.publish.catalogue import load_catalogue
 from grader.publish.notebook import make_notebook
 from grader.publish.pool import TrialPool
@@ -35,16 +35,26 @@ MAX_CASE = 250_000  # characters of a case with its answer: people read them, an
 SECONDS = 60  # wall clock of one case on the solution
 
 
-def build(
-    root: Path,
-    name: str,
-    check: bool = False,
-    seed: int | None = None,
-    mistakes: bool = True,
-    harness: Harness | None = None,
-    workers: int = 1,
-    report: Callable[[str], None] = lambda _: None,
-) -> list[Path]:
+@dataclass(frozen=True)
+class BuildOptions:
+    """How an assignment is built.
+
+    Attributes:
+        check: Whether to write nothing.
+        seed: Of the hidden cases; by default, the one in the file.
+        mistakes: Whether to bring the files of mistakes up to date, which takes longest.
+        workers: How many mistakes to try at a time.
+        report: Is passed a line for each case whose inputs or answer are others now: by how much, and for which checks.
+    """
+
+    check: bool = False
+    seed: int | None = None
+    mistakes: bool = True
+    workers: int = 1
+    report: Callable[[str], object] = lambda _: None
+
+
+def build(root: Path, name: str, options: BuildOptions | None = None, harness: Harness | None = None) -> list[Path]:
     """Bring stub, notebook, answers and the record of mistakes of an assignment up to date; return the files that were not.
 
     A stored number stays where the new one agrees as closely as checks compare: last digits differ from machine to machine.
@@ -52,16 +62,14 @@ def build(
     Args:
         root: The kit's folder.
         name: The assignment.
-        check: Whether to write nothing.
-        seed: Of the hidden cases; by default, the one in the file.
-        mistakes: Whether to bring the files of mistakes up to date, which takes longest.
+        options: How it is built.
         harness: One that is open already; by default, build opens one of its own.
-        workers: How many mistakes to try at a time.
-        report: Is passed a line for each case whose inputs or answer are others now: by how much, and for which checks.
 
     Raises:
         UsageError: If something that only an instructor can mend is in the way.
     """
+    options = options or BuildOptions()
+    check = options.check
     home = AssignmentFiles(root, name)
     if not home.solution.is_dir():
         raise UsageError(f"there is no {home.solution}: stubs and answers are made from solutions, which only instructors have")
@@ -84,21 +92,12 @@ def build(
     recipes = load_recipes(home)
     with contextlib.ExitStack() as stack:
         harness = harness or stack.enter_context(Harness(home))
-        return stale + _from_trials(home, recipes, hash_functions(stub), harness, check, seed, mistakes, workers, report)
+        return stale + _from_trials(harness, recipes, hash_functions(stub), options)
 
 
-def _from_trials(
-    home: AssignmentFiles,
-    recipes: list[CaseRecipe],
-    stub: dict[str, str],
-    harness: Harness,
-    check: bool,
-    seed: int | None,
-    mistakes: bool,
-    workers: int,
-    report: Callable[[str], None],
-) -> list[Path]:
+def _from_trials(harness: Harness, recipes: list[CaseRecipe], stub: dict[str, str], options: BuildOptions) -> list[Path]:
     """Bring up to date what depends on running the solution and the mistakes; see `build`."""
+    home, check, seed = harness.home, options.check, options.seed
     name, stale = home.assignment.name, []
     for suite in SUITES:
         path = home.answers[suite]
@@ -113,7 +112,7 @@ def _from_trials(
         if old is None or (old.seed, old.stub) != (chosen, stub) or not same_cases:
             stale.append(path)
             for line in _moved(home, suite, moved):
-                report(line)
+                options.report(line)
             if not check:
                 released = old.replaced_by(stub) if old else {}
                 kept = {key: before[key] for key in both.keys() - moved.keys()}
@@ -122,8 +121,8 @@ def _from_trials(
                     answers.render_answers(name, SuiteAnswers(chosen, solved | kept, stub, released), packed=suite == "hidden"),
                 )
     stale += write_overview(home.root, check)
-    if mistakes:
-        with TrialPool(harness, workers, "mistakes") as pool:
+    if options.mistakes:
+        with TrialPool(harness, options.workers, "mistakes") as pool:
             recorded = record_mistakes(pool, load_catalogue(home, "mistakes"))
         for suite, found in recorded.items():
             path, before = home.mistakes[suite], answers.read_mistakes(home.mistakes[suite], name)

@@ -190,7 +190,8 @@ OTHER_FUNCTIONS = {
 }
 
 
-def _alternatives(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST | list[ast.AST] | None]]:
+# A table, of which each row is one line or two.
+def _alternatives(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST | list[ast.AST] | None]]:  # noqa: C901
     """Yield (node, what to put in its place) for every small change of this very node."""
     match node:
         case ast.BinOp(left=left, op=op, right=right):

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from grader.answers import UNPREDICTABLE, Mistake
 from grader.assignment import SUITES, Assignment, UsageError
 from grader.judge.compare import difference
-from grader.judge.run import Grader
+from grader.judge.run import Grader, GradingOptions
 from grader.publish.catalogue import Variant
 from grader.publish.coverage import Coverage, instrument_functions, read_coverage
 from grader.publish.pool import TrialPool
@@ -185,7 +185,7 @@ def run_task(grader: Grader, task: TrialTask, coverage: Path) -> TrialResult:
         verdict if task.thorough else Verdict(survives=not verdict.lost),
         settled=all(trial.settled(task.thorough) for trial in trials),
         losses=tuple(loss for trial in trials for loss in trial.losses()),
-        note=" ".join(filter(None, (trial.report.note for trial in trials))),
+        note=" ".join(filter(None, (trial.report.explain_stop() for trial in trials))),
         stale=stale,
         facts=facts,
         recalled=len(recalled),
@@ -201,7 +201,7 @@ def try_variant(grader: Grader, submission: str, select: set[str] | None, seed: 
     with tempfile.TemporaryDirectory(prefix="grader-") as folder:
         path = Path(folder) / grader.home.assignment.submission
         path.write_text(submission, encoding="utf-8")
-        report = grader.grade(path, select, seed=seed, thorough=thorough)
+        report = grader.grade(path, GradingOptions(select, seed=seed, thorough=thorough))
     return Trial(report, {check: failure and failure.evidence.shown for check, failure in grader.seen.items()})
 
 
@@ -332,8 +332,8 @@ def _require_solution_passes(grader: Grader) -> None:
     bad = [check for check in report.checks if check.outcome not in (Outcome.PASSED, Outcome.NOT_RUN)]
     # Of a fault of a check, the message is for students; what it is stands in the detail.
     lost = [f"{check.id}: {'' if check.outcome is Outcome.GRADER_ERROR else check.message} {check.detail}" for check in bad]
-    if lost or report.note or not report.final:
-        why = "; ".join([report.note, *lost]).strip("; ")
+    if lost or report.cause or not report.final:
+        why = "; ".join([report.explain_stop(), *lost]).strip("; ")
         raise UsageError(f"all but tests/*/mistakes is up to date; that is not, because the solution does not pass: {why}")
 
 

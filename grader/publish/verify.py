@@ -14,7 +14,7 @@ from grader.assignment import SUITES, AssignmentFiles
 from grader.judge.harness import Harness
 from grader.judge.run import Grader
 from grader.publish import flake as flakiness
-from grader.publish.build import build
+from grader.publish.build import BuildOptions, build
 from grader.publish.catalogue import CatalogueError, Variant, load_catalogue
 from grader.publish.matrix import KillMatrix
 from grader.publish.mutants import Mutant, Survivor, make_mutants, read_survivors
@@ -42,21 +42,11 @@ MANY = 30  # trials for which it saves time to find out first what each call of 
 Finding = tuple[str, bool | None]  # what was found, and whether it is a fault; None for a remark
 
 
-def verify(
-    root: Path,
-    name: str,
-    quick: bool = False,
-    everything: bool = False,
-    html: Path | None = None,
-    seeds: int = 0,
-    workers: int = 1,
-    anew: bool = False,
-    sample: int | None = None,
-) -> Iterator[Finding]:
-    """Yield (what was found, whether it is a fault), one line after another; None is neither fault nor proof.
+@dataclass(frozen=True)
+class ProofOptions:
+    """What a proof consists of.
 
-    Args:
-        root, name: The repository and the assignment.
+    Attributes:
         quick: No mutants, and an alternative that returns what the solution returns in every call is not trained.
         everything: Try each mistake on every question, not on its own ones alone.
         html: Write the matrix of mistakes and checks there.
@@ -65,24 +55,37 @@ def verify(
         anew: Ignore the records of trials, and write new ones if there is no fault.
         sample: The seed by which records are drawn that are tried all the same; by default, another one at each run.
     """
+
+    quick: bool = False
+    everything: bool = False
+    html: Path | None = None
+    seeds: int = 0
+    workers: int = 1
+    anew: bool = False
+    sample: int | None = None
+
+
+def verify(root: Path, name: str, options: ProofOptions | None = None) -> Iterator[Finding]:
+    """Yield (what was found, whether it is a fault), one line after another; None is neither fault nor proof."""
     began, faults = _cpu_seconds(), 0
+    options = options or ProofOptions()
     home = AssignmentFiles(root, name)
-    proof = Proof(home, everything, quick)
+    proof = Proof(home, options)
     with Harness(home) as harness:
-        with TrialPool(harness, workers, name) as pool:
-            for finding in proof.run(pool, random.randrange(10**6) if sample is None else sample, anew):
+        with TrialPool(harness, options.workers, name) as pool:
+            for finding in proof.run(pool):
                 faults += bool(finding[1])
                 yield finding
         if not proof.usable:
             return
-        if anew and not faults:
+        if options.anew and not faults:
             yield proof.trials.write(), False
-        if html is not None:
-            write_atomically(html, proof.matrix().html())
-            yield f"wrote {html}", False
-        if seeds:
-            with TrialPool(harness, workers, f"{name}, with many seeds") as pool:
-                yield from flakiness.measure_flakes(pool, home, seeds, proof.right, proof.wrong)
+        if options.html is not None:
+            write_atomically(options.html, proof.matrix().html())
+            yield f"wrote {options.html}", False
+        if options.seeds:
+            with TrialPool(harness, options.workers, f"{name}, with many seeds") as pool:
+                yield from flakiness.measure_flakes(pool, home, options.seeds, proof.right, proof.wrong)
     yield f"took {_cpu_seconds() - began:.0f} CPU seconds", False
 
 
@@ -91,7 +94,6 @@ class Proof:
     """The parts of the proof of one assignment.
 
     Attributes:
-        everything, quick: See `verify`.
         usable: Whether the solution passes, without which nothing else means anything.
         right, wrong: The alternatives and mistakes of the catalogue.
         checks: Those that the solution was graded by.
@@ -100,8 +102,7 @@ class Proof:
     """
 
     home: AssignmentFiles
-    everything: bool
-    quick: bool
+    options: ProofOptions
     usable: bool = False
     right: list[Variant] = field(default_factory=list)
     wrong: list[Variant] = field(default_factory=list)
@@ -109,7 +110,7 @@ class Proof:
     tried: dict[str, tuple[Variant, TrialTask, Verdict]] = field(default_factory=dict)
     trials: TrialRunner = field(init=False)
 
-    def run(self, pool: TrialPool, sample: int, anew: bool) -> Iterator[Finding]:
+    def run(self, pool: TrialPool) -> Iterator[Finding]:
         """Yield what is found, part by part. Trials are submitted first, those that train agents before the others."""
         stale = pool.submit(_stale)
         solution = pool.submit(_try_solution, self._text())
@@ -118,11 +119,12 @@ class Proof:
         units = [self._unit_task(variant) for variant in self.right]
         training = [self._training_task(variant) for variant in self.right]
         wrong = [self._mistake_task(variant, known) for variant in self.wrong]
-        changed = [] if self.quick else self._mutant_tasks()
+        changed = [] if self.options.quick else self._mutant_tasks()
         all_tasks = [*units, *filter(None, training), *wrong, *(task for _, _, task in changed)]
-        self.trials = TrialRunner(pool, self.home, all_tasks, known, sample, anew)
+        sample = random.randrange(10**6) if self.options.sample is None else self.options.sample
+        self.trials = TrialRunner(pool, self.home, all_tasks, known, sample, self.options.anew)
         covered = self._cover(pool, [*units, *wrong, *(task for _, _, task in changed)])
-        for task in [*units, *([] if self.quick else filter(None, training))]:
+        for task in [*units, *([] if self.options.quick else filter(None, training))]:
             self.trials.start(task)
         whole = pool.submit(_try_whole_agent, self._hopeless(), sorted(self._proven_by_mistakes()))
         stub = pool.submit(_try_stub, make_stub(self._text(), self.home.assignment))
@@ -144,7 +146,7 @@ class Proof:
         yield from self.alternatives(units, needed, spared=len(list(filter(None, training))) - len(list(filter(None, needed))))
         yield from self.mistakes(wrong, known)
         yield from self.end_to_end(*whole.result())
-        if not self.quick:
+        if not self.options.quick:
             yield from self.mutants(changed)
         yield from self.trials.findings()
 
@@ -159,7 +161,7 @@ class Proof:
 
     def _must_train(self, unit: TrialTask, training: TrialTask) -> bool:
         """Return whether the quick proof tries an alternative on what trains: where it returns what the solution does not."""
-        if not self.quick or self.trials.has_record(training):
+        if not self.options.quick or self.trials.has_record(training):
             return True
         return not (unit.questions and self.trials.result(unit).verdict.alike)
 
@@ -170,15 +172,15 @@ class Proof:
 
     def solution(self, trial: Trial) -> Iterator[Finding]:
         report = trial.report
-        self.usable = not report.note
+        self.usable = not report.cause
         # What looks at an attachment alone needs one, and no solution in code makes one; it can give no points.
         idle = [check for check in report.checks if check.outcome is Outcome.NOT_RUN and not check.max_points]
         self.checks = [check for check in report.checks if check not in idle]
         yield f"the solution gets {_points(report)}", not _perfect(report)
         yield from (_loss("the solution", check) for check in trial.lost())
         yield from ((f"{check.id} is proven by nothing here: {check.message}", None) for check in idle)
-        if report.note:
-            yield report.note, True
+        if report.cause:
+            yield report.explain_stop(), True
 
     def read_catalogue(self) -> Iterator[Finding]:
         """Read mistakes and alternatives first, so that faults in them are reported at once."""
@@ -343,7 +345,7 @@ class Proof:
     def _concerned(self, variant: Variant) -> set[str]:
         """Return the questions to try a variant on; those of the whole agent are a matter of their own."""
         assignment = self.home.assignment
-        if self.everything:
+        if self.options.everything:
             return {question.id for question in assignment.questions} - list_end_to_end_questions(assignment) | {
                 variant.question
             }
@@ -355,7 +357,7 @@ class Proof:
 
 def _stale(grader: Grader) -> list[Path]:
     home = grader.home
-    return build(home.root, home.assignment.name, check=True, mistakes=False, harness=grader.harness)
+    return build(home.root, home.assignment.name, BuildOptions(check=True, mistakes=False), harness=grader.harness)
 
 
 def _generated(home: AssignmentFiles, stale: list[Path]) -> Iterator[Finding]:

@@ -7,11 +7,13 @@ import os
 import tempfile
 from enum import Enum
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
 from grader.assignment import SUITES, Assignment, HintVisibility
+from grader.report.text import sanitize
+from grader.stored import StoredModel
 
 HIDDEN_CHECKS = "hidden-checks"  # the question of folded hidden checks; no other id has a dash
 
@@ -28,6 +30,47 @@ class Outcome(str, Enum):
     NOT_STARTED = "not started"
     NOT_RUN = "not run"
     GRADER_ERROR = "grader error"
+
+
+class Cause(str, Enum):
+    """Why a check was not passed, or the grader failed: programs go by this word, and messages are for people alone."""
+
+    NONE = ""
+    WRONG_ANSWER = "wrong answer"
+    EXCEPTION = "exception"
+    SYNTAX = "syntax"
+    IMPORT = "import"
+    MISSING_NAME = "missing name"
+    UNREADABLE_FILE = "unreadable file"
+    UNREADABLE_RESULT = "unreadable result"
+    REFUSED_VALUE = "refused value"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    DISK = "disk"
+    FILE_SIZE = "file size"
+    OPEN_FILES = "open files"
+    THREADS = "threads"
+    PROCESSES = "processes"
+    NETWORK = "network"
+    FILES = "files"
+    FORBIDDEN = "forbidden"
+    CRASH = "crash"
+    PROTOCOL = "protocol"
+    STUB = "stub"
+    NEEDS = "needs another question"
+    UNAVAILABLE = "unavailable"
+    NOT_REACHED = "not reached"
+    RUN_BUDGET = "run budget"
+    SUITE = "suite"
+    GRADER = "grader"
+
+
+SUSPICIOUS = frozenset((Cause.PROTOCOL, Cause.PROCESSES, Cause.NETWORK, Cause.FILES, Cause.FORBIDDEN))
+"""What honest work rarely does."""
+NOTES = {
+    Cause.SUITE: "The checks themselves must be corrected",
+    Cause.GRADER: "The grader failed, not the submission",
+}
 
 
 class LeaderboardEntry(BaseModel):
@@ -47,6 +90,7 @@ class CheckResult(BaseModel):
 
     Attributes:
         title: The line that a student reads.
+        cause: Why it was not passed.
         message: What was expected, what was found, and what to do.
         printed: The text that the submission printed during the check.
         detail: Details for instructors.
@@ -68,6 +112,7 @@ class CheckResult(BaseModel):
     max_points: float
     points: float = 0.0
     outcome: Outcome = Outcome.NOT_RUN
+    cause: Cause = Cause.NOT_REACHED
     message: str = "the run ended before this check"
     printed: str = ""
     detail: str = ""
@@ -106,7 +151,7 @@ class QuestionResult(BaseModel):
         return self.outcome is Outcome.NOT_RUN and self.max_points == 0
 
 
-class Report(BaseModel):
+class Report(StoredModel):
     """All outcomes of one submission.
 
     Attributes:
@@ -114,16 +159,19 @@ class Report(BaseModel):
         remarks: What a student should know about how the submission was read.
         cells: The place of each function in a notebook, in words.
         final: Whether every check has been decided, and no fault of the grader is left open.
+        cause: Why the grader could not finish: SUITE, GRADER or nothing.
+        note: The same in a sentence.
+        note_detail: More about it, which may quote a check.
     """
 
-    schema_version: int = 1
+    schema_version: int = 2
     assignment: str
     title: str
     suite_version: str
     suites: tuple[str, ...]
     submission: str = ""
     remarks: tuple[str, ...] = ()
-    cells: dict[str, str] = {}
+    cells: dict[str, str] = Field(default_factory=dict)
     isolation: str
     isolation_layers: tuple[str, ...]
     isolation_open: tuple[str, ...] = Field(default=(), description="what a submission could do that it must not, as tried out")
@@ -132,10 +180,12 @@ class Report(BaseModel):
     points: float = 0.0
     max_points: float = 0.0
     points_elsewhere: float = Field(default=0.0, description="points of the suites that were not part of this run")
+    cause: Cause = Cause.NONE
     note: str = ""
+    note_detail: str = ""
     hints: HintVisibility = HintVisibility()
-    questions: list[QuestionResult] = []
-    checks: list[CheckResult] = []
+    questions: list[QuestionResult] = Field(default_factory=list)
+    checks: list[CheckResult] = Field(default_factory=list)
 
     def summarise(self, assignment: Assignment) -> None:
         """Bring totals and questions in line with the checks."""
@@ -161,6 +211,20 @@ class Report(BaseModel):
                     )
                 )
 
+    @classmethod
+    def migrate(cls, data: dict[str, Any]) -> dict[str, Any]:
+        from grader.report.migration import update_from_1  # rarely needed
+
+        return update_from_1(data)
+
+    def stop(self, cause: Cause, detail: str) -> None:
+        """Record that the grader could not finish, and why."""
+        self.cause, self.note, self.note_detail = cause, NOTES[cause], sanitize(detail)
+
+    def explain_stop(self) -> str:
+        """Return why the grader could not finish, as far as it may be shown, or nothing."""
+        return f"{self.note}: {self.note_detail}" if self.note_detail else self.note
+
     def leaderboard(self) -> list[LeaderboardEntry]:
         """Return what checks put on the leaderboard, each name once."""
         return list({entry.name: entry for check in self.checks for entry in check.entries}.values())
@@ -182,13 +246,14 @@ class Report(BaseModel):
             own = [check.seconds for check in self.checks if check.question == question.id and check.suite != "hidden"]
             question.seconds = sum(own)
         if "hidden" in self.suites:
-            copy.note = self.note.partition(":")[0]  # what follows may quote a check
+            copy.note_detail = ""
         for check in copy.checks:
             check.detail = check.signature = ""
             check.mistakes = ()
             if not getattr(self.hints, check.suite):
                 check.hint = ""
             if check.suite == "hidden":
+                check.cause = Cause.NONE
                 check.message = "" if check.outcome is Outcome.PASSED else "a hidden check"
                 check.printed = ""
                 check.curves = {}

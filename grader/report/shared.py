@@ -61,7 +61,7 @@ def explain_not_final(report: Report) -> str:
     if report.final:
         return ""
     again = "The grader did not finish, which is no student's fault: these points do not count, please have it graded again."
-    return f"{again} {report.note}".strip()
+    return f"{again} {report.explain_stop()}".strip()
 
 
 def _of(question: QuestionResult, checks: list[CheckResult]) -> QuestionResult | None:

@@ -7,7 +7,7 @@ import sys
 import textwrap
 from typing import TextIO
 
-from grader.report.model import HIDDEN_CHECKS, CheckResult, Outcome, QuestionResult, Report
+from grader.report.model import HIDDEN_CHECKS, Cause, CheckResult, Outcome, QuestionResult, Report
 
 MARKS = {Outcome.PASSED: "✓", Outcome.NOT_STARTED: "·", Outcome.NOT_RUN: "-", Outcome.GRADER_ERROR: "!"}
 STYLES = {
@@ -218,10 +218,10 @@ def describe_total(report: Report) -> list[str]:
     if "hidden" in report.suites:
         could = f", a submission could {', '.join(report.isolation_open)}" if report.isolation_open else ""
         lines.append(f"isolation: {report.isolation}{could}")
-    if report.note:
-        lines.append(report.note)
+    if report.cause:
+        lines.append(report.explain_stop())
     if not report.final:
-        again = "" if report.note.startswith("The checks") else " Please run the grader again."
+        again = "" if report.cause is Cause.SUITE else " Please run the grader again."
         lines.append(f"This report is not final; nothing is held against the student.{again}")
     return lines
 

@@ -73,7 +73,7 @@ class ForkedSandbox(SandboxCalls):
         torch: Whether the server imports torch before the first call, so that no worker has to.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what differs between the kit's sandboxes, most of it by default
         self,
         drivers: Path,
         folders: Sequence[Path],

@@ -299,7 +299,7 @@ def describe_crash(code: int, **common: Any) -> Reply:
     else:
         known = {int(number): number.name for number in signal.Signals}
         message = f"the process was ended by signal {known.get(-code, -code)}"
-    return Reply("crashed", details={"message": message}, **common)
+    return Reply("crashed", details={"message": message, "exited": code >= 0}, **common)
 
 
 def read_reply(text: bytes, blob: bytes, number: int | None = None, **common: Any) -> Reply:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from grader.publish.verify import verify
+from grader.publish.verify import ProofOptions, verify
 
 
 def main() -> int:
     name, workers = sys.argv[1:]
     faults = 0
-    for line, fault in verify(Path(__file__).resolve().parents[2], name, quick=True, workers=int(workers)):
+    for line, fault in verify(Path(__file__).resolve().parents[2], name, ProofOptions(quick=True, workers=int(workers))):
         print(f"FAULT {line}" if fault else line, flush=True)
         faults += bool(fault)
     return min(faults, 1)

@@ -19,10 +19,10 @@ from safetensors.numpy import save
 
 from grader.assignment import SUITES, AssignmentFiles, UsageError
 from grader.desk.watch import _Saves
-from grader.judge.run import Grader
+from grader.judge.run import Grader, GradingOptions
 from grader.publish.gradescope import collect_autograder_files
 from grader.publish.release import collect_student_files
-from grader.publish.verify import verify
+from grader.publish.verify import ProofOptions, verify
 from grader.report import gradescope, page, terminal
 from grader.report.model import CheckResult, LeaderboardEntry, Outcome, Report
 from grader.sandbox.places import make_temporary_folder
@@ -216,7 +216,7 @@ def test_absence_does_not_end_a_run_that_stops_at_the_first_loss(grader: Grader,
     """Catches: mutants that count as survivors because the hidden checks come after an optional attachment."""
     source = (folder / "submitted.py").read_text()
     (folder / "submitted.py").write_text(source.replace("result = 0.0", "result = 0.0 if values else 1.0"))
-    report = grader.grade(folder, thorough=False)
+    report = grader.grade(folder, GradingOptions(thorough=False))
     assert "hidden/test_nothing_to_add" in [check.id for check in report.checks if check.outcome is Outcome.FAILED]
 
 
@@ -428,7 +428,7 @@ def test_only_plain_names_can_be_attached(toy: Path, tmp_path: Path, name: str) 
 
 def test_the_proof_tells_what_it_cannot_prove(toy: Path) -> None:
     """No solution in code makes a policy: its check is no fault of the suite, and is named."""
-    found = list(verify(toy, "toy", quick=True))
+    found = list(verify(toy, "toy", ProofOptions(quick=True)))
     assert [line for line, fault in found if fault] == []
     assert any(line.startswith("visible/test_policy is proven by nothing here: not run: no policy") for line, _ in found)
 

@@ -18,13 +18,15 @@ from hypothesis import strategies as st
 
 from grader.assignment import Assignment, AssignmentFiles, Question, QuestionPoints
 from grader.course import classpage, feedback, policy, summary
-from grader.course.insight import FORGED, MAX_BINS, ClassInsight, QuestionInsight, analyze_results, make_histogram_bins
+from grader.course.insight import MAX_BINS, ClassInsight, QuestionInsight, analyze_results, make_histogram_bins
 from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
 from grader.course.worklist import Person, WorklistEntry
 from grader.fingerprints import hash_parts
+from grader.judge.failure import LIMITS, explain_failure
 from grader.judge.run import Grader
-from grader.judge.student import LIMITS, explain_failure
-from grader.report.model import CheckResult, Outcome, Report
+from grader.report.model import Cause, CheckResult, Outcome, Report
+from grader.report.shared import fold_hidden_checks
+from grader.report.terminal import find_next_step
 from grader.sandbox.reply import Reply
 from tests.kit.examples import examples
 from tests.kit.test_page import CHROMIUM, HOSTILE, LEVELS, MEASURE, Parsed
@@ -76,6 +78,7 @@ def mistaken(*ids: str, hint: str = "Is it one?") -> dict[str, Any]:
 
 
 UNWRITTEN = wrong("not run", "not written yet", unwritten=True, signature="")
+FAULT = {"cause": Cause.GRADER, "note": "The server went away"}
 
 
 class Planted:
@@ -144,10 +147,15 @@ def planted() -> Planted:
         made.add(f"blank_{number}", content="stub", all=UNWRITTEN)
     made.add("broken", all=wrong(message="your file is not valid Python", signature="broken"))
     made.add("refused", status="refused", all=wrong(message="there is no submitted.py", signature=""))
-    made.add("fault", status="failed", all=wrong("grader error", signature=""), report={"note": "The server went away"})
+    made.add(
+        "fault",
+        status="failed",
+        all=wrong("grader error", signature=""),
+        report=FAULT,
+    )
     made.add("endless", d=wrong("timeout", "stopped after 5 seconds"), seconds=99.0)
     made.add("huge", d=wrong("memory", "ran out of memory"))
-    made.add("forged", e=wrong("crashed", "the process did not keep to the protocol: a second frame"))
+    made.add("forged", e=wrong("crashed", "the process did not keep to the protocol: a second frame", cause=Cause.PROTOCOL))
     made.add("copy_0", content="copied", c=wrong(message="got 3"))
     made.add("copy_1", content="copied")
     made.add("again", retried=("visible/test_a",))
@@ -246,15 +254,36 @@ def test_troubles() -> None:
 
 
 def test_what_looks_hostile() -> None:
-    """The words of the judge, and a worker that died, are recognised; what an honest error says is not."""
+    """What the judge saw, and a worker that died, are recognised; what an honest error is, or says, is not."""
     spoilt = explain_failure(Reply("protocol", details={"message": "a second frame"}), ASSIGNMENT.questions[0], 5, 100, "")
-    assert FORGED in spoilt.message
     made = Planted()
-    made.add("forges", a=wrong("crashed", spoilt.message))
-    made.add("calls", b=wrong(message=f"OSError: no\n{LIMITS['network']}"))
+    made.add("forges", a=wrong("crashed", "in any words", cause=spoilt.cause))
+    made.add("calls", b=wrong(message="in any words", cause=Cause.NETWORK))
     made.add("kills", attempts=3)
-    made.add("opens", b=wrong(message=f"OSError: no\n{LIMITS['open files']}"))
+    made.add("opens", b=wrong(message=f"OSError: no\n{LIMITS[Cause.OPEN_FILES]}", cause=Cause.OPEN_FILES))
+    made.add("prints", b=wrong(message=f"AssertionError: {LIMITS[Cause.NETWORK]} {spoilt.message}", cause=Cause.EXCEPTION))
     assert ids(case.entry for case in made.shown().trouble("suspicious").cases) == ["forges", "calls", "kills"]
+
+
+def test_words_decide_nothing() -> None:
+    """Catches: a list that is empty once a message is worded anew, and whatever else goes by the words of a message."""
+    first, other = planted(), planted()
+    for result in filter(None, other.results.values()):
+        report = result.report
+        for text in (report, *report.checks, *report.questions):
+            for name in {"message", "note", "note_detail", "printed", "detail"} & type(text).model_fields.keys():
+                if getattr(text, name):
+                    setattr(text, name, f"reworded {hash_parts([getattr(text, name)])}")
+    known, reworded = first.shown(), other.shown()
+    assert [(trouble.id, ids(case.entry for case in trouble.cases)) for trouble in reworded.troubles] == [
+        (trouble.id, ids(case.entry for case in trouble.cases)) for trouble in known.troubles
+    ]
+    assert (reworded.questions, reworded.heatmap, reworded.bins) == (known.questions, known.heatmap, known.bins)
+    for name, result in ((name, result) for name, result in first.results.items() if result):
+        ours, theirs = result.report, other.results[name].report
+        assert find_next_step(ours)[0] == find_next_step(theirs)[0]
+        left, right = (fold_hidden_checks(report).checks for report in (ours, theirs))
+        assert [(check.id, check.outcome) for check in left] == [(check.id, check.outcome) for check in right]
 
 
 def test_flakes_and_copies() -> None:
@@ -433,7 +462,11 @@ def test_what_was_not_read_is_named() -> None:
 def test_a_student_is_not_told_that_all_is_well_where_the_grader_failed() -> None:
     """Nor is anybody told of a -k that takes none of the hidden checks."""
     made = Planted()
-    made.add("lost", status="failed", report={"checks": [], "note": "The grader failed, not the submission: it hung"})
+    made.add(
+        "lost",
+        status="failed",
+        report={"checks": [], **FAULT},
+    )
     made.add("fine", c=wrong())
     lost, fine = (feedback.render(made.results[name], ASSIGNMENT) for name in ("lost", "fine"))
     assert "Nothing to fix here" not in lost
@@ -455,7 +488,7 @@ def hostile() -> Planted:
             retried=(ODD,),
             seconds=50.0,
         )
-    made.add("fault_2", who=ODD, status="failed", report={"note": ODD})
+    made.add("fault_2", who=ODD, status="failed", report={"cause": Cause.GRADER, "note": ODD})
     made.add("refused_2", who=ODD, status="refused", all=wrong(message=ODD))
     return made
 

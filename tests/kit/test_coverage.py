@@ -11,7 +11,7 @@ from grader.assignment import SUITES, AssignmentFiles
 from grader.judge.run import Grader
 from grader.publish.coverage import find_changed_functions, instrument_functions
 from grader.publish.trials import TrialTask, run_task, write_coverage
-from grader.publish.verify import verify
+from grader.publish.verify import ProofOptions, verify
 
 pytestmark = pytest.mark.recorded
 
@@ -160,9 +160,9 @@ def test_what_is_never_recalled(built_toy: Path, tmp_path: Path, driver: str, wh
 
 def test_the_proof_says_what_it_did_not_call(built_toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches: a proof that finds something else, or says nothing, where it makes fewer calls."""
-    plain = list(verify(built_toy, "toy", everything=True, sample=1))
+    plain = list(verify(built_toy, "toy", ProofOptions(everything=True, sample=1)))
     monkeypatch.setattr("grader.publish.verify.MANY", 1)
-    found = list(verify(built_toy, "toy", everything=True, sample=1))
+    found = list(verify(built_toy, "toy", ProofOptions(everything=True, sample=1)))
     own = [line for line, _ in found if line.endswith("enter no function that the variant changes")]
     assert len(own) == 1
     assert int(own[0].split()[0]) > 5

@@ -17,8 +17,8 @@ from grader.answers import UNPREDICTABLE, Mistake
 from grader.assignment import AssignmentFiles, HintVisibility
 from grader.judge.diagnosis import find_fitting_mistakes, find_hint
 from grader.judge.evidence import Evidence, subsample_arrays
+from grader.judge.failure import CheckFailed
 from grader.judge.run import Grader
-from grader.judge.student import CheckFailed
 from grader.publish.catalogue import load_catalogue
 from grader.report import gradescope, terminal
 from grader.report.model import Outcome, Report

@@ -18,7 +18,7 @@ from grader.assignment import AssignmentFiles
 from grader.desk.look import NothingToInspect, find_failing_checks
 from grader.judge.run import Grader
 from grader.publish.build import build
-from grader.publish.verify import verify
+from grader.publish.verify import ProofOptions, verify
 from grader.report.model import CheckResult, Outcome, Report
 from grader.sandbox import open_sandbox
 from grader.sandbox.forked import ForkedSandbox
@@ -459,7 +459,7 @@ def test_prints_stand_beside_the_failure(graded: Callable) -> None:
 
 def test_the_suite_is_proven_without_it(toy: Path) -> None:
     """Catches: a proof that trips over generators, or plays where nothing is handed in."""
-    found = list(verify(toy, "toy", quick=True))
+    found = list(verify(toy, "toy", ProofOptions(quick=True)))
     assert [line for line, fault in found if fault] == []
 
 

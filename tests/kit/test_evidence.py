@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.answers import UNPREDICTABLE, Mistake, read_mistakes, render_mistakes
-from grader.judge.evidence import Evidence, WrongAnswer
+from grader.judge.compare import Tolerance
+from grader.judge.evidence import Evidence, WrongAnswerEvidence
 from grader.sandbox.wire import TensorArray
 from tests.kit.examples import examples
 
@@ -20,10 +22,9 @@ RIGHT = {"rows": RNG.normal(size=(6, 4)).astype(np.float32), "count": 6, "names"
 WRONG = RIGHT | {"rows": RIGHT["rows"] * np.float32(1.1), "count": 7}
 
 
-def answer(got: Any, expected: Any = RIGHT, **options: Any) -> WrongAnswer:
+def answer(got: Any, expected: Any = RIGHT, also: Callable | None = None, **how: Any) -> WrongAnswerEvidence:
     """Return the evidence of an answer, by default with the tolerances of a check."""
-    options = {"also": None, "rtol": 1e-4, "atol": 1e-5, "exact_dtype": False} | options
-    return WrongAnswer("case", expected, got, **options)
+    return WrongAnswerEvidence("case", expected, got, also, Tolerance(**{"rtol": 1e-4, "atol": 1e-5} | how))
 
 
 def stored(recorded: Any, tmp_path) -> Any:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import AssignmentFiles, UsageError
-from grader.judge.run import Grader, grade
+from grader.judge.run import Grader, GradingOptions, grade
 from grader.report import model
 from grader.report.model import Outcome, Report
 from grader.sandbox.forked import ForkedSandbox
@@ -89,7 +89,7 @@ def test_server_killed_in_the_middle(home: AssignmentFiles) -> None:
                     killed.append(process)
                     os.kill(process, signal.SIGKILL)
 
-    report = grade(home, home.solution, ("visible", "hidden"), QUESTIONS, changed=changed)
+    report = grade(home, home.solution, ("visible", "hidden"), GradingOptions(QUESTIONS, changed=changed))
     assert len(killed) == 1
     assert {check.outcome for check in report.checks} == {Outcome.PASSED}
     assert report.final
@@ -105,7 +105,7 @@ def test_the_clock_jumps(home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch,
     def changed(report: Report) -> None:
         shift[0] += jump
 
-    report = grade(home, home.solution, ("visible",), QUESTIONS, changed=changed)
+    report = grade(home, home.solution, ("visible",), GradingOptions(QUESTIONS, changed=changed))
     assert {check.outcome for check in report.checks} == {Outcome.PASSED}
     assert 0 < report.seconds < 60
 
@@ -233,9 +233,10 @@ def test_two_copies_in_turn(home: AssignmentFiles, replaced) -> None:
         template.grade(template.refused(Path("nothing"), "nothing was handed in"))
         template.warm_up(wait=True)
         with Grader(home, template=(template, 0)) as one, Grader(home, template=(template, 1)) as other:
-            outer = one.grade(
-                home.solution, {"get_returns"}, changed=lambda _: inner.append(other.grade(wrong, {"get_returns"}).points)
+            grade_inside = GradingOptions(
+                {"get_returns"}, changed=lambda _: inner.append(other.grade(wrong, {"get_returns"}).points)
             )
+            outer = one.grade(home.solution, grade_inside)
     assert set(inner) == {0}
     assert {check.outcome for check in outer.checks} == {Outcome.PASSED}
 

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from grader import answers
 from grader.assignment import AssignmentFiles
-from grader.judge.run import grade
+from grader.judge.run import GradingOptions, grade
 from grader.report import autolab, classroom, picture
 from grader.report.formats import ENDINGS, choose_renderer
 from grader.report.model import CheckResult, Outcome, Report
@@ -561,7 +561,7 @@ def test_students_read_nothing_of_hidden_checks(toy: AssignmentFiles, toys_repor
 def test_students_read_nothing_of_real_hidden_checks(home: AssignmentFiles, replaced) -> None:
     """The same for an assignment in use, whose hidden checks compare real inputs."""
     body = "returns = [r * 1.0 for r in rollout_buffer.rewards]\nreturn torch.tensor(returns).reshape(-1, 1)"
-    one = grade(home, replaced(get_returns=body), ("visible", "hidden"), select=["get_returns"])
+    one = grade(home, replaced(get_returns=body), ("visible", "hidden"), GradingOptions(["get_returns"]))
     assert any(check.outcome is Outcome.FAILED for check in one.checks if check.suite == "hidden")
     assert_kept(home, one)
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from grader.assignment import AssignmentFiles
-from grader.judge.run import grade
+from grader.judge.run import GradingOptions, grade
 from grader.publish.gradescope import SCRIPTS, collect_autograder_files
 from grader.publish.release import make_zip
 from grader.report import gradescope
@@ -89,8 +89,10 @@ def test_a_real_report_keeps_the_contract_at_every_moment(home: AssignmentFiles,
         home,
         replaced(get_returns="print('noise')\nreturn None"),
         ("visible", "hidden"),
-        select=["get_returns", "get_value_net_loss"],
-        changed=lambda report: states.append(gradescope.render(report, home.assignment)),
+        GradingOptions(
+            ["get_returns", "get_value_net_loss"],
+            changed=lambda report: states.append(gradescope.render(report, home.assignment)),
+        ),
     )
     scores = []
     for state in states:
@@ -104,7 +106,12 @@ def test_a_real_report_keeps_the_contract_at_every_moment(home: AssignmentFiles,
 
 def test_hidden_checks_show_no_inputs_values_or_totals(home: AssignmentFiles, replaced) -> None:
     """What a hidden check looks at must not be read off its output, nor its points off the text on top."""
-    report = grade(home, replaced(get_returns="print('noise')\nreturn None"), ("visible", "hidden"), select=["get_returns"])
+    report = grade(
+        home,
+        replaced(get_returns="print('noise')\nreturn None"),
+        ("visible", "hidden"),
+        GradingOptions(["get_returns"]),
+    )
     content = gradescope.build_results(report, home.assignment)
     hidden = [test for test in content["tests"] if "hidden" in test["tags"]]
     assert len(hidden) == 5

@@ -15,8 +15,8 @@ import pytest
 
 from grader.answers import Case
 from grader.assignment import SUITES, AssignmentFiles
+from grader.judge.budgets import ReadingBudget
 from grader.judge.run import Grader
-from grader.judge.student import ReadingBudget
 from grader.report import gradescope, terminal
 from grader.report.model import Outcome, Report
 from grader.sandbox.forked import ForkedSandbox
@@ -110,7 +110,7 @@ def graded(
 def no_fault(report: Report, seed: int) -> None:
     faults = [(check.id, check.detail) for check in report.checks if check.outcome is Outcome.GRADER_ERROR]
     assert faults == [], f"seed {seed}"
-    assert report.final, f"seed {seed}: {report.note}"
+    assert report.final, f"seed {seed}: {report.explain_stop()}"
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -198,5 +198,5 @@ def test_a_fault_of_the_judge_ends_no_run(
     first, second = sorted(
         (Report.model_validate_json(path.read_text()) for path in tmp_path.iterdir()), key=lambda r: r.points
     )
-    assert (first.final, first.points, "ZeroDivisionError: a fault of the grader" in first.note) == (False, 0, True)
+    assert (first.final, first.points, "ZeroDivisionError: a fault of the grader" in first.explain_stop()) == (False, 0, True)
     assert (second.final, second.points) == (True, 100)

@@ -82,9 +82,10 @@ def test_judge_process_never_loads_torch_or_student_code(tmp_path: Path) -> None
         "import sys, json; sys.path.insert(0, sys.argv[1])\n"
         "from pathlib import Path\n"
         "from grader.assignment import AssignmentFiles\n"
-        "from grader.judge.run import grade\n"
+        "from grader.judge.run import GradingOptions, grade\n"
         "home = AssignmentFiles(Path(sys.argv[1]), 'policy_gradient')\n"
-        "report = grade(home, home.solution, ('visible', 'hidden'), select=['get_returns', 'collect_rollouts'])\n"
+        "asked = GradingOptions(['get_returns', 'collect_rollouts'])\n"
+        "report = grade(home, home.solution, ('visible', 'hidden'), asked)\n"
         "print(json.dumps([report.points, sorted(sys.modules)]))\n"
     )
     done = subprocess.run([sys.executable, "-c", script, str(ROOT)], cwd=tmp_path, capture_output=True, text=True, check=True)

@@ -16,9 +16,9 @@ import pytest
 import grader.__main__ as main
 from grader.assignment import UsageError
 from grader.publish import new as module
-from grader.publish.build import build
+from grader.publish.build import BuildOptions, build
 from grader.publish.new import new, remove
-from grader.publish.verify import verify
+from grader.publish.verify import ProofOptions, verify
 
 pytestmark = pytest.mark.recorded
 
@@ -67,7 +67,7 @@ def content(root: Path) -> dict[str, bytes]:
 
 
 def faults(root: Path, **options) -> list[str]:
-    return [line for line, fault in verify(root, NAME, **options) if fault]
+    return [line for line, fault in verify(root, NAME, ProofOptions(**options)) if fault]
 
 
 def test_says_what_it_wrote_and_what_is_next(made: tuple[Path, str]) -> None:
@@ -83,7 +83,7 @@ def test_says_what_it_wrote_and_what_is_next(made: tuple[Path, str]) -> None:
 def test_is_up_to_date_and_proven_with_mutants(made: tuple[Path, str]) -> None:
     """Catches: an example that does not hold what the page about writing assignments promises of it."""
     root, _ = made
-    assert build(root, NAME, check=True) == []
+    assert build(root, NAME, BuildOptions(check=True)) == []
     assert faults(root) == []
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import AssignmentFiles
-from grader.judge.run import Grader, grade
-from grader.judge.student import ReplyCache
+from grader.judge.budgets import ReplyCache
+from grader.judge.run import Grader, GradingOptions, grade
 from grader.report import terminal
 from grader.report.model import Outcome, Report
 from grader.sandbox.forked import ForkedSandbox
@@ -243,7 +243,7 @@ def test_a_grader_that_is_warm_tells_the_same(home: AssignmentFiles, replaced, e
     with Grader(home) as grader:
         grader.warm_up(wait=True)
         one, two = (grader.grade(path, {"get_returns"}) for _ in range(2))
-    fresh = grade(home, path, select=["get_returns"])
+    fresh = grade(home, path, options=GradingOptions(["get_returns"]))
     for report in (one, two, fresh):
         report.seconds = 0.0
         for entry in (*report.checks, *report.questions):
@@ -293,7 +293,7 @@ def test_grader_error_is_retried_then_told(home: AssignmentFiles, monkeypatch: p
         raise SandboxFault("the server is gone")
 
     monkeypatch.setattr(ForkedSandbox, "call", broken)
-    report = grade(home, home.solution, select=["get_value_net_loss"])
+    report = grade(home, home.solution, options=GradingOptions(["get_value_net_loss"]))
     assert outcomes(report) == {Outcome.GRADER_ERROR}
     assert len(calls) == 2 * len(report.checks)
     assert not report.final

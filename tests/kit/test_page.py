@@ -19,8 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.assignment import AssignmentFiles
-from grader.judge.run import Grader, grade
-from grader.judge.student import MAX_CURVES, MAX_POINTS, ReadingBudget, SubmissionUnderTest, TimeBudget
+from grader.judge.budgets import ReadingBudget, ReplyCache, TimeBudget
+from grader.judge.run import Grader, GradingOptions, grade
+from grader.judge.student import MAX_CURVES, MAX_POINTS, LoadedSubmission, RunContext, SubmissionUnderTest
 from grader.report import page
 from grader.report.model import CheckResult, Outcome, QuestionResult, Report, combine_outcomes
 from tests.kit.examples import examples
@@ -212,7 +213,11 @@ def test_valid_from_the_first_moment(home: AssignmentFiles, replaced) -> None:
     """Whoever opens the page while it is graded, or after a crash, sees a whole page that says so."""
     pages: list[str] = []
     path = replaced(get_returns="return None")
-    grade(home, path, select=["get_returns"], changed=lambda now: pages.append(page.render(now.for_student())))
+    grade(
+        home,
+        path,
+        options=GradingOptions(["get_returns"], changed=lambda now: pages.append(page.render(now.for_student()))),
+    )
     assert len(pages) > 3
     texts = [Parsed(text).text for text in pages]
     assert all("This report is not final" in text for text in texts[:-1])
@@ -247,7 +252,7 @@ def test_instructors_command_writes_the_whole(tmp_path: Path, replaced) -> None:
 def test_hidden_inputs_never_reach_a_students_page(home: AssignmentFiles, replaced) -> None:
     """Inputs, values, prints and curves of hidden checks are for instructors."""
     path = replaced(get_returns="print('secret', rollout_buffer.rewards)\nreturn None")
-    full = grade(home, path, ("hidden",), select=["get_returns"])
+    full = grade(home, path, ("hidden",), GradingOptions(["get_returns"]))
     full.checks[0].curves = {"learned in secret": [1.0, 2.0]}
     whole, shown = page.render(full), page.render(full.for_student())
     for word in ("returns_unfinished_tail", "secret", "expected"):
@@ -260,9 +265,9 @@ def test_hidden_inputs_never_reach_a_students_page(home: AssignmentFiles, replac
 
 
 def learner(home: AssignmentFiles) -> SubmissionUnderTest:
-    return SubmissionUnderTest(
-        None, None, home.assignment.questions[0], {}, TimeBudget(home.assignment), 0, ReadingBudget(), None, {}
-    )
+    shared = RunContext(None, TimeBudget(home.assignment), ReadingBudget(), seed=0)
+    nothing = LoadedSubmission(None, None, {}, frozenset(), None)
+    return SubmissionUnderTest(shared, nothing, home.assignment.questions[0], {}, ReplyCache())
 
 
 def test_curves_are_kept_and_bounded(home: AssignmentFiles) -> None:

@@ -12,7 +12,7 @@ import pytest
 from grader import answers
 from grader.assignment import AssignmentFiles, UsageError
 from grader.judge.run import grade
-from grader.publish.build import build, load_recipes
+from grader.publish.build import BuildOptions, build, load_recipes
 from grader.publish.stub import make_stub
 from tests.kit.copies import copy_assignment
 
@@ -100,7 +100,7 @@ def test_broken_markers_are_told(home: AssignmentFiles, source: str, words: str)
 
 def test_build_is_up_to_date(copy: Path) -> None:
     """What is committed is what the solutions make; the proof of each assignment says so of solution.json as well."""
-    assert build(copy, "policy_gradient", check=True, mistakes=False) == []
+    assert build(copy, "policy_gradient", BuildOptions(check=True, mistakes=False)) == []
 
 
 def test_stale_files_are_seen_and_repaired(copy: Path) -> None:
@@ -109,11 +109,11 @@ def test_stale_files_are_seen_and_repaired(copy: Path) -> None:
     solution.write_text(solution.read_text().replace("def get_returns(", "def get_returns(  # changed\n    "))
     answers_file = copy / "tests" / "visible" / "answers" / "policy_gradient.json"
     answers_file.write_text(answers_file.read_text().replace("1.9882812", "1.5", 1))
-    stale = build(copy, "policy_gradient", check=True, mistakes=False)
+    stale = build(copy, "policy_gradient", BuildOptions(check=True, mistakes=False))
     assert copy / "assignments" / "policy_gradient" / "submitted.py" in stale
     assert answers_file in stale
-    build(copy, "policy_gradient", mistakes=False)
-    assert build(copy, "policy_gradient", check=True, mistakes=False) == []
+    build(copy, "policy_gradient", BuildOptions(mistakes=False))
+    assert build(copy, "policy_gradient", BuildOptions(check=True, mistakes=False)) == []
 
 
 def test_new_seed_makes_new_hidden_cases_only(copy: Path) -> None:
@@ -121,7 +121,7 @@ def test_new_seed_makes_new_hidden_cases_only(copy: Path) -> None:
     visible = (copy / "solution.json").read_text()
     path = copy / "tests" / "hidden" / "answers" / "policy_gradient.json"
     hidden = answers.read_answers(path, "policy_gradient")
-    assert build(copy, "policy_gradient", seed=77, mistakes=False) == [path]
+    assert build(copy, "policy_gradient", BuildOptions(seed=77, mistakes=False)) == [path]
     assert (copy / "solution.json").read_text() == visible
     renewed = answers.read_answers(path, "policy_gradient")
     name = "vanilla_large_batch"
@@ -216,7 +216,7 @@ def test_last_digits_of_another_machine_stay(toy: Path) -> None:
     solution = toy / "solutions" / "toy" / "submitted.py"
     solution.write_text(solution.read_text().replace("result = 0.0", "result = 0.5"))
     moved: list[str] = []
-    build(toy, "toy", mistakes=False, report=moved.append)
+    build(toy, "toy", BuildOptions(mistakes=False, report=moved.append))
     after = {path: path.read_bytes() for path in before}
 
     changed = {path.relative_to(toy).as_posix() for path in before if before[path] != after[path]}
@@ -238,8 +238,8 @@ def test_what_a_check_allows_stays(toy: Path, tolerance: str, stays: bool) -> No
         checks.read_text().replace('student.expect("spread_of_three")', f'student.expect("spread_of_three"{tolerance})')
     )
     moved: list[str] = []
-    assert (spread in build(toy, "toy", mistakes=False, check=True)) == (not stays)
-    build(toy, "toy", mistakes=False, report=moved.append)
+    assert (spread in build(toy, "toy", BuildOptions(mistakes=False, check=True))) == (not stays)
+    build(toy, "toy", BuildOptions(mistakes=False, report=moved.append))
     assert ('"spread": 18.0005' in spread.read_text()) == stays
     assert any("case spread_of_three: the answer moved" in line for line in moved) == (not stays)
 
@@ -263,7 +263,7 @@ def test_an_answer_that_a_check_compares_closely_is_renewed(toy: Path) -> None:
     solution.write_text(
         solution.read_text().replace("return result", "return result * 1.00005").replace("* scale", "* scale + 1")
     )
-    build(toy, "toy", mistakes=False)
+    build(toy, "toy", BuildOptions(mistakes=False))
     home = AssignmentFiles(toy, "toy")
     assert {check.outcome.value for check in grade(home, home.solution, ("visible",)).checks} == {"passed"}
 
@@ -286,5 +286,6 @@ def test_other_inputs_are_said(toy: Path) -> None:
     cases = toy / "solutions" / "toy" / "cases.py"
     cases.write_text(cases.read_text().replace("[1.5, -2.0, 4.0]}", "[1.5, -2.0, 5.0]}", 1))
     moved: list[str] = []
-    assert build(toy, "toy", check=True, mistakes=False, report=moved.append) == [toy / "tests/visible/answers/toy.json"]
+    stale = build(toy, "toy", BuildOptions(check=True, mistakes=False, report=moved.append))
+    assert stale == [toy / "tests/visible/answers/toy.json"]
     assert moved == ["case three_values has other inputs now; used by visible/test_three"]

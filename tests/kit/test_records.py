@@ -18,7 +18,7 @@ from grader.publish.build import build
 from grader.publish.catalogue import load_catalogue
 from grader.publish.records import RecordKeys
 from grader.publish.trials import TrialTask
-from grader.publish.verify import verify
+from grader.publish.verify import ProofOptions, verify
 
 pytestmark = pytest.mark.recorded
 
@@ -45,7 +45,7 @@ def proven_toy(built_toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     build(root, "toy")
     git(root, "init", "--quiet")
     commit(root, "a toy")
-    assert [line for line, fault in verify(root, "toy", anew=True) if fault] == []
+    assert [line for line, fault in verify(root, "toy", ProofOptions(anew=True)) if fault] == []
     commit(root, "records of it")
     return root
 
@@ -129,7 +129,7 @@ def fallen(root: Path, change: Callable[[], object]) -> set[str]:
 
 def tried(root: Path, **options) -> tuple[int, int, int]:
     """Return how many trials had no record, a later one, or were drawn by chance; all of them where no record was believed."""
-    lines = [line for line, _ in verify(root, "toy", **options)]
+    lines = [line for line, _ in verify(root, "toy", ProofOptions(**options))]
     (found,) = [line for line in lines if line.startswith("tried: ")] or [f"tried: {len(entries(root))}, 0, 0"]
     return tuple(map(int, re.findall(r"\d+(?= \w|,|$)", found)[:3]))
 
@@ -139,7 +139,7 @@ def entries(root: Path) -> list[list]:
 
 
 def faults(root: Path, **options) -> list[str]:
-    return [line for line, fault in verify(root, "toy", **options) if fault]
+    return [line for line, fault in verify(root, "toy", ProofOptions(**options)) if fault]
 
 
 def test_nothing_is_tried_twice_but_a_sample(toy: Path) -> None:

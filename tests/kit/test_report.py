@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.assignment import AssignmentFiles
-from grader.judge.run import grade
+from grader.judge.run import GradingOptions, grade
 from grader.report import gradescope, model, page, terminal
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import sanitize
@@ -33,7 +33,12 @@ def test_valid_from_before_the_first_check_to_the_last(home: AssignmentFiles, re
     seen: list[Report] = []
     path = replaced(get_returns="return None")
     final = grade(
-        home, path, select=["get_returns", "get_value_net_loss"], changed=lambda r: seen.append(r.model_copy(deep=True))
+        home,
+        path,
+        options=GradingOptions(
+            ["get_returns", "get_value_net_loss"],
+            changed=lambda r: seen.append(r.model_copy(deep=True)),
+        ),
     )
     assert [check.outcome for check in seen[0].checks] == [Outcome.NOT_RUN] * len(final.checks)
     assert not seen[0].final
@@ -109,7 +114,7 @@ def test_a_full_disk_or_a_fault_keeps_the_old_report(tmp_path: Path, monkeypatch
 def test_a_student_sees_nothing_of_hidden_checks_but_title_and_points(home: AssignmentFiles, replaced) -> None:
     """Inputs, values and prints of hidden checks must not reach a student's copy."""
     path = replaced(get_returns="print('secret', rollout_buffer.rewards)\nreturn None")
-    report = grade(home, path, ("hidden",), select=["get_returns"])
+    report = grade(home, path, ("hidden",), GradingOptions(["get_returns"]))
     full, redacted = report.model_dump_json(), report.for_student().model_dump_json()
     assert "returns_unfinished_tail" in full
     assert "secret" in full
@@ -121,7 +126,7 @@ def test_a_student_sees_nothing_of_hidden_checks_but_title_and_points(home: Assi
 def test_a_student_cannot_read_hidden_inputs_off_the_clock(home: AssignmentFiles, replaced) -> None:
     """A submission that sleeps as long as what it is asked tells of hidden cases by every duration that a student sees."""
     path = replaced(get_returns="import time\ntime.sleep(0.3)\nreturn rollout_buffer.rewards")
-    report = grade(home, path, ("hidden",), select=["get_returns"])
+    report = grade(home, path, ("hidden",), GradingOptions(["get_returns"]))
     shown = report.for_student()
     assert report.seconds > 0.3 * len(report.checks)
     assert {check.seconds for check in shown.checks} == {question.seconds for question in shown.questions} == {0}

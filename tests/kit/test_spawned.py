@@ -7,7 +7,7 @@ import os
 import pytest
 
 from grader.assignment import AssignmentFiles
-from grader.judge.run import grade
+from grader.judge.run import GradingOptions, grade
 from grader.report.model import Outcome
 
 pytestmark = pytest.mark.attack
@@ -80,7 +80,7 @@ def test_printed_text_belongs_to_its_call(replaced, graded) -> None:
 def test_nothing_is_left_in_the_temporary_folder(home: AssignmentFiles, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A student grades a hundred times a day."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    grade(home, home.solution, select=[QUESTION])
+    grade(home, home.solution, options=GradingOptions([QUESTION]))
     assert os.listdir(tmp_path) == []
 
 

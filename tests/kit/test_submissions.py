@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import AssignmentFiles, UsageError
-from grader.judge.run import Grader, grade
+from grader.judge.run import Grader, GradingOptions, grade
 from grader.publish.stub import BEGIN, END
 from grader.report import gradescope, terminal
 from grader.report.model import Report
@@ -424,10 +424,14 @@ def test_zip_and_nested_folders(tmp_path: Path, solution: bytes) -> None:
 def test_stub_beside_a_notebook(home: AssignmentFiles, tmp_path: Path, parts) -> None:
     """Who worked in the notebook, and handed in the untouched file as well, gets the points of the notebook."""
     files = {"submitted.py": home.stub.read_bytes(), "hw.ipynb": notebook(parts["imports"], *four(parts))}
-    report = grade(home, zipped(tmp_path / "work.zip", **files), select=["get_returns"])
+    report = grade(home, zipped(tmp_path / "work.zip", **files), options=GradingOptions(["get_returns"]))
     assert report.points == 6
     assert report.remarks == ("Graded: hw.ipynb in work.zip; submitted.py in work.zip is still the stub.",)
-    report = grade(home, zipped(tmp_path / "both.zip", **(files | {"hw.ipynb": notebook("x = 1")})), select=["get_returns"])
+    report = grade(
+        home,
+        zipped(tmp_path / "both.zip", **(files | {"hw.ipynb": notebook("x = 1")})),
+        options=GradingOptions(["get_returns"]),
+    )
     assert (report.points, report.remarks, report.submission) == (0, (), "submitted.py in both.zip")
 
 

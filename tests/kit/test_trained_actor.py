@@ -18,7 +18,7 @@ from safetensors.numpy import load, save
 from torch import nn
 
 from grader.assignment import AssignmentFiles
-from grader.judge.run import grade
+from grader.judge.run import GradingOptions, grade
 from grader.report.model import Report
 from grader.sandbox.places import make_temporary_folder
 from tests.kit.loading import load_with_solution
@@ -347,7 +347,12 @@ def folder(content: bytes) -> Iterator[Path]:
 
 
 def graded(folder: Path, *questions: str) -> Report:
-    return grade(AssignmentFiles(ROOT, "ddpg"), folder, ("visible",), select=("trained_actor", *questions))
+    return grade(
+        AssignmentFiles(ROOT, "ddpg"),
+        folder,
+        ("visible",),
+        GradingOptions(("trained_actor", *questions)),
+    )
 
 
 def outcomes(report: Report) -> dict[str, str]:

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import save
 
 from grader.assignment import AssignmentFiles
-from grader.judge.run import grade
+from grader.judge.run import GradingOptions, grade
 from grader.report.model import Report
 from grader.sandbox.places import make_temporary_folder
 from tests.kit.loading import load
@@ -51,7 +51,12 @@ def folder(trained_agent: ModuleType, agent: torch.nn.Module) -> Iterator[Path]:
 
 
 def graded(folder: Path, *questions: str) -> Report:
-    return grade(AssignmentFiles(ROOT, "recurrent_a2c"), folder, ("visible",), select=("trained_agent", *questions))
+    return grade(
+        AssignmentFiles(ROOT, "recurrent_a2c"),
+        folder,
+        ("visible",),
+        GradingOptions(("trained_agent", *questions)),
+    )
 
 
 def test_is_on_the_leaderboard(trained_agent: ModuleType, folder: Path, agent: torch.nn.Module) -> None:

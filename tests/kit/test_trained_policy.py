@@ -14,7 +14,7 @@ from safetensors.numpy import load, save
 from torch import nn
 
 from grader.assignment import AssignmentFiles
-from grader.judge.run import grade
+from grader.judge.run import GradingOptions, grade
 from grader.sandbox.places import make_temporary_folder
 from tests.kit import loading
 
@@ -118,7 +118,12 @@ def folder(content: bytes) -> Iterator[Path]:
 
 def test_is_on_the_leaderboard(trained_policy: ModuleType, folder: Path, content: bytes) -> None:
     """Catches: MuJoCo that cannot work in the sandbox; another score than a student sees in the notebook."""
-    report = grade(AssignmentFiles(ROOT, "continuous_ppo"), folder, ("visible",), select=("trained_policy",))
+    report = grade(
+        AssignmentFiles(ROOT, "continuous_ppo"),
+        folder,
+        ("visible",),
+        GradingOptions(("trained_policy",)),
+    )
     returns = np.array(trained_policy.evaluate(trained_policy.load_policy(content), range(1, 11)))
     (entry,) = report.leaderboard()
     assert (entry.name, entry.order) == ("HalfCheetah-v5: mean - std", "desc")
@@ -129,7 +134,10 @@ def test_hostile_file_costs_nothing(folder: Path) -> None:
     """Catches: a broken file that takes points, or is called a fault of the grader."""
     (folder / "policy.safetensors").write_bytes(b"\xff" * 1000)
     report = grade(
-        AssignmentFiles(ROOT, "continuous_ppo"), folder, ("visible",), select=("trained_policy", "anneal_learning_rate")
+        AssignmentFiles(ROOT, "continuous_ppo"),
+        folder,
+        ("visible",),
+        GradingOptions(("trained_policy", "anneal_learning_rate")),
     )
     outcomes = {question.id: question.outcome.value for question in report.questions}
     assert outcomes == {"anneal_learning_rate": "passed", "trained_policy": "failed"}

@@ -13,7 +13,7 @@ import pytest
 from grader.assignment import AssignmentFiles, UsageError
 from grader.publish.build import build
 from grader.publish.mutants import make_mutants
-from grader.publish.verify import verify
+from grader.publish.verify import ProofOptions, verify
 
 pytestmark = pytest.mark.recorded
 
@@ -46,12 +46,12 @@ def edit(toy: Path) -> Callable[[str, str, str], None]:
 
 
 def faults(root: Path, **options) -> list[str]:
-    return [line for line, fault in verify(root, "toy", **options) if fault]
+    return [line for line, fault in verify(root, "toy", ProofOptions(**options)) if fault]
 
 
 def test_a_good_suite_is_proven(toy: Path, tmp_path: Path) -> None:
     """All parts of the proof are there, and nothing is found fault with."""
-    found = list(verify(toy, "toy", everything=True, html=tmp_path / "matrix.html"))
+    found = list(verify(toy, "toy", ProofOptions(everything=True, html=tmp_path / "matrix.html")))
     assert [line for line, fault in found if fault] == []
     text = "\n".join(line for line, _ in found)
     for part in (
@@ -230,7 +230,7 @@ def test_a_mistake_that_costs_points_elsewhere_is_told(toy: Path, edit) -> None:
 
 def test_chance_is_measured(toy: Path) -> None:
     """--flake grades with many seeds, keeps the counts, and finds fault with a check that chance decides."""
-    found = list(verify(toy, "toy", quick=True, seeds=3))
+    found = list(verify(toy, "toy", ProofOptions(quick=True, seeds=3)))
     assert [line for line, fault in found if fault] == []
     assert ("3 gradings of the solution: no check ever failed", False) in found
     assert ("0 of 3 gradings of agents that cannot learn pass visible/test_both", False) in found

@@ -151,7 +151,7 @@ def faults(attack: Attack, report: Report, everywhere: bool) -> Iterator[str]:
     if report.points != earned:
         yield f"{report.points:g} points, the honest part earns {earned:g}"
     if not report.final:
-        yield f"the report is not final: {report.note} {[check.detail for check in report.checks if check.detail]}"
+        yield f"the report is not final: {report.explain_stop()} {[check.detail for check in report.checks if check.detail]}"
     attacked = checks["spread"] + (checks["total"] if everywhere or attack.at_import else [])
     if strange := {check.outcome.value for check in attacked} - set(attack.sees):
         yield f"outcome {', '.join(strange)} instead of {' or '.join(attack.sees)}: {attacked[-1].message[:300]}"
@@ -204,7 +204,7 @@ def main() -> None:
                 "contained": not why,
                 "why": why,
                 "seconds": round(seconds, 2),
-                "message": next((c.message for c in report.checks if c.message), "")[:300] if report.checks else report.note,
+                "message": next((c.message for c in report.checks if c.message), report.explain_stop())[:300],
             }
         isolation = {"level": report.isolation, "layers": report.isolation_layers, "open": report.isolation_open}
     left = descendants()

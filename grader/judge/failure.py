@@ -1,0 +1,209 @@
+"""Why a check was not passed: the words that a student reads, and the cause that programs go by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grader.assignment import Question
+from grader.judge.evidence import Evidence
+from grader.judge.origin import NotebookOrigin
+from grader.report.model import Cause, Outcome
+from grader.sandbox.limits import MAX_FILE_BYTES, MAX_OPEN_FILES, MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES, MAX_THREADS
+from grader.sandbox.reply import LEFT_OUT, Reply
+
+NO_KEYBOARD = {
+    "BdbQuit": "there is no keyboard here; remove breakpoint() and pdb",
+    "EOFError": "there is no keyboard here; remove input()",
+    "SystemExit": "your code ended the program, with exit() or the like",
+}
+LIMITS = {
+    Cause.PROCESSES: "A submission may not start processes: use num_workers=0, no subprocess, multiprocessing or "
+    "torch.compile.",
+    Cause.NETWORK: "A submission may not use the network.",
+    Cause.FILES: "A submission may write only into the folder in which it runs (a plain name like log.txt, or tempfile), "
+    "and read only what it was given.",
+    Cause.FORBIDDEN: "A submission may not start processes, use the network, or touch files outside the folder in which it "
+    "runs.",
+    Cause.DISK: f"A submission may keep {MAX_SCRATCH_BYTES >> 20} MB in {MAX_SCRATCH_FILES:,} files; is it saving at every "
+    "step?",
+    Cause.FILE_SIZE: f"A file, and all that is printed, may have {MAX_FILE_BYTES >> 20} MB; is it writing at every step?",
+    Cause.OPEN_FILES: f"A submission may have {MAX_OPEN_FILES} files open; are they closed after use?",
+    Cause.THREADS: f"A submission may run {MAX_THREADS} threads; is it starting one at every step?",
+}
+CAUSES = {
+    "timeout": Cause.TIMEOUT,
+    "disk": Cause.DISK,
+    "memory": Cause.MEMORY,
+    "crashed": Cause.CRASH,
+    "protocol": Cause.PROTOCOL,
+    "unreadable": Cause.UNREADABLE_FILE,
+    "syntax": Cause.SYNTAX,
+    "import": Cause.IMPORT,
+    "missing": Cause.MISSING_NAME,
+    "refused": Cause.REFUSED_VALUE,
+}
+"""By the status of a reply; all others are exceptions."""
+OUTCOMES = {
+    Cause.TIMEOUT: Outcome.TIMEOUT,
+    Cause.MEMORY: Outcome.MEMORY,
+    Cause.CRASH: Outcome.CRASHED,
+    Cause.PROTOCOL: Outcome.CRASHED,
+}
+"""By the cause; for all others a check has failed."""
+
+
+class CheckFailed(AssertionError):
+    """A check that did not pass, with the outcome and the message for the student.
+
+    Checks may also simply `assert`.
+
+    Attributes:
+        cause: Why, for programs.
+        evidence: The facts that the check saw in the submission; by default, its message.
+    """
+
+    def __init__(
+        self,
+        outcome: Outcome,
+        message: str,
+        printed: str = "",
+        cause: Cause = Cause.WRONG_ANSWER,
+        evidence: Evidence | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+        self.cause = cause
+        self.message = message
+        self.printed = printed
+        self.unwritten = cause is Cause.STUB
+        self.evidence = evidence or Evidence({"said": message})
+
+
+class CheckNotRun(Exception):
+    """What the check needs is not there, for which the message gives the reason; nobody is to blame."""
+
+    def __init__(self, message: str, cause: Cause = Cause.UNAVAILABLE) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
+def explain_failure(
+    reply: Reply, question: Question, seconds: float, memory_mb: int, printed: str, origin: NotebookOrigin | None = None
+) -> CheckFailed:
+    """Return the exception for a call that did not end well, in words that say what to do.
+
+    Args:
+        origin: Where a notebook's lines stand.
+    """
+    try:
+        reply = origin.placed(reply) if origin else reply
+        return _failure(reply, question, seconds, memory_mb, printed)
+    except Exception:
+        # The worker's own account comes from a process that runs student code: it may have any form, with any consequence.
+        return CheckFailed(Outcome.CRASHED, "the process did not keep to the protocol", printed, Cause.PROTOCOL)
+
+
+def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, printed: str) -> CheckFailed:
+    details = reply.details
+    cause = _find_cause(reply, question)
+    match reply.status:
+        case "timeout":
+            text = _explain_timeout(reply, seconds)
+        case "disk":
+            text = f"stopped: it filled its working folder. {LIMITS[Cause.DISK]}"
+        case "memory":
+            text = f"ran out of memory (limit {memory_mb} MB): is something growing without end, or a shape far too large?"
+            text += format_trace(details)
+        case "crashed":
+            ask = "Does the code call os._exit?" if details.get("exited") else "Is a library given what it cannot take?"
+            text = f"{details.get('message', 'the process ended')}. {ask}"
+        case "protocol":
+            text = f"the process did not keep to the protocol: {details.get('message', '')}"
+        case "unreadable" | "refused":
+            text = str(details.get("message", ""))
+        case "syntax":
+            text = f"your file is not valid Python: {details.get('message', '')}{format_trace(details)}"
+        case "import":
+            text = _explain_import(details)
+        case "missing":
+            text = f"your file has no {details.get('name')!r}; the name must stay as it is in the stub"
+            if details.get("closest"):
+                text += f". Did you mean to rename {details['closest']!r}?"
+        case _ if cause is Cause.STUB:
+            where = describe_place(details["frames"][-1]) if details.get("frames") else "your code"
+            text = f"{where} still raises the stub's NotImplementedError; delete it when your code is there"
+            text += f" ({details['message'] or question.task})"
+        case _:
+            text = format_error(details) + format_trace(details) + describe_limit(details)
+    shown = {"status": reply.status} | {key: str(details[key]) for key in ("type", "message", "name") if key in details}
+    return CheckFailed(OUTCOMES.get(cause, Outcome.FAILED), text, printed, cause, Evidence(shown))
+
+
+def _find_cause(reply: Reply, question: Question) -> Cause:
+    cause = CAUSES.get(reply.status, Cause.EXCEPTION)
+    if cause is Cause.EXCEPTION and _is_blank(reply.details, question):
+        return Cause.STUB
+    return (cause in (Cause.EXCEPTION, Cause.IMPORT) and _find_limit(reply.details)) or cause
+
+
+def _explain_timeout(reply: Reply, seconds: float) -> str:
+    details = reply.details
+    allowed = "1 second" if seconds < 1.5 else f"{seconds:.0f} seconds"
+    floods = " It also printed a great deal, which takes time." if LEFT_OUT in reply.output else ""
+    ask = "is there a loop that never ends?"
+    if any(isinstance(frame, dict) and frame.get("function") == "<module>" for frame in details.get("frames") or []):
+        ask += (
+            " Your file was still being imported: what stands outside of functions and classes runs each time that "
+            'something is graded. A training belongs below `if __name__ == "__main__":`.'
+        )
+    if "turns" in details:
+        ask = f"it was still going on, after {details['turns']:,} turns. Is the machine busy, or your code slow?"
+    return f"stopped after {allowed}: {ask}{floods}{format_trace(details)}"
+
+
+def _explain_import(details: dict[str, Any]) -> str:
+    text = f"your file cannot be imported: {format_error(details)}{format_trace(details)}{describe_limit(details)}"
+    if "get_ipython" in str(details.get("message")):
+        text += "\nThis file was exported from a notebook: hand in the notebook itself, or leave such lines out."
+    if details.get("type") == "ModuleNotFoundError":
+        text += "\nThere are only the packages of requirements.txt and this file: helpers belong into it."
+    return text
+
+
+def _is_blank(details: dict[str, Any], question: Question) -> bool:
+    """Return whether this is the NotImplementedError of a blank of the stub in the question's own function."""
+    said = str(details.get("message", ""))
+    own = said.partition(":")[0].partition(".")[0] if said else details.get("owner")  # stubs of course texts say nothing
+    return details.get("type") == "NotImplementedError" and own == question.function
+
+
+def format_error(details: dict[str, Any]) -> str:
+    """Return an exception as Python prints it."""
+    message = NO_KEYBOARD.get(details.get("type"), str(details.get("message", "")))
+    return f"{details.get('type', 'Exception')}: {message}" if message else str(details.get("type", "Exception"))
+
+
+def describe_limit(details: dict[str, Any]) -> str:
+    """Return a line on the limit that an exception looks like, or nothing."""
+    limit = _find_limit(details)
+    return f"\n{LIMITS[limit]}" if limit else ""
+
+
+def _find_limit(details: dict[str, Any]) -> Cause | None:
+    return next((cause for cause in LIMITS if cause.value == str(details.get("limit"))), None)
+
+
+def describe_place(frame: dict[str, Any]) -> str:
+    """Return where a frame is, in words."""
+    line = f"line {frame.get('line')}"
+    return f"cell {frame['cell']}, {line}" if "cell" in frame else line
+
+
+def format_trace(details: dict[str, Any]) -> str:
+    """Return the student's own frames, outermost first, or nothing."""
+    lines = []
+    for frame in details.get("frames") or []:
+        inside = f", in {frame['function']}" if frame.get("function") else ""
+        lines.append(f"\n  {describe_place(frame)}{inside}\n    {frame.get('text', '')}")
+    # Recursion would repeat the same frame many times.
+    return "".join(line for line, before in zip(lines, ["", *lines], strict=False) if line != before)
