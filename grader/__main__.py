@@ -25,6 +25,8 @@ from grader.sandbox.reply import LEVELS
 if TYPE_CHECKING:
     from grader.course.run import RunProgress
 
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
 
 def main() -> int:
     """Run one command and return its exit code: 0 done, 1 something is stale or not proven, 2 usage, 3 grader error."""
@@ -44,7 +46,7 @@ def main() -> int:
     return run_guarded(lambda: options.run(options))
 
 
-def _add_proving(commands: argparse._SubParsersAction) -> None:
+def _add_proving(commands: Commands) -> None:
     """Add `build` and `verify`."""
     build = commands.add_parser("build", help="make stubs and answers from solutions/")
     build.add_argument("names", nargs="*", metavar="NAME", help="assignments (default: all)")
@@ -68,7 +70,7 @@ def _add_proving(commands: argparse._SubParsersAction) -> None:
     verify.set_defaults(run=_verify)
 
 
-def _add_grading(commands: argparse._SubParsersAction) -> None:
+def _add_grading(commands: Commands) -> None:
     """Add `grade`."""
     grade = commands.add_parser("grade", help="grade submissions")
     grade.add_argument("name", metavar="NAME", help="the assignment")
@@ -88,7 +90,7 @@ def _add_grading(commands: argparse._SubParsersAction) -> None:
     grade.set_defaults(run=_grade)
 
 
-def _add_authoring(commands: argparse._SubParsersAction) -> None:
+def _add_authoring(commands: Commands) -> None:
     """Add `new` and `remove`."""
     new = commands.add_parser("new", help="begin an assignment: a small one that is proven already, to be changed")
     new.add_argument("name", metavar="NAME", help="how files and commands call it: a to z, 0 to 9 and _")
@@ -101,7 +103,7 @@ def _add_authoring(commands: argparse._SubParsersAction) -> None:
     remove.set_defaults(run=_remove)
 
 
-def _add_packages(commands: argparse._SubParsersAction) -> None:
+def _add_packages(commands: Commands) -> None:
     """Add what packs an assignment: for students, and for each platform."""
     release = commands.add_parser("release", help="make the zip that students get")
     release.add_argument("name", metavar="NAME", help="the assignment")
@@ -134,7 +136,7 @@ def _add_packages(commands: argparse._SubParsersAction) -> None:
     made.set_defaults(run=_autolab)
 
 
-def _add_classes(commands: argparse._SubParsersAction) -> None:
+def _add_classes(commands: Commands) -> None:
     """Add `course` and `regrade`."""
     course = commands.add_parser("course", help="grade a class: resumable, in parallel, on many machines")
     course.add_argument("name", metavar="NAME", help="the assignment")

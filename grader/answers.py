@@ -58,7 +58,9 @@ class CaseRecipe:
         return Case(self.name, self.driver, self.question, self.make(generator))
 
 
-def case(driver: str, question: str, hidden: bool = False) -> Callable[[Callable], CaseRecipe]:
+def case(
+    driver: str, question: str, hidden: bool = False
+) -> Callable[[Callable[[np.random.Generator], dict[str, Any]]], CaseRecipe]:
     """Return a decorator that declares a case, named after its function, which makes the inputs from a generator."""
 
     def declare(make: Callable[[np.random.Generator], dict[str, Any]]) -> CaseRecipe:

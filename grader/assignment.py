@@ -125,7 +125,8 @@ class Assignment(_Strict):
 
     def total(self, suite: str) -> float:
         """Return the points of a suite, "visible" or "hidden"."""
-        return sum(getattr(question.points, suite) for question in self.questions)
+        points: float = sum(getattr(question.points, suite) for question in self.questions)
+        return points
 
 
 OVERVIEW = "solution.json"  # visible cases and answers: of all assignments in the repository, of its own in a student's folder

@@ -166,10 +166,10 @@ def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> di
                 names = frozenset().union(*(statement.words | statement.attributes for statement in (*reached, *helpers)))
                 names |= {word for case in used for text in _texts_in(cases[case].inputs) for word in re.findall(r"\w+", text)}
                 beside = [statement.text for statement in (*run, *helpers)]
-                reads = [any(map(pattern.search, beside)) for pattern in (READS_ALL, READS_TEXT)]
-                read = [home.drivers.read_text(encoding="utf-8")] if reads[1] else []
+                any_name, whole_text = (any(map(pattern.search, beside)) for pattern in (READS_ALL, READS_TEXT))
+                read = [home.drivers.read_text(encoding="utf-8")] if whole_text else []
                 hashed = hash_parts([given, *settings, *code, *(prints[case] for case in used), *read])
-                found[f"{suite}/{name}"] = CheckIngredients(hashed, names, *reads, frozenset(used))
+                found[f"{suite}/{name}"] = CheckIngredients(hashed, names, any_name, whole_text, frozenset(used))
     return found
 
 
@@ -270,6 +270,7 @@ class ParsedModule:
         for node in ast.parse(text).body:
             first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
             part = _part("\n".join(lines[first - 1 : node.end_lineno]), ours) or _part(ast.unparse(node), ours)
+            assert part is not None  # what ast.unparse writes of a statement is one statement
             ours |= part.ours
             self.imports += part.imports
             self.at_import += part.at_import
@@ -396,8 +397,9 @@ def _statement(line: int, text: str) -> ParsedStatement:
     words |= {node.id for node in nodes if isinstance(node, ast.Name)}
     words |= {node.name for node in nodes if isinstance(node, ast.alias)}
     attributes = frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute))
-    asked = [node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args]
-    computed = any(node.func.attr == "expect" and not isinstance(node.args[0], (ast.Constant, ast.Name)) for node in asked)
+    calls = [node for node in nodes if isinstance(node, ast.Call) and node.args]
+    asked = [node.args[0] for node in calls if isinstance(node.func, ast.Attribute) and node.func.attr == "expect"]
+    computed = any(not isinstance(first, (ast.Constant, ast.Name)) for first in asked)
     return ParsedStatement(line, text, frozenset(words), attributes, computed)
 
 

@@ -8,8 +8,9 @@ import stat
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from grader.assignment import UsageError
 
@@ -89,7 +90,7 @@ def read_submission(path: Path, name: str, allowed: AttachmentRules = Attachment
             except Exception as error:  # whatever zipfile trips over, the zip is at fault
                 raise UsageError(f"{path} cannot be read as a zip: {error}") from error
     beside = {near: path.parent / near for near in allowed.names if os.path.lexists(path.parent / near)}
-    openers = {near: lambda file=file: _open(file) for near, file in beside.items()}
+    openers: dict[str, Opener] = {near: partial(_open, file) for near, file in beside.items()}
     return [_read(str(path), lambda: _open(path), path.suffix.lower(), path, _attached(openers, allowed.most))]
 
 
@@ -109,7 +110,7 @@ def stage_submission(content: bytes, path: Path) -> Path:
     return path
 
 
-Opener = Callable[[], BinaryIO]
+Opener = Callable[[], IO[bytes]]
 
 
 def _choose(files: dict[PurePosixPath, Opener], path: Path, name: str, allowed: AttachmentRules) -> list[SubmittedFile]:
@@ -176,7 +177,7 @@ def _in_folder(folder: Path) -> dict[PurePosixPath, Opener]:
 
     found: dict[PurePosixPath, Opener] = {}
     for entry in below(folder, 0):
-        found[PurePosixPath(entry.relative_to(folder).as_posix())] = lambda path=entry: _open(path)
+        found[PurePosixPath(entry.relative_to(folder).as_posix())] = partial(_open, entry)
         if len(found) == MAX_FILES:
             raise UsageError(f"{folder} holds more than {MAX_FILES:,} files; name the one to grade")
     return found
@@ -190,11 +191,11 @@ def _in_zip(archive: zipfile.ZipFile, path: Path) -> dict[PurePosixPath, Opener]
     for entry in entries:
         name = PurePosixPath(entry.filename.replace("\\", "/"))
         if not entry.is_dir() and not any(map(_left_by_tools, name.parts)) and len(name.parts) <= MAX_DEPTH + 1:
-            found[name] = lambda entry=entry: _open_entry(archive, entry)
+            found[name] = partial(_open_entry, archive, entry)
     return found
 
 
-def _open_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> BinaryIO:
+def _open_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> IO[bytes]:
     if stat.S_ISLNK(entry.external_attr >> 16):
         raise UsageError(f"{entry.filename} cannot be read as an ordinary file: it is a link; hand in the file itself")
     return archive.open(entry)

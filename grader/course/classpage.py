@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,12 +58,14 @@ def write_pages(  # noqa: PLR0913 - what a page shows, most of it none by defaul
         scored: Whether there is a policy, so that points of checks are not scores.
     """
     counting = course.model_copy(update={"entries": [entry for entry in course.entries if entry.id not in older]})
-    wanted = {folder.path / NAME: lambda: render(analyze_results(counting, results), pairs, len(older), scored)}
+    wanted: dict[Path, Callable[[], str]] = {
+        folder.path / NAME: lambda: render(analyze_results(counting, results), pairs, len(older), scored)
+    }
     accounts = dict.fromkeys((entry.id for entry in course.entries), ()) | dict(scores or {})
     for name, lines in accounts.items():
         if (result := results.get(name.partition("~")[0])) is not None:
             path = folder.path / STUDENTS / f"{name}.html"
-            wanted[path] = lambda result=result, lines=lines: feedback.render(result, course.assignment, lines)
+            wanted[path] = partial(feedback.render, result, course.assignment, lines)
     entries = {entry.id for entry in course.entries}
     for path in (folder.path / STUDENTS).glob("*.html"):
         name, part, _ = path.stem.partition("~")

@@ -3,6 +3,9 @@
 Results are files, written by rename: what counts is what lies in the folder, so that a shard may run twice, or half.
 """
 
+# Dask's own functions have no types, of those that are called here.
+# mypy: allow-untyped-calls
+
 from __future__ import annotations
 
 import asyncio
@@ -56,8 +59,9 @@ def grade_on_cluster(
     if not entries:
         return standing
     client = _connected(address)
-    about = {"root": None if job.root.resolve() == ROOT else str(job.root.resolve()), "folder": str(job.folder)}
-    about |= {
+    about: dict[str, str | int | None] = {
+        "root": None if job.root.resolve() == ROOT else str(job.root.resolve()),
+        "folder": str(job.folder),
         "suite": job.course.suite,
         "environment": job.course.environment,
         "require_level": job.require_level,
@@ -136,7 +140,7 @@ class _Run:
         finally:
             self.client.cancel([future for future, _ in waiting])
 
-    def _hear(self, future: Future, ids: list[str]) -> None:
+    def _hear(self, future: Future[dict[str, Any]], ids: list[str]) -> None:
         if future.status != "finished":
             error = future.exception() if future.status == "error" else "the scheduler has gone, or given the task up"
             self.error = f"{type(error).__name__}: {error}" if isinstance(error, BaseException) else error

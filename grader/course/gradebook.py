@@ -13,6 +13,9 @@ from grader.course.results import Course
 from grader.report.model import Outcome, write_atomically
 from grader.report.text import escape_formula, sanitize
 
+Cell = str | Decimal | int | None
+Row = list[Cell]
+
 MAX_CELL = 30_000  # characters; Excel holds 32,767
 # Outcomes of single checks: a question alone is partial or not started.
 COUNTED = [outcome.value for outcome in Outcome if outcome not in (Outcome.PARTIAL, Outcome.NOT_STARTED)]
@@ -27,12 +30,12 @@ def render_gradebook(course: Course, scores: Iterable[Score]) -> str:
     header = ["Submission", "Name", "Email", "SID", "Total", "Max Points", *questions]
     header += [*COUNTED, "Handed In", "Days Late", "Attempts", "Status", "Explanation"]
     entries = {entry.id: entry for entry in course.entries}
-    rows: list[list[str | Decimal | int | None]] = []
+    rows: list[Row] = []
     for one in scores:
         entry, student = entries[one.entry], one.student
         handed_in = entry.created_at.isoformat() if entry.created_at else ""
         late: str | int = "late" if one.days_late is None and entry.late else "" if one.days_late is None else one.days_late
-        row = [one.entry, student.name, student.email, student.sid, one.points, one.max_points]
+        row: Row = [one.entry, student.name, student.email, student.sid, one.points, one.max_points]
         row += [one.questions.get(question) for question in questions]
         row += [one.outcomes.get(outcome, 0) if one.outcomes else None for outcome in COUNTED]
         rows.append([*row, handed_in, late, len(entry.earlier) + 1, one.status, "; ".join(one.explanation())])
@@ -51,7 +54,7 @@ def render_gradescope_csv(course: Course, scores: Iterable[Score]) -> str:
     header = ["First Name", "Last Name", "SID", "Email", "Total Score", "Max Points", "Status"]
     header += ["Submission ID", "Submission Time", "Submission Count"]
     entries = {entry.id: entry for entry in course.entries}
-    rows: list[list[str | Decimal | int | None]] = []
+    rows: list[Row] = []
     for one in scores:
         entry = entries[one.entry]
         first, _, last = one.student.name.strip().rpartition(" ")
@@ -77,7 +80,7 @@ def render_canvas_csv(course: Course, scores: Iterable[Score], column: str = "")
     scores = list(scores)
     header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", column or course.assignment.title]
     possible = {one.max_points for one in scores if one.max_points is not None}
-    rows: list[list[str | Decimal | int | None]] = [["    Points Possible", "", "", "", "", max(possible, default=None)]]
+    rows: list[Row] = [["    Points Possible", "", "", "", "", max(possible, default=None)]]
     for one in scores:
         if one.points is not None:
             name, sid, email = one.student.name or one.entry, one.student.sid, one.student.email
@@ -100,15 +103,15 @@ def write_gradebooks(folder: Path, course: Course, scores: Iterable[Score], canv
     return [folder / name for name in texts]
 
 
-def _text(header: list[str], rows: list[list[str | Decimal | int | None]]) -> str:
+def _text(header: list[str], rows: list[Row]) -> str:
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")
-    for row in [header, *rows]:
-        writer.writerow([_cell(value) for value in row])
+    writer.writerow([_cell(name) for name in header])
+    writer.writerows([_cell(value) for value in row] for row in rows)
     return file.getvalue()
 
 
-def _cell(value: str | Decimal | int | None) -> str:
+def _cell(value: Cell) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):

@@ -13,6 +13,7 @@ import os
 import platform
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -37,8 +38,8 @@ def main(parent: int) -> None:
 
 def _answer(stop: stopping.StopRequest) -> None:
     with contextlib.ExitStack() as kept, _pipes() as (asked, answers):
-        job: run.GradingJob | None = None
-        template: Grader | None = None
+        ready: tuple[run.GradingJob, Grader] | None = None
+        answer: dict[str, list[str] | str]
         while True:
             with stop.raises():
                 line = asked.readline()
@@ -46,10 +47,10 @@ def _answer(stop: stopping.StopRequest) -> None:
                 return
             shard = json.loads(line)
             try:
-                if job is None:
+                if ready is None:
                     found = open_job(shard["job"])
-                    template = kept.enter_context(run.open_warm_grader(found))
-                    job = found
+                    ready = found, kept.enter_context(run.open_warm_grader(found))
+                job, template = ready
                 answer = {"failed": grade_shard(job, shard["entries"], shard["job"]["workers"], template)}
             except UsageError as error:
                 answer = {"refused": f"{platform.node()}: {error}"}
@@ -98,15 +99,14 @@ def grade_shard(job: run.GradingJob, names: list[str], workers: int | None, temp
 
 
 @contextlib.contextmanager
-def _pipes() -> Any:
+def _pipes() -> Iterator[tuple[IO[str], IO[str]]]:
     """Yield what to read and where to answer, and keep both from whatever else reads or prints here."""
     asked, answers = os.dup(0), os.dup(1)
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)
     with open(asked, encoding="utf-8") as lines, open(answers, "w", encoding="utf-8") as out:
-        pair: tuple[IO[str], IO[str]] = lines, out
-        yield pair
+        yield lines, out
 
 
 if __name__ == "__main__":

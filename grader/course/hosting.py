@@ -15,7 +15,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 
-_host: tuple[str, subprocess.Popen] | None = None  # the grading process, and the job that it is for
+_host: tuple[str, subprocess.Popen[str]] | None = None  # the grading process, and the job that it is for
 _lock = threading.Lock()
 
 
@@ -26,9 +26,13 @@ def run_shard(about: str, ids: list[str]) -> dict[str, Any]:
         if _host is None or _host[0] != about or _host[1].poll() is not None:
             end_grading_process()
             command = [sys.executable, "-m", "grader.course.host", str(os.getpid())]
-            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-            _host = about, subprocess.Popen(command, cwd=ROOT, start_new_session=True, **pipes)
+            process = subprocess.Popen(
+                command, cwd=ROOT, start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+            _host = about, process
         process = _host[1]
+        assert process.stdin is not None  # a pipe, as is stdout
+        assert process.stdout is not None
         try:
             print(json.dumps({"job": json.loads(about), "entries": ids}), file=process.stdin, flush=True)
             answer = process.stdout.readline()
@@ -36,7 +40,8 @@ def run_shard(about: str, ids: list[str]) -> dict[str, Any]:
             answer = ""
         if not answer:
             raise RuntimeError(f"a grading process ended with {process.wait(60)}, see the log of its Dask worker")
-        return json.loads(answer)
+        read: dict[str, Any] = json.loads(answer)
+        return read
 
 
 def end_grading_process(about: str | None = None) -> None:

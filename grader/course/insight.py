@@ -378,7 +378,7 @@ def find_recognising_check(checks: Iterable[CheckResult]) -> CheckResult | None:
 
 def _mistakes(course: Course, graded: Sequence[GradedEntry], tried: Mapping[str, int]) -> list[CommonMistake]:
     groups: dict[tuple[str, tuple[str, ...]], list[WorklistEntry]] = defaultdict(list)
-    hints = {}
+    hints: dict[tuple[str, tuple[str, ...]], str] = {}
     for one in graded:
         for question, checks in one.checks.items() if not one.reason else ():
             if found := find_recognising_check(checks):
@@ -406,7 +406,9 @@ def _unknown(graded: Sequence[GradedEntry]) -> list[CommonFailure]:
 
 
 def _failed_checks(graded: Sequence[GradedEntry]) -> list[FailedCheck]:
-    run, failed, known = Counter(), Counter(), {}
+    run: Counter[str] = Counter()
+    failed: Counter[str] = Counter()
+    known: dict[str, CheckResult] = {}
     for one in graded:
         for check in one.result.report.checks if not one.reason else ():
             if check.outcome not in OPEN and not check.unwritten:

@@ -466,7 +466,7 @@ def identify_student(entry: str, student: Person) -> str:
 
 def find_unscored_students(course: Course, scored: Iterable[Score], policy: Policy) -> list[str]:
     """Return whom the policy names but no score is of: misspelt, without a submission, or the id of an older one."""
-    named = [one.student for one in (*policy.extensions, *policy.adjustments)]
+    named = [*(one.student for one in policy.extensions), *(one.student for one in policy.adjustments)]
     entries = {entry.id: entry for entry in course.entries}
     people = [(entries[one.entry], one.student) for one in scored]
     return [name for name in dict.fromkeys(named) if not any(_means(name, *one) for one in people)]
@@ -530,11 +530,12 @@ class _Part:
 def _parts(report: Report, policy: Policy) -> list[_Part]:
     titles = {question.id: question.title for question in report.questions}
     faulty = {one.question or one.check: one for one in policy.faulty}
+    suites: dict[str, Decimal] = dict(policy.weights.suites.items())
     parts = []
     for check in report.checks:
         whole = titles.get(check.question, check.question)
         single = check.id in policy.extra.checks or check.id in faulty
-        weight = Fraction(policy.weights.questions.get(check.question, 1)) * Fraction(policy.weights.suites.get(check.suite, 1))
+        weight = Fraction(policy.weights.questions.get(check.question, 1)) * Fraction(suites.get(check.suite, 1))
         fault = faulty.get(check.id) or faulty.get(check.question)
         if fault and fault.then == "out":
             weight = Fraction(0)
@@ -702,7 +703,7 @@ def _order(entry: str) -> tuple[int, str]:
 
 
 def _without_points(one: Score, status: Literal["pending", "not final"]) -> Score:
-    empty = {"points": None, "max_points": None, "steps": (), "questions": {}}
+    empty: dict[str, Any] = {"points": None, "max_points": None, "steps": (), "questions": {}}
     return one.model_copy(update={"status": status, **empty})
 
 

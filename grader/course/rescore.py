@@ -147,6 +147,7 @@ def _changes(before: list[Score], between: list[Score], after: list[Score]) -> l
     for key in [*new, *(key for key in old if key not in new)]:
         was, then, now = old.get(key), middle.get(key), new.get(key)
         one = now or was
+        assert one is not None  # each key is of one of the two
         points = (was.points if was else None, now.points if now else None)
         if points[0] == points[1] and (was and was.status) == (now and now.status):
             continue

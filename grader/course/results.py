@@ -134,9 +134,13 @@ class ResultsFolder:
                 submission=course.submissions[entry.id], suite=course.suite, environment=course.environment
             )
             stem = f"{entry.id}.{key.name}"
-            near = names[bisect.bisect_left(names, stem[:-SHORT]) :]
-            fitting = list(itertools.takewhile(lambda name, stem=stem: name.startswith(stem[:-SHORT]), near))
+            fitting = _starting_with(stem[:-SHORT], names)
             own = f"{stem}.json"
             chosen = own if own in fitting else fitting[0] if fitting else None
             found[entry.id] = read_stored(self.results / chosen, SubmissionResult) if chosen else None
         return found
+
+
+def _starting_with(prefix: str, names: list[str]) -> list[str]:
+    """Return those of the names that start with the prefix; the names are in order."""
+    return list(itertools.takewhile(lambda name: name.startswith(prefix), names[bisect.bisect_left(names, prefix) :]))

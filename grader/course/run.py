@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from grader import fingerprints
 from grader.assignment import AssignmentFiles, UsageError
@@ -27,6 +28,9 @@ from grader.course.worklist import WorklistEntry, find_unread_files, read_export
 from grader.judge.run import Grader, GradingOptions
 from grader.report.model import Cause, Report
 from grader.report.text import sanitize
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkContext, SpawnContext
 
 ATTEMPTS = 3  # to grade a submission over which workers die
 SPARE_SECONDS = 120.0  # beyond the budget of a run, before a worker counts as hung
@@ -78,7 +82,7 @@ class GradingJob:
         began, used = time.monotonic(), time.process_time() + grader.cpu_seconds
         earlier = {check.id: check for check in before.report.checks} if before else {}
         options = GradingOptions(before=earlier, again=again)
-        status = "graded"
+        status: Literal["graded", "refused"] = "graded"
         try:
             with self.handed_in(entry) as path:
                 report = grader.grade(path, options)
@@ -241,7 +245,7 @@ class GradingProcess:
     """
 
     number: int
-    process: multiprocessing.Process
+    process: multiprocessing.process.BaseProcess
     connection: multiprocessing.connection.Connection
     task: int | None = None
     since: float = 0.0
@@ -360,7 +364,9 @@ class _Crew:
         self.waiting = list(reversed(range(len(tasks))))
         self.attempts = [0] * len(tasks)
         self.limit = job.course.assignment.limits.budget + SPARE_SECONDS
-        self.context = multiprocessing.get_context("fork" if FORKS else "spawn")
+        self.context: ForkContext | SpawnContext = (
+            multiprocessing.get_context("fork") if FORKS else multiprocessing.get_context("spawn")
+        )
         self.crew: list[GradingProcess] = []
 
     def run(self) -> RunProgress:
@@ -435,6 +441,7 @@ class _Crew:
             worker.process.join(5)
             self._replace(worker, f"its worker ended with {worker.process.exitcode}")
             return
+        assert worker.task is not None  # a worker answers only what it was sent
         entry = self.tasks[worker.task][0]
         worker.task = None
         self._count(entry, final)

@@ -39,6 +39,7 @@ def write_class_results(
     else:
         pairs = _found_before(folder.path / SIMILAR)
     stored = rescore.read_scores(folder)
+    assert stored is not None  # they have just been written
     older = {entry.id for entry in course.entries} - {score.entry for score in stored.scores}
     classpage.write_pages(folder, course, results, pairs, explain_scores(course, stored.scores), older, bool(stored.policy))
     pages = len(list((folder.path / classpage.STUDENTS).glob("*.html")))

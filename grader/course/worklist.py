@@ -164,7 +164,7 @@ def _metadata(path: Path) -> dict[str, Any]:
         return {}
     import yaml
 
-    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # a base that is chosen as it runs
         """Reads what Ruby wrote: an object of its own counts as the plain data that it is written as, and a number as text."""
 
     def plain(loader: Any, _: str, node: yaml.Node) -> Any:
@@ -193,7 +193,7 @@ def _require_bounded(events: Iterator[Any]) -> None:
     """Raise ValueError for YAML that nests deeply, or whose references repeat so much that following them has no end."""
     import yaml
 
-    sizes: dict[str, int] = {}  # of what is complete, by anchor
+    sizes: dict[str | None, int] = {}  # of what is complete, by anchor
     inside: list[tuple[str | None, int]] = []  # of what is not, with its size so far
     repeated = 0
     for event in events:

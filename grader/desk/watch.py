@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from grader.assignment import Assignment, AssignmentFiles, UsageError
 from grader.judge.run import Grader, GradingOptions, PreparedSubmission
@@ -23,6 +24,9 @@ from grader.report import terminal
 from grader.report.model import Outcome, QuestionResult, Report
 from grader.report.text import sanitize
 from grader.submission import NOTEBOOK
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 KEYS = "h hint · d debug · a all · q quit"
 SETTLED_MS = 20  # of silence after the last write of a save, which an editor may make in several
@@ -237,7 +241,7 @@ class _Grading:
         changed = self._changed(staged) if self._last is not None else frozenset()
         functions = sorted({self._grader.home.assignment.question(question).function for question in changed})
         self._events.put(GradingProgress(0, 0, ", ".join(functions) or "everything"))
-        if changed:
+        if changed and self._last is not None:
             report = self._grader.grade(staged, GradingOptions(set(changed), changed=self._step))
             if self._grader.interrupted.is_set():
                 return
@@ -412,7 +416,7 @@ class _Screen:
         if not event.whole:
             yield Text(f"{event.seconds:.2f} s after the save", "dim")
 
-    def _fitting(self, lines: list[str]) -> object:
+    def _fitting(self, lines: list[str]) -> Text:
         """Return the lines, cut so that what is above them stays on the screen; a difference comes first, inputs last."""
         from rich.text import Text
 
@@ -468,7 +472,7 @@ def find_advice(report: Report, question: QuestionResult) -> str:
     return next((check.advice() for check in report.checks if check.question == question.id and check.hint), "")
 
 
-def _bar(done: int, count: int, words: str) -> object:
+def _bar(done: int, count: int, words: str) -> Text:
     from rich.text import Text
 
     width = 40
@@ -476,7 +480,7 @@ def _bar(done: int, count: int, words: str) -> object:
     return Text.assemble(("━" * full, "green"), ("━" * (width - full), "dim"), f" {done} of {count} questions · {words}")
 
 
-def _mark(question: QuestionResult, changed: frozenset[str], named: bool) -> object:
+def _mark(question: QuestionResult, changed: frozenset[str], named: bool) -> Text:
     from rich.text import Text
 
     mark = terminal.choose_outcome_mark(question.outcome)
@@ -488,7 +492,7 @@ class _Keyboard:
     """Keys as they are pressed, without Enter; the terminal is put back in the end, whatever happens."""
 
     def __enter__(self) -> _Keyboard:
-        self._before: list = []
+        self._before: list[Any] = []
         self.take()
         return self
 

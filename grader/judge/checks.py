@@ -51,7 +51,7 @@ class CollectedChecks:
     def __init__(self, home: AssignmentFiles, suites: Sequence[str], keyword: str = "") -> None:
         self.assignment = home.assignment
         self.suites = suites
-        self.declared: list[tuple[pytest.Item, CheckResult]] = []
+        self.declared: list[tuple[pytest.Function, CheckResult]] = []
         self.errors: list[str] = []
         files = [str(home.checks[suite]) for suite in suites]
         arguments = ["--assert=plain", "--import-mode=importlib"]
@@ -77,7 +77,7 @@ class CollectedChecks:
         if not self.errors:
             self._config._do_configure()  # pytest has cleared up what checks may use, as for tmp_path
 
-    def run(self, item: pytest.Item, judge: CheckRunner) -> None:
+    def run(self, item: pytest.Function, judge: CheckRunner) -> None:
         """Run one check of a submission, and inform its judge of the outcome."""
         self._judge = judge
         try:
@@ -95,7 +95,8 @@ class CollectedChecks:
         config.addinivalue_line("markers", "points(number, question): a check of a question, worth so many points")
 
     @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Function]) -> None:
+        # Functions alone: no plugin is left that finds anything else in a file of Python.
         order = {question.id: index for index, question in enumerate(self.assignment.questions)}
         try:
             declared = [(item, self._declare(item, order)) for item in items]
@@ -106,7 +107,7 @@ class CollectedChecks:
         else:
             self.declared = sorted(declared, key=lambda entry: order[entry[1].question])
 
-    def _declare(self, item: pytest.Item, order: dict[str, int]) -> CheckResult:
+    def _declare(self, item: pytest.Function, order: dict[str, int]) -> CheckResult:
         mark = item.get_closest_marker("points")
         suite = item.path.parent.name
         where = f"{suite}/{item.name}"
@@ -168,6 +169,8 @@ def _importable(views: Path) -> Iterator[None]:
         yield
         return
     spec = importlib.util.spec_from_file_location("views", views)
+    assert spec is not None  # there is a loader for every file that ends in .py
+    assert spec.loader is not None
     before, module = sys.modules.get("views"), importlib.util.module_from_spec(spec)
     sys.modules["views"] = module
     try:

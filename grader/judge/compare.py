@@ -72,7 +72,7 @@ def _difference(expected: Any, got: Any, how: Tolerance, where: str) -> str | No
     return f"{where}: expected {format_value(expected)}, got {format_value(got)}"
 
 
-def _dict_difference(expected: dict, got: dict, how: Tolerance, where: str) -> str | None:
+def _dict_difference(expected: dict[Any, Any], got: dict[Any, Any], how: Tolerance, where: str) -> str | None:
     for key in expected:
         if key not in got:
             return f"{where}: {key!r} is missing"
@@ -82,7 +82,7 @@ def _dict_difference(expected: dict, got: dict, how: Tolerance, where: str) -> s
     return f"{where}: {extra[0]!r} is not expected" if extra else None
 
 
-def _list_difference(expected: Sequence, got: Sequence, how: Tolerance, where: str) -> str | None:
+def _list_difference(expected: Sequence[Any], got: Sequence[Any], how: Tolerance, where: str) -> str | None:
     if len(expected) != len(got):
         many = f"{len(expected)} entr{'y' if len(expected) == 1 else 'ies'}"
         both = f"  expected {format_value(expected)}\n  got      {format_value(got)}"

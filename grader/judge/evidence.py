@@ -44,7 +44,8 @@ class Evidence:
 
     def fits(self, recorded: Any) -> bool:
         """Return whether it is what was recorded of a mistake."""
-        return recorded == self.shown
+        same: bool = recorded == self.shown
+        return same
 
 
 class WrongAnswerEvidence(Evidence):

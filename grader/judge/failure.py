@@ -179,7 +179,7 @@ def _is_blank(details: dict[str, Any], question: Question) -> bool:
 
 def format_error(details: dict[str, Any]) -> str:
     """Return an exception as Python prints it."""
-    message = NO_KEYBOARD.get(details.get("type"), str(details.get("message", "")))
+    message = NO_KEYBOARD.get(details.get("type", ""), str(details.get("message", "")))
     return f"{details.get('type', 'Exception')}: {message}" if message else str(details.get("type", "Exception"))
 
 

@@ -36,7 +36,7 @@ class Harness:
 
     def __init__(self, home: AssignmentFiles, template: tuple[Harness, int] | None = None) -> None:
         self.home = home
-        self._folder = make_temporary_folder(template[0]._folder if template else None)
+        self._folder: Path = make_temporary_folder(template[0]._folder if template else None)
         try:
             support, self.student = self._folder / "support", self._folder / "student"
             support.mkdir()

@@ -82,7 +82,7 @@ class CheckRunner:
         except Exception as error:
             self.report.stop(Cause.GRADER, f"{type(error).__name__}: {error}")
 
-    def _judge(self, item: pytest.Item, result: CheckResult) -> None:
+    def _judge(self, item: pytest.Function, result: CheckResult) -> None:
         kept = None if result.id in self.options.again else self.options.before.get(result.id)
         if kept is not None and not self._needs_moved(result):
             for field in OF_A_RUN:
@@ -107,7 +107,7 @@ class CheckRunner:
         result.seconds = max(round(time.monotonic() - began, 4), 0.0001)  # 0 would mean that it is still to come
         self._publish()
 
-    def _run(self, item: pytest.Item, result: CheckResult) -> None:
+    def _run(self, item: pytest.Function, result: CheckResult) -> None:
         question = self.assignment.question(result.question)
         if self.submission.broken is not None:
             self._failed(result, self.submission.broken)
@@ -142,7 +142,8 @@ class CheckRunner:
     def ended(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
         """Take note of how a check was set up, how it went, or how what it used was put away."""
         result = self.results[item.nodeid]
-        error = call.excinfo.value if call.excinfo else None
+        fault = call.excinfo
+        error = None if fault is None else fault.value
         used = getattr(item, "funcargs", {}).get("student")
         student = used if isinstance(used, SubmissionUnderTest) else None
         printed, facts = (student.printed, student.facts) if student else ("", [])
@@ -150,12 +151,12 @@ class CheckRunner:
             result.curves, result.entries = student.curves, tuple(student.entries)
             if student.tried:
                 self.tried[result.id] = student.tried
-        if error is None:
+        if fault is None:
             if call.when == "call":
                 result.outcome, result.cause, result.message = Outcome.PASSED, Cause.NONE, ""
                 self._saw(result, None)
         elif call.when != "call":
-            self._faulty(result, call.excinfo)
+            self._faulty(result, fault)
         elif isinstance(error, CheckFailed):
             self._failed(result, error)
             if not error.unwritten:
@@ -173,9 +174,9 @@ class CheckRunner:
             failure = CheckFailed(Outcome.FAILED, said, printed, Cause.UNREADABLE_RESULT)
             self._failed(result, failure)
             self._saw(result, failure)
-            result.detail = sanitize(f"{type(error).__name__}: {error}\n{call.excinfo.traceback[-1]}")
+            result.detail = sanitize(f"{type(error).__name__}: {error}\n{fault.traceback[-1]}")
         else:
-            self._faulty(result, call.excinfo)
+            self._faulty(result, fault)
 
     def _saw(self, result: CheckResult, failure: CheckFailed | None) -> None:
         if failure is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 from dataclasses import dataclass, replace
+from typing import Any
 
 from grader.sandbox.reply import Reply
 
@@ -26,7 +27,7 @@ class NotebookOrigin:
             return reply
         return replace(reply, details=reply.details | {"frames": [self._frame(frame) for frame in frames]})
 
-    def _frame(self, frame: dict) -> dict:
+    def _frame(self, frame: dict[str, Any]) -> dict[str, Any]:
         index = bisect.bisect_right(self.lines, frame["line"], key=lambda entry: entry[0]) - 1
         if index < 0:
             return frame

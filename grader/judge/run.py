@@ -180,7 +180,7 @@ class Grader:
         self._material: SuiteData | None = template[0]._material if template else None
         self._checks: dict[str, CollectedChecks] = dict(template[0]._checks) if template else {}  # by the keyword
         self._lent = harness is not None
-        self.harness = harness or Harness(home, (template[0].harness, template[1]) if template else None)
+        self.harness: Harness = harness or Harness(home, (template[0].harness, template[1]) if template else None)
         self._sandbox = self.harness.sandbox
 
     def __enter__(self) -> Grader:
@@ -293,7 +293,7 @@ class Grader:
     def _functions(self) -> list[str]:
         """Return the names that a submission must define."""
         asked = [question.function for question in self.home.assignment.questions]
-        return list(dict.fromkeys([*asked, *self._material.stub]))
+        return list(dict.fromkeys([*asked, *self._known.stub]))
 
     @property
     def interrupted(self) -> threading.Event:
@@ -346,7 +346,8 @@ class Grader:
 
     def _read(self) -> SuiteData:
         """Return cases, answers and mistakes; meanwhile the server looks at the submission."""
-        name, mistakes = self.home.assignment.name, {}
+        name = self.home.assignment.name
+        mistakes: dict[str, Mistake] = {}
         found = {suite: _whole(answers.read_answers, self.home.answers[suite], name) for suite in self.suites}
         for suite in self.suites:
             for key, mistake in _whole(answers.read_mistakes, self.home.mistakes[suite], name).items():
@@ -355,6 +356,12 @@ class Grader:
                 mistakes[key] = replace(mistake, shows={**known.shows, **shows} if known else shows)
         stub = next(iter(found.values())).unwritten()
         return SuiteData({suite: content.cases for suite, content in found.items()}, stub, list(mistakes.values()))
+
+    @property
+    def _known(self) -> SuiteData:
+        """Cases, answers and mistakes, which have been read before anything of a submission was looked at."""
+        assert self._material is not None
+        return self._material
 
     def read_suites(self) -> None:
         """Read checks, cases, answers and mistakes now, so that copies of this process share them."""
@@ -397,7 +404,7 @@ class Grader:
                 broken = explain_failure(reply, first, allowed.seconds, allowed.memory_mb, reply.output, staged.origin)
         attachments = {name: staged.handed.attachments.get(name) for name in assignment.attachments}
         submission = LoadedSubmission(staged.path, staged.origin, attachments, unwritten, broken)
-        return CheckRunner(Setting(assignment, checks, self._sandbox, self._material), submission, report, options)
+        return CheckRunner(Setting(assignment, checks, self._sandbox, self._known), submission, report, options)
 
     def _written(self, looked: Reply) -> set[str]:
         """Return the functions of questions that are not the stub's any more."""
@@ -406,7 +413,7 @@ class Grader:
     def _unwritten(self, looked: Reply) -> set[str]:
         """Return the functions that are still the stub's."""
         now = looked.details.get("fingerprints") or {}
-        return {name for name, unwritten in self._material.stub.items() if now.get(name) in unwritten}
+        return {name for name, unwritten in self._known.stub.items() if now.get(name) in unwritten}
 
 
 def select_questions(home: AssignmentFiles, select: Collection[str] | None) -> set[str] | None:

@@ -15,7 +15,7 @@ import numpy as np
 View = Callable[[dict[str, Any]], Any]
 
 
-class Stored(dict):
+class Stored(dict[str, Any]):
     """The facts of a stored answer, to a view; those of a submission may lack what it did not get to."""
 
 

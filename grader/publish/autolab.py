@@ -158,7 +158,7 @@ def _points(place: Path, content: dict[str, bytes], assignment: Assignment, sour
         submission = make_zip({assignment.submission: submission})
     write_files(place, {name_handin(assignment): submission})
     printed = run_entry_script(["make", "-f", "autograde-Makefile"], place, GRADER_VENV=sys.prefix)
-    scores = json.loads(printed.splitlines()[-1])["scores"]
+    scores: dict[str, float] = json.loads(printed.splitlines()[-1])["scores"]
     known = list_problems(assignment)
     if unknown := scores.keys() - known.keys():
         raise UsageError(f"nothing was written: there is no problem {', '.join(unknown)}")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -107,7 +107,7 @@ def _from_trials(harness: Harness, recipes: list[CaseRecipe], stub: dict[str, st
         solved = solve_cases(harness, cooked)
         before, allowed = old.cases if old else {}, _tolerances(home, suite)
         both = {key: (before[key], case) for key, case in solved.items() if key in before}
-        moved = {key: pair for key, pair in both.items() if not _same(*pair, **allowed.get(key, {}))}
+        moved = {key: pair for key, pair in both.items() if not _same(*pair, allowed.get(key, {}))}
         same_cases = list(before) == list(solved) and not moved
         if old is None or (old.seed, old.stub) != (chosen, stub) or not same_cases:
             stale.append(path)
@@ -125,12 +125,12 @@ def _from_trials(harness: Harness, recipes: list[CaseRecipe], stub: dict[str, st
         with TrialPool(harness, options.workers, "mistakes") as pool:
             recorded = record_mistakes(pool, load_catalogue(home, "mistakes"))
         for suite, found in recorded.items():
-            path, before = home.mistakes[suite], answers.read_mistakes(home.mistakes[suite], name)
-            if not mistakes_agree(before, found):
+            path, known = home.mistakes[suite], answers.read_mistakes(home.mistakes[suite], name)
+            if not mistakes_agree(known, found):
                 stale.append(path)
                 if not check:
                     write_atomically(
-                        path, answers.render_mistakes(name, {key: _kept(before.get(key), now) for key, now in found.items()})
+                        path, answers.render_mistakes(name, {key: _kept(known.get(key), now) for key, now in found.items()})
                     )
     return stale
 
@@ -257,23 +257,34 @@ def _old(path: Path, name: str) -> SuiteAnswers | None:
         return None
 
 
-def _tolerances(home: AssignmentFiles, suite: str) -> dict[str, dict[str, float]]:
+class _Tolerances(TypedDict, total=False):
+    """What a check says of how closely two values must agree; see `difference`."""
+
+    rtol: float
+    atol: float
+
+
+def _tolerances(home: AssignmentFiles, suite: str) -> dict[str, _Tolerances]:
     """Return by case the smallest tolerances that are written in a check which names it; without one, the default is meant."""
-    found: dict[str, dict[str, float]] = {}
+    found: dict[str, _Tolerances] = {}
     with contextlib.suppress(SyntaxError, OSError):  # of checks, which trying them out will say
         tree = ast.parse(home.checks[suite].read_text(encoding="utf-8"))
         for check in (node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))):
             nodes = list(ast.walk(check))
-            written = [node for node in nodes if isinstance(node, ast.keyword) and isinstance(node.value, ast.Constant)]
+            keywords = ((node.arg, node.value) for node in nodes if isinstance(node, ast.keyword))
+            constants = ((name, node.value) for name, node in keywords if isinstance(node, ast.Constant))
+            numbers = [(name, value) for name, value in constants if isinstance(value, (int, float))]  # None is the default
             for case in {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}:
                 closest = found.setdefault(case, {})
-                for node in written:
-                    if node.arg in ("rtol", "atol"):
-                        closest[node.arg] = min(node.value.value, closest.get(node.arg, math.inf))
+                for name, value in numbers:
+                    if name == "rtol":
+                        closest["rtol"] = min(value, closest.get("rtol", math.inf))
+                    elif name == "atol":
+                        closest["atol"] = min(value, closest.get("atol", math.inf))
     return found
 
 
-def _same(was: Case, now: Case, **tolerance: float) -> bool:
+def _same(was: Case, now: Case, tolerance: _Tolerances) -> bool:
     """Return whether a stored case can stay.
 
     Args:
@@ -326,6 +337,8 @@ def _numbers(value: Any) -> Iterator[float]:
 
 def _import(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"{path.parent.name}_{path.stem}", path)
+    assert spec is not None  # as of every path that ends in .py
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -12,14 +12,16 @@ import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 from grader.assignment import Assignment, AssignmentFiles, UsageError
 
-DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+Declared = TypeVar("Declared", bound=Callable[..., Any])
 
 
-def mistake(question: str, hint: str, source: str = "", learns: bool = True) -> Callable[[Callable], Callable]:  # noqa: ARG001
+def mistake(question: str, hint: str, source: str = "", learns: bool = True) -> Callable[[Declared], Declared]:  # noqa: ARG001
     """Return a decorator that declares a mistaken form of the function that a question is about.
 
     The function's own name is the mistake's id; its parameters must be those of the solution. Its
@@ -35,7 +37,7 @@ def mistake(question: str, hint: str, source: str = "", learns: bool = True) -> 
     return lambda function: function
 
 
-def alternative(question: str) -> Callable[[Callable], Callable]:  # noqa: ARG001
+def alternative(question: str) -> Callable[[Declared], Declared]:  # noqa: ARG001
     """Return a decorator that declares a function to be a right form of the one that a question is about; see `mistake`."""
     return lambda function: function
 
@@ -130,7 +132,7 @@ class _Entry:
 
     id: str
     options: dict[str, Any]
-    definition: ast.FunctionDef | ast.ClassDef | None
+    definition: Definition | None
 
     def variant(self, assignment: Assignment, solution: str, carried: _Carried) -> Variant:
         options = dict(self.options)
@@ -146,7 +148,7 @@ class _Entry:
         if self.definition is None:
             new = _edited(_text(solution, original), edits, self.id)
         else:
-            _require_same_parameters(self, original)
+            _require_same_parameters(self.id, self.definition, original)
             text = carried.text_of(self.definition)
             new = re.sub(rf"\b(def|class)\s+{self.id}\b", rf"\1 {replaced}", text, count=1)
             new = carried.with_needed(self.definition, new)
@@ -162,20 +164,23 @@ def _declarations(tree: ast.Module) -> Iterator[Callable[[], _Entry]]:
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             for decorator in node.decorator_list:
-                if name := _declares(decorator, ("mistake", "alternative")):
-                    yield partial(_entry, node.name, decorator, name, node)
-        elif isinstance(node, ast.Assign) and _declares(node.value, ("altered",)):
-            yield partial(_entry, ast.unparse(node.targets[0]), node.value, "altered", None)
+                if found := _declares(decorator, ("mistake", "alternative")):
+                    call, name = found
+                    yield partial(_entry, node.name, call, name, node)
+        elif isinstance(node, ast.Assign) and (found := _declares(node.value, ("altered",))):
+            call, name = found
+            yield partial(_entry, ast.unparse(node.targets[0]), call, name, None)
 
 
-def _entry(identifier: str, call: ast.Call, kind: str, definition: ast.FunctionDef | ast.ClassDef | None) -> _Entry:
+def _entry(identifier: str, call: ast.Call, kind: str, definition: Definition | None) -> _Entry:
     return _Entry(identifier, _options(call, kind, identifier), definition)
 
 
-def _declares(node: ast.expr, names: tuple[str, ...]) -> str:
-    """Return which of the names is called, or nothing."""
-    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
-    return node.func.id if called else ""
+def _declares(node: ast.expr, names: tuple[str, ...]) -> tuple[ast.Call, str] | None:
+    """Return the call of one of the names, and which it is; None for anything else."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
+        return node, node.func.id
+    return None
 
 
 PARAMETERS = {
@@ -198,9 +203,9 @@ def _options(call: ast.Call, name: str, identifier: str) -> dict[str, Any]:
     return options
 
 
-def _definition(text: str, name: str) -> ast.FunctionDef | ast.ClassDef:
+def _definition(text: str, name: str) -> Definition:
     """Return the definition of a function or class at the top level of a file."""
-    found = [node for node in _parsed(text).body if isinstance(node, DEFINITIONS) and node.name == name]
+    found = [node for node in _parsed(text).body if isinstance(node, Definition) and node.name == name]
     if len(found) != 1:
         raise CatalogueError(f"the solution defines {name} {len(found)} times, expected once")
     return found[0]
@@ -220,16 +225,16 @@ def _replaced(text: str, node: ast.stmt, new: str) -> str:
     return "".join(lines)
 
 
-def _require_same_parameters(entry: _Entry, original: ast.stmt) -> None:
+def _require_same_parameters(identifier: str, definition: Definition, original: Definition) -> None:
     """Raise CatalogueError unless the function, or all methods of the original but private ones, take the same parameters."""
-    expected, found = _parameters(original), _parameters(entry.definition)
+    expected, found = _parameters(original), _parameters(definition)
     for name, parameters in expected.items():
         if found.get(name) != parameters:
             theirs, what = found.get(name, "missing"), f"{original.name}{name and '.'}{name}"
-            raise CatalogueError(f"{entry.id}: the solution's {what} takes {parameters}, this one is {theirs}")
+            raise CatalogueError(f"{identifier}: the solution's {what} takes {parameters}, this one is {theirs}")
 
 
-def _parameters(node: ast.stmt) -> dict[str, str]:
+def _parameters(node: Definition) -> dict[str, str]:
     """Return parameters as text (names, kinds, and which can be left out): of a function as "", of a class by method."""
     if isinstance(node, ast.ClassDef):
         methods = [item for item in node.body if isinstance(item, ast.FunctionDef)]
@@ -274,7 +279,7 @@ class _Carried:
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 for alias in node.names:
                     self.definitions[(alias.asname or alias.name).partition(".")[0]] = node
-            elif isinstance(node, DEFINITIONS):
+            elif isinstance(node, Definition):
                 self.definitions[node.name] = node
             elif isinstance(node, ast.Assign):
                 self.definitions |= {target.id: node for target in node.targets if isinstance(target, ast.Name)}
@@ -287,7 +292,7 @@ class _Carried:
             first = min(item.lineno for item in helper_decorators)
         return "\n".join(self.text.splitlines()[first - 1 : node.end_lineno]) + "\n"
 
-    def with_needed(self, function: ast.FunctionDef | ast.ClassDef, text: str) -> str:
+    def with_needed(self, function: Definition, text: str) -> str:
         """Return the text of a definition after all that it uses of its file, and what that uses, in the file's order."""
         needed: dict[int, ast.stmt] = {}
         open_ends: list[ast.stmt] = [function]

@@ -117,4 +117,5 @@ def _points(place: Path, content: dict[str, bytes], assignment: Assignment, sour
     name, _, encoded = output.read_text(encoding="utf-8").strip().partition("=")
     if name != "result" or "\n" in encoded:
         raise UsageError(f"nothing was written: the step's output is {name!r}, expected one line called 'result'")
-    return sum(test["score"] for test in json.loads(base64.b64decode(encoded))["tests"])
+    scores: list[float] = [test["score"] for test in json.loads(base64.b64decode(encoded))["tests"]]
+    return sum(scores)

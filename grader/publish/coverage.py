@@ -80,7 +80,8 @@ def read_coverage(path: Path) -> Coverage:
     Raises:
         FileNotFoundError: If nothing has been written yet.
     """
-    return pickle.loads(path.read_bytes())
+    coverage: Coverage = pickle.loads(path.read_bytes())
+    return coverage
 
 
 def instrument_functions(source: str) -> str:

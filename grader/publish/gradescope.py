@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from grader.assignment import AssignmentFiles, UsageError
 from grader.publish.package import SETUP, collect_grader_modules, collect_server_files, convert_to_unix_lines
@@ -83,7 +84,7 @@ def collect_autograder_files(home: AssignmentFiles, require_level: str = "basic"
 
 
 def _notebook(source: str) -> str:
-    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
+    cell: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
     return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4})
 
 

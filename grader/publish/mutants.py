@@ -10,14 +10,22 @@ from __future__ import annotations
 import ast
 import copy
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from grader.assignment import Assignment, AssignmentFiles, UsageError, tomllib
+from grader.assignment import Assignment, AssignmentFiles, UsageError
 from grader.publish.stub import BEGIN, END
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Replacement = ast.AST | list[ast.stmt] | None  # what a change puts in the place of a node; None for nothing
 
 
 @dataclass(frozen=True)
@@ -111,8 +119,8 @@ def _changes(statement: ast.stmt) -> Iterator[tuple[str, list[ast.stmt]]]:
     """Yield (description, what stands there instead) for every change of a statement or of a part of it."""
     names = _variables(statement)
     for index, part in enumerate(ast.walk(statement)):
-        is_variable = isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id in names
-        others = [(part, ast.Name(name, ast.Load())) for name in names if is_variable and name != part.id]
+        variable = part.id if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id in names else None
+        others = [(part, ast.Name(name, ast.Load())) for name in names if variable is not None and name != variable]
         for before, after in [*_alternatives(part), *others]:
             new = copy.deepcopy(statement)
             twin = next(node for number, node in enumerate(ast.walk(new)) if number == index)
@@ -128,7 +136,7 @@ def _variables(statement: ast.stmt) -> list[str]:
     return sorted({node.id for node in read if id(node) not in called and not _is_module(node)})
 
 
-def _brief(node: ast.AST | list[ast.AST] | None) -> str:
+def _brief(node: Replacement) -> str:
     if node is None:
         return "(nothing)"
     if isinstance(node, list):
@@ -138,7 +146,7 @@ def _brief(node: ast.AST | list[ast.AST] | None) -> str:
     return ast.unparse(node)
 
 
-def _exchanged(root: ast.stmt, old: ast.AST, new: ast.AST | list[ast.AST] | None) -> list[ast.stmt]:
+def _exchanged(root: ast.stmt, old: ast.AST, new: Replacement) -> list[ast.stmt]:
     """Return `root` as a list of statements, with `old` replaced by `new`.
 
     Args:
@@ -148,13 +156,16 @@ def _exchanged(root: ast.stmt, old: ast.AST, new: ast.AST | list[ast.AST] | None
     """
 
     class Exchange(ast.NodeTransformer):
-        def visit(self, node: ast.AST) -> ast.AST | list[ast.AST] | None:
+        def visit(self, node: ast.AST) -> ast.AST | list[ast.stmt]:
             if node is not old:
                 return self.generic_visit(node)
             return ast.Pass() if new is None else copy.deepcopy(new)
 
     result = Exchange().visit(root)
-    return result if isinstance(result, list) else [result]
+    if isinstance(result, list):
+        return result
+    assert isinstance(result, ast.stmt)  # no change puts an expression in the place of a statement
+    return [result]
 
 
 OPERATORS = {
@@ -191,7 +202,7 @@ OTHER_FUNCTIONS = {
 
 
 # A table, of which each row is one line or two.
-def _alternatives(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST | list[ast.AST] | None]]:  # noqa: C901
+def _alternatives(node: ast.AST) -> Iterator[tuple[ast.AST, Replacement]]:  # noqa: C901
     """Yield (node, what to put in its place) for every small change of this very node."""
     match node:
         case ast.BinOp(left=left, op=op, right=right):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from grader.assignment import UsageError
 
@@ -24,8 +25,10 @@ def make_notebook(source: str) -> str:
         UsageError: Names the line at fault.
     """
     import nbformat
-    from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+    import nbformat.v4
 
+    v4: Any = nbformat.v4  # nbformat annotates none of its functions
+    writes: Any = nbformat.writes
     cells, seen = [], set()
     for number, (line, title, markdown, lines) in enumerate(_cells(source), 1):
         key = re.sub(r"[^a-zA-Z0-9-]+", "-", title).strip("-")[:64] or f"cell-{number}"
@@ -33,16 +36,16 @@ def make_notebook(source: str) -> str:
             raise UsageError(f"notebook.py, line {line}: a second cell has the name {key!r}")
         seen.add(key)
         if markdown:
-            cells.append(new_markdown_cell(_text(lines, line), id=key))
+            cells.append(v4.new_markdown_cell(_text(lines, line), id=key))
         else:
-            cells.append(new_code_cell("\n".join(_shown(entry) for entry in lines).strip("\n"), id=key))
+            cells.append(v4.new_code_cell("\n".join(_shown(entry) for entry in lines).strip("\n"), id=key))
     metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
     }
-    notebook = new_notebook(cells=cells, metadata=metadata)
+    notebook = v4.new_notebook(cells=cells, metadata=metadata)
     nbformat.validate(notebook)
-    return nbformat.writes(notebook) + "\n"
+    return f"{writes(notebook)}\n"
 
 
 def _cells(source: str) -> Iterator[tuple[int, str, bool, list[str]]]:

@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
@@ -23,6 +23,7 @@ FORKS = sys.platform == "linux"  # elsewhere a grader that has threads cannot be
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result", covariant=True)
+Counted = TypeVar("Counted")
 
 
 class PendingResult(Protocol[Result]):
@@ -72,14 +73,14 @@ class TrialPool:
         self, task: Callable[Concatenate[Grader, Arguments], Result], *arguments: Arguments.args, **options: Arguments.kwargs
     ) -> PendingResult[Result]:
         """Return the result to come of `task(grader, *arguments, **options)`; tasks start in the order of submission."""
-        self._progress.update(self._bar, total=self._progress.tasks[0].total + 1)
+        self._progress.update(self._bar, total=(self._progress.tasks[0].total or 0) + 1)
         if self._executor is None:
             return _Deferred(lambda: self._counted(task(self._grader, *arguments, **options)))
         future = self._executor.submit(_run, task, arguments, options)
         future.add_done_callback(self._counted)
         return future
 
-    def _counted(self, result: Future | Result) -> Any:
+    def _counted(self, result: Counted) -> Counted:
         self._progress.advance(self._bar)
         return result
 
@@ -112,7 +113,7 @@ def _patient(grader: Grader) -> Grader:
 _own: Grader  # of a process of the pool
 
 
-def _start_copy(template: Grader, started: Synchronized, parent: int) -> None:
+def _start_copy(template: Grader, started: Synchronized[int], parent: int) -> None:
     """Make this process a worker whose sandbox is a copy of the template's."""
     from grader.sandbox import kernel
 
@@ -126,13 +127,13 @@ def _start_copy(template: Grader, started: Synchronized, parent: int) -> None:
     _own = _patient(Grader(template.home, template.suites, template=(template, number)))
 
 
-def _start_anew(root: os.PathLike, name: str) -> None:
+def _start_anew(root: Path, name: str) -> None:
     """Make this process a worker with a sandbox of its own."""
     global _own
     _own = _patient(Grader(AssignmentFiles(root, name), SUITES))
 
 
-def _run(task: Callable, arguments: tuple, options: dict[str, Any]) -> Any:
+def _run(task: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
     return task(_own, *arguments, **options)
 
 

@@ -8,6 +8,7 @@ import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from grader.assignment import Assignment, AssignmentFiles, UsageError
 from grader.publish.package import (
@@ -89,7 +90,8 @@ def prairielearn(root: Path, name: str, folder: Path, image: str, require_level:
         graded = _graded(place, content, home.assignment, source)
         if not graded["gradable"]:
             raise UsageError(f"nothing was written: a submission cannot be graded: {graded['format_errors']}")
-        return graded["score"] * total
+        share: float = graded["score"]
+        return share * total
 
     yield from try_out_package(home, ("visible", "hidden"), run)
     yield write_folder(folder / name, content, executable=[ENTRY])
@@ -116,7 +118,7 @@ def collect_question_files(home: AssignmentFiles, image: str, require_level: str
     }
 
 
-def render_info(assignment: Assignment, image: str) -> dict:
+def render_info(assignment: Assignment, image: str) -> dict[str, Any]:
     """Return the content of info.json. The uuid is always the same for a name: PrairieLearn knows a question by it."""
     return {
         "uuid": str(uuid.uuid5(FAMILY, assignment.name)),
@@ -144,11 +146,12 @@ def _question(assignment: Assignment) -> str:
     )
 
 
-def _graded(place: Path, content: dict[str, bytes], assignment: Assignment, source: str) -> dict:
+def _graded(place: Path, content: dict[str, bytes], assignment: Assignment, source: str) -> dict[str, Any]:
     """Return the results.json that the question's entry script leaves for this source, in folders as PrairieLearn's."""
     tests = {name: data for name, data in content.items() if name.startswith("tests/")}
     write_files(place, tests, executable=[ENTRY])
     data = {"data/data.json": b'{"params": {}, "submitted_answers": {}}'}
     write_files(place, {f"student/{assignment.submission}": source.encode(), **data})
     run_entry_script([place / ENTRY], place, GRADE_ROOT=str(place), GRADER_VENV=sys.prefix)
-    return json.loads((place / "results" / "results.json").read_text(encoding="utf-8"))
+    results: dict[str, Any] = json.loads((place / "results" / "results.json").read_text(encoding="utf-8"))
+    return results

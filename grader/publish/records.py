@@ -311,7 +311,8 @@ def _versions(path: Path) -> Iterator[tuple[str, list[str]]]:
 
 def _trial_and_key(line: str) -> str:
     """Return the part of a record that says what it is about."""
-    return re.match(r'(\[".*?","\w+")?', line)[0]
+    found = re.match(r'\[".*?","\w+"', line)
+    return found[0] if found else ""
 
 
 def _git(root: Path, *arguments: str) -> str:

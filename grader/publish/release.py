@@ -12,9 +12,15 @@ import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from grader import answers
-from grader.assignment import OVERVIEW, Assignment, AssignmentFiles, UsageError, tomllib
+from grader.assignment import OVERVIEW, Assignment, AssignmentFiles, UsageError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 GRADER_PARTS = ("", "desk", "judge", "report", "sandbox")  # what a student's grader consists of; no publish
 INSTRUCTORS_ONLY = ("__main__.py", "doctor.py", "platforms.py")
@@ -193,7 +199,7 @@ def _try_out(home: AssignmentFiles, data: bytes) -> Iterator[str]:
                 yield f"unpacked elsewhere, {found}"
 
 
-def _graded(folder: Path, level: str) -> dict:
+def _graded(folder: Path, level: str) -> dict[str, Any]:
     """Return the report that the folder's own grade.py makes of the submission in it."""
     output = folder / "report.json"
     done = subprocess.run(
@@ -205,4 +211,5 @@ def _graded(folder: Path, level: str) -> dict:
     )
     if done.returncode != 0:
         raise UsageError(f"nothing was written: unpacked elsewhere, grade.py ends with {done.returncode}: {done.stderr}")
-    return json.loads(output.read_text(encoding="utf-8"))
+    report: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"))
+    return report

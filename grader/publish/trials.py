@@ -7,7 +7,7 @@ import hashlib
 import pickle
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,11 @@ class Trial:
         looks = {check.mistakes for check in checks if check.suite == "hidden" and name in check.mistakes}
         groups = {mistakes for mistakes in looks if len(mistakes) > 1}
         recognised = {check.suite for check in checks if hint and check.hint == hint}
-        return Verdict(lost=lost, recognised=sorted(recognised), confused=sorted(groups))
+        return Verdict(
+            lost={ending: tuple(ids) for ending, ids in lost.items()},
+            recognised=tuple(sorted(recognised)),
+            confused=tuple(sorted(groups)),
+        )
 
     def _ending(self, check: CheckResult) -> str:
         shown = self.failed.get(check.id)
@@ -171,8 +175,9 @@ def run_task(grader: Grader, task: TrialTask, coverage: Path) -> TrialResult:
         grader, task: What is tried, and where.
         coverage: Where the coverage of the solution is written, if that has been done.
     """
+    observing: AbstractContextManager[Facts] = observe_facts(grader) if task.observed else nullcontext({})
     with (
-        observe_facts(grader) if task.observed else nullcontext({}) as facts,
+        observing as facts,
         recall_calls(grader, task.submission, coverage) as recalled,
     ):
         trial = try_variant(grader, task.submission, set(task.questions), thorough=task.thorough)
@@ -232,11 +237,12 @@ def recall_calls(grader: Grader, submission: str, coverage: Path) -> Iterator[li
         known = {}
 
     def recall(request: dict[str, Any]) -> Reply | None:
-        reply = known.get(call := hash_call(request))
-        if reply is None:
+        pickled = known.get(call := hash_call(request))
+        if pickled is None:
             return None
         recalled.append(call)
-        return pickle.loads(reply)
+        reply: Reply = pickle.loads(pickled)
+        return reply
 
     sandbox.recall = recall if known else None
     try:

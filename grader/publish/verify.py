@@ -247,8 +247,8 @@ class Proof:
         share = f"mistakes are recognised by their own hint (at least {RECOGNISED:.0%} must be)"
         yield f"{len(recognised)} of {len(self.wrong)} {share}", len(recognised) < RECOGNISED * len(self.wrong)
         yield from ((f"not recognised by its own hint: {name}", None) for name in self.tried if name not in recognised)
-        caught, recognised = matrix.caught_in("visible"), matrix.recognised("visible")
-        yield f"visible checks recognise {len(recognised)} of the {len(caught)} mistakes that they catch", None
+        seen, explained = matrix.caught_in("visible"), matrix.recognised("visible")
+        yield f"visible checks recognise {len(explained)} of the {len(seen)} mistakes that they catch", None
 
     def _caught(self, variant: Variant, task: TrialTask, tried: TrialResult) -> Iterator[Finding]:
         assignment = self.home.assignment
@@ -403,7 +403,7 @@ def _perfect(report: Report) -> bool:
     return report.final and report.points == report.max_points
 
 
-def _loss(who: str, check) -> Finding:
+def _loss(who: str, check: CheckResult) -> Finding:
     why = f"{check.message} {check.detail}".strip().partition("\n")[0]
     return f"{who} does not pass {check.id} ({check.outcome.value}): {why}", True
 

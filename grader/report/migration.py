@@ -31,4 +31,4 @@ def _find_cause(check: dict[str, Any]) -> str:
     if check.get("outcome") == "passed":
         return ""
     said = (cause for sentence, cause in SAID_IN_1 if sentence in check.get("message", ""))
-    return next(said, OUTCOMES.get(check.get("outcome"), ""))
+    return next(said, OUTCOMES.get(check.get("outcome", ""), ""))

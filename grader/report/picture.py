@@ -1,5 +1,8 @@
 """The learning curves of a check: as a picture for platforms that show one, and always in words."""
 
+# Some functions of matplotlib have no types.
+# mypy: allow-untyped-calls
+
 from __future__ import annotations
 
 import base64

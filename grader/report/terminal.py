@@ -65,7 +65,7 @@ def _render_rich(report: Report, stream: TextIO) -> None:
     for question in report.questions:
         style = STYLES.get(question.outcome, "red")
         outcome = Text(f"{choose_outcome_mark(question.outcome)} {question.outcome.value}", style)
-        row = [Text(question.id), describe_score(question), f"{question.seconds:.2f} s", outcome]
+        row: list[Text | str] = [Text(question.id), describe_score(question), f"{question.seconds:.2f} s", outcome]
         table.add_row(*row, *([question.cell] if report.cells else []))
     console.print(table)
     for remark in report.remarks:

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from grader.sandbox.reply import LAYERS, LEVELS
 
@@ -55,7 +55,8 @@ def open_sandbox(
     if sys.platform == "linux" and level != "basic":
         from grader.sandbox.forked import ForkedSandbox
 
-        return ForkedSandbox(drivers, folders, memory_mb, secrets, template=template, torch=torch)
+        forked = cast("tuple[ForkedSandbox, int] | None", template)  # all sandboxes of one process are of one kind
+        return ForkedSandbox(drivers, folders, memory_mb, secrets, template=forked, torch=torch)
     from grader.sandbox.spawned import SpawnedSandbox
 
     return SpawnedSandbox(drivers, folders, memory_mb, secrets, torch)

@@ -67,8 +67,7 @@ class Confinement:
         self._users: Iterator[int] = iter(())
         self._own_user = self._try("own user", self._choose_users)
         self._refuse_calls = self._try("seccomp", self._filter)
-        own = kernel.Namespace.NETWORK | kernel.Namespace.IPC | kernel.Namespace.UTS
-        self._try("network namespace", lambda: kernel.unshare(own) or True)
+        self._try("network namespace", self._private_network)
         self._mounts = self._try("mount namespace", self._private_mounts)
         self._landlock = self._try("landlock", kernel.read_landlock_version)
         self._readable = [(opened, READ) for path in (*settings["readable"], *SYSTEM) if (opened := _opened(path)) is not None]
@@ -106,7 +105,9 @@ class Confinement:
             raise OSError(f"there are only {size} users in this container")
         # Workers of two servers that are alive at the same time share no user: those of the second have odd places.
         start = int.from_bytes(os.urandom(8), "little") & ~1
-        self._every = lambda step, first: (choice[(start + index) % len(choice)] for index in range(first, 1 << 62, step))
+        self._every: Callable[[int, int], Iterator[int]] = lambda step, first: (
+            choice[(start + index) % len(choice)] for index in range(first, 1 << 62, step)
+        )
         self._users = self._every(2, int(self._second))
         return True
 
@@ -127,6 +128,11 @@ class Confinement:
         self._readable += [(opened, READ) for path in folders if (opened := _opened(path)) is not None]
         if self._own_user:
             self._users = self._every(2 * MOST_CLONES, 2 * number + second)
+
+    def _private_network(self) -> bool:
+        """Give this process and its workers a network, queues and a host name of their own."""
+        kernel.unshare(kernel.Namespace.NETWORK | kernel.Namespace.IPC | kernel.Namespace.UTS)
+        return True
 
     def _private_mounts(self) -> bool:
         """Make everything but the scratch folders read-only for this process and its workers."""
@@ -186,8 +192,10 @@ class Confinement:
         if os.getppid() != self._server:
             os._exit(1)
         if self._landlock:
-            own = [(_opened(scratch), USE), (_opened("/proc/self"), READ)]
-            kernel.apply_landlock(self._landlock, [*self._readable, *own])
+            folder, process = _opened(scratch), _opened("/proc/self")
+            if folder is None or process is None:
+                raise OSError("the worker's own folders cannot be opened")
+            kernel.apply_landlock(self._landlock, [*self._readable, (folder, USE), (process, READ)])
         if self._refuse_calls:
             self._refuse_calls()
 

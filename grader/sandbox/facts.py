@@ -95,7 +95,8 @@ class LinearLayers:
         self.passed: list[tuple[nn.Linear, Tensor, Tensor]] = []
         for layer in network.modules():
             if isinstance(layer, nn.Linear):
-                layer.forward = self.noting(layer, layer.forward)  # not a hook: that misses layer.forward(...)
+                # Not a hook: that misses layer.forward(...).
+                layer.forward = self.noting(layer, layer.forward)  # type: ignore[method-assign]  # on this object alone
 
     def noting(self, layer: nn.Linear, forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
         def noted(*given: Any, **named: Any) -> Tensor:

@@ -99,7 +99,7 @@ class ForkedSandbox(SandboxCalls):
         self._isolation: Isolation | None = None
         self._examined = False
         self._libraries: ServerInterpreter | None = None
-        self._server: subprocess.Popen | None = None
+        self._server: subprocess.Popen[bytes] | None = None
         self._clone = 0  # the process that is a copy of the template's server
         self._control: socket.socket | None = None
         self._warm: bool | None = False  # None: asked for, not yet answered
@@ -116,7 +116,16 @@ class ForkedSandbox(SandboxCalls):
     def isolation(self) -> Isolation:
         """What protects a call here."""
         self._examine()
+        if self._isolation is None:  # it could not be found out, which has been said once already
+            raise SandboxFault("the sandbox could not be tried out")
         return self._isolation
+
+    @property
+    def _connection(self) -> socket.socket:
+        """The control socket of the server, which has been started."""
+        if self._control is None:
+            raise SandboxFault("the sandbox server is not running")
+        return self._control
 
     def start(self) -> None:
         """Start the server process, unless it runs; returns while it imports what it needs first."""
@@ -124,7 +133,7 @@ class ForkedSandbox(SandboxCalls):
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         if self.template is not None:
-            self._copy(ours, theirs)
+            self._copy(*self.template, ours, theirs)
             return
         self._libraries = ServerInterpreter(other_user=os.geteuid() == 0 and "own user" not in self._without)
         folders = [str(folder) for folder in self.folders]
@@ -155,15 +164,14 @@ class ForkedSandbox(SandboxCalls):
         self._examined = False
         self._tell({"op": "confine"})
 
-    def _copy(self, ours: socket.socket, theirs: socket.socket) -> None:
+    def _copy(self, template: ForkedSandbox, number: int, ours: socket.socket, theirs: socket.socket) -> None:
         """Start a copy of the template's server, which has everything imported."""
-        template, number = self.template
         folders = [str(folder) for folder in self.folders]
         order = {"op": "clone", "number": number, "folders": folders, "home": str(self._home), "second": self.second}
         with theirs:
             # Several processes may hold the template's socket, so nothing is answered there.
             try:
-                socket.send_fds(template._control, [json.dumps(order).encode()], [theirs.fileno()])
+                socket.send_fds(template._connection, [json.dumps(order).encode()], [theirs.fileno()])
             except OSError as error:
                 raise template._fault(f"the sandbox server that was to be copied is gone ({error})") from error
         self._control, self._examined = ours, False
@@ -242,8 +250,8 @@ class ForkedSandbox(SandboxCalls):
     def _stop(self) -> None:
         if self._control is None:
             return
-        if self._server is None:
-            self._stop_copy()
+        if self._server is None or self._libraries is None:  # a copy has neither
+            self._stop_copy(self._control)
             return
         self._control.close()  # the server sees the end of its control socket, kills what is left, and exits
         try:
@@ -254,8 +262,8 @@ class ForkedSandbox(SandboxCalls):
         self._libraries.close()
         self._server = self._control = None
 
-    def _stop_copy(self) -> None:
-        with self._control as control, contextlib.suppress(OSError):
+    def _stop_copy(self, control: socket.socket) -> None:
+        with control, contextlib.suppress(OSError):
             control.shutdown(socket.SHUT_WR)
             control.settimeout(0.5)
             try:
@@ -313,19 +321,20 @@ class ForkedSandbox(SandboxCalls):
         if self._warm is None:
             self._await_warm()
         try:
-            socket.send_fds(self._control, [json.dumps(message).encode()], descriptors)
+            socket.send_fds(self._connection, [json.dumps(message).encode()], descriptors)
         except OSError as error:
             raise self._fault(f"the sandbox server is gone ({error})") from error
 
     def _hear(self, seconds: float) -> dict[str, Any]:
-        self._control.settimeout(seconds)
+        control = self._connection
+        control.settimeout(seconds)
         try:
-            message = self._control.recv(1 << 16)
+            message = control.recv(1 << 16)
         except OSError as error:
             raise self._fault(f"the sandbox server does not answer ({error})") from error
         if not message:
             raise self._fault("the sandbox server is gone")
-        answer = json.loads(message)
+        answer: dict[str, Any] = json.loads(message)
         if "error" in answer:
             raise SandboxFault(f"the sandbox cannot work: {answer['error']}")
         return answer
@@ -446,7 +455,7 @@ class _Exchange:
         """Return the Reply, once it has had its last word."""
         if not self.confined:
             raise SandboxFault(f"a worker could not be confined ({self.ended}): {self.output.strip()[-2000:]}")
-        common = {"output": self.output, "seconds": self.seconds}
+        common: dict[str, Any] = {"output": self.output, "seconds": self.seconds}
         if self.ended in ("timeout", "disk"):
             return Reply(self.ended, **common)
         if self.fault:

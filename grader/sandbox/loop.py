@@ -11,6 +11,10 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 ROOT = str(Path(__file__).resolve().parents[2])
 
@@ -36,11 +40,12 @@ def main() -> None:
         os.chdir(os.path.dirname(request["scratch"]))  # or the scratch folder could not be removed on Windows
         write_all(answers, frame)
 
-    def heard() -> dict:
+    def heard() -> dict[str, Any]:
         text, blob = wire.read_lengths(read_exactly(requests, wire.HEADER.size))
-        return wire.decode(read_exactly(requests, text), read_exactly(requests, blob))
+        message: dict[str, Any] = wire.decode(read_exactly(requests, text), read_exactly(requests, blob))
+        return message
 
-    def turn(frame: bytes) -> dict:
+    def turn(frame: bytes) -> dict[str, Any]:
         write_all(answers, frame)
         return heard()
 
@@ -77,20 +82,20 @@ def move_pipes() -> tuple[int, int]:
     return pipes
 
 
-def prepare_call(request: dict, environment: dict[str, str], worker) -> None:
+def prepare_call(request: dict[str, Any], environment: dict[str, str], worker: ModuleType) -> None:
     """Give the call its scratch folder, its file to print into, and the environment as it was."""
     printed = os.open(request["printed"], os.O_WRONLY | os.O_APPEND)
     os.dup2(printed, 1)
     os.dup2(printed, 2)
     os.close(printed)
-    sys.stdout = sys.__stdout__ = worker.open_output(1)
-    sys.stderr = sys.__stderr__ = worker.open_output(2)
+    sys.stdout = sys.__stdout__ = worker.open_output(1)  # type: ignore[misc]  # Final in typeshed
+    sys.stderr = sys.__stderr__ = worker.open_output(2)  # type: ignore[misc]  # Final in typeshed
     os.chdir(request["scratch"])
     os.environ.clear()
     os.environ.update(environment)
 
 
-def reload_modules(settings: dict, worker) -> None:
+def reload_modules(settings: dict[str, Any], worker: ModuleType) -> None:
     """Load drivers and support files anew, and put torch's switches back: an earlier call may have changed them."""
     folders = tuple(settings["folders"])
     for name, module in list(sys.modules.items()):

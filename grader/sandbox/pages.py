@@ -14,7 +14,7 @@ from grader.sandbox import kernel
 
 def find_scattered_pages() -> list[int]:
     """Return the addresses, multiples of LARGE_PAGE, of all whole large pages that this process's own memory has room for."""
-    found = []
+    found: list[int] = []
     for line in Path("/proc/self/maps").read_text().splitlines():
         span, rights, _, _, file = line.split()[:5]
         first, _, end = span.partition("-")

@@ -5,6 +5,7 @@ Whether a layer holds is not concluded from the version of a kernel. Every probe
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import os
@@ -56,7 +57,7 @@ def _succeeds(attempt: Callable[[], object]) -> bool:
 
 def _any(places: list[str], attempt: Callable[[str], object]) -> None:
     """Raise OSError if the attempt succeeds at none of the places."""
-    if not any(_succeeds(lambda place=place: attempt(place)) for place in places):
+    if not any(_succeeds(functools.partial(attempt, place)) for place in places):
         raise OSError("nowhere")
 
 
@@ -74,6 +75,7 @@ def _unreadable() -> str | None:
         torch = importlib.util.find_spec("torch")
         if torch is None:
             raise ImportError("torch cannot be found")
+        assert torch.origin is not None  # anything else than a package with a file is a fault, not a lack
         with open(torch.origin, "rb") as file:
             file.read(1)
         os.listdir(Path(torch.origin).parent / "optim")

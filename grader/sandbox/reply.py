@@ -14,9 +14,12 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from grader.sandbox.scratch import remove_folder
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 MAX_OUTPUT = 16 << 10  # bytes kept of what a call prints, from its beginning and again from its end
 LEFT_OUT = "bytes left out"
@@ -103,6 +106,7 @@ class Exchange(Protocol):
 
     fault: str  # how it broke the protocol, if it did
     output: str  # what was printed, once the worker has ended
+    seconds: float  # from the start of it until the last word so far
 
     def run(self) -> None:
         """Send what is to be sent and receive what is said to it, as far as it goes."""
@@ -121,12 +125,50 @@ class SandboxCalls:
     """
 
     _home: Path
-    warm = False  # whether a process is ready that has imported what calls need
+    cpu_seconds: float  # of all workers so far, where that can be measured
     interrupted: threading.Event  # while it is set, a call that runs student code ends as if its time were over
     patience = 1.0  # a call may take so many times its limit, but no more CPU seconds than otherwise, where they can be limited
     observer: Callable[[dict[str, Any], Reply], None] | None = None  # is passed every driver call and its reply
     recall: Callable[[dict[str, Any]], Reply | None] | None = None  # is asked first for the reply of a driver call
     _other: SandboxCalls | None = None  # for the side of a dialogue that asks; started when there is the first one
+
+    # What each kind of sandbox does in its own way
+
+    @property
+    def warm(self) -> bool:
+        """Whether a process is ready that has imported what calls need."""
+        return False
+
+    @property
+    def isolation(self) -> Isolation:
+        """What protects a call here."""
+        raise NotImplementedError
+
+    def start(self) -> None:
+        """Start the process behind it, unless it runs."""
+        raise NotImplementedError
+
+    def warm_up(self, wait: bool = True) -> None:
+        """Let the process behind it import what calls need; with `wait=False` return at once, while it does so."""
+        raise NotImplementedError
+
+    def _another(self) -> SandboxCalls:
+        """Return a sandbox of the same kind, with the same files and limits, for the side of a dialogue that asks."""
+        raise NotImplementedError
+
+    def _ready(self, run: Callable[[], Reply]) -> Reply:
+        """Return what `run` returns, once everything is imported that it needs."""
+        raise NotImplementedError
+
+    def _exchange(self, request: dict[str, Any], seconds: float) -> contextlib.AbstractContextManager[Exchange]:
+        """Give a worker this request; afterwards the exchange with it can return its reply."""
+        raise NotImplementedError
+
+    def _stop(self) -> None:
+        """Stop the process behind it, if it runs."""
+        raise NotImplementedError
+
+    # What can be asked of every kind
 
     def inspect(self, path: Path, names: Sequence[str] = (), seconds: float = 10.0) -> Reply:
         """Return fingerprints of the functions in the file, or its syntax error. Runs and imports nothing of it.
@@ -268,7 +310,7 @@ class SandboxCalls:
         with contextlib.suppress(OSError):
             remove_folder(self._home)
 
-    def __enter__(self) -> SandboxCalls:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:

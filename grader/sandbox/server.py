@@ -27,6 +27,12 @@ import tempfile
 import time
 import traceback
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from grader.sandbox.confinement import Confinement
 
 IDLE_SECONDS = 0.05
 ROOT = str(Path(__file__).resolve().parents[2])
@@ -52,7 +58,15 @@ def main() -> None:
 class Server:
     """One control socket, and at most one worker at a time. Its modules are passed in, for want of the kit on sys.path."""
 
-    def __init__(self, control: socket.socket, settings: dict, confinement, wire, worker, pages) -> None:
+    def __init__(
+        self,
+        control: socket.socket,
+        settings: dict[str, Any],
+        confinement: Confinement,
+        wire: ModuleType,
+        worker: ModuleType,
+        pages: ModuleType,
+    ) -> None:
         self.control = control
         self.settings = settings
         self.confinement = confinement
@@ -92,7 +106,7 @@ class Server:
             self.pages.merge_pages(self.scattered.pop())
             wait = 0
 
-    def clone(self, number: int, folders: list[str], home: str, second: bool) -> dict | None:
+    def clone(self, number: int, folders: list[str], home: str, second: bool) -> dict[str, Any] | None:
         """Fork a server with folders and a home of its own; only that one returns something, to its own judge."""
         with contextlib.suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:  # clones whose judge has gone
@@ -110,10 +124,10 @@ class Server:
         self.confinement.separate(number, folders, home, second)
         return {"pid": os.getpid()}
 
-    def confine(self) -> dict:
+    def confine(self) -> dict[str, Any]:
         return {"layers": self.confinement.layers, "missing": self.confinement.missing}
 
-    def fork(self, scratch: str, memory_mb: int, cpu_seconds: int) -> dict:
+    def fork(self, scratch: str, memory_mb: int, cpu_seconds: int) -> dict[str, Any]:
         gc.freeze()  # keeps the collector from touching, hence copying, the server's pages in every worker
         self.scratch, self.user = scratch, self.confinement.prepare(scratch)
         try:
@@ -123,7 +137,8 @@ class Server:
             return {"error": f"cannot start a process: {error}"}
         if self.pid == 0:
             self.control.close()
-            self.run_worker(*self.descriptors, memory_mb, cpu_seconds)
+            wire_fd, output_fd = self.descriptors
+            self.run_worker(wire_fd, output_fd, memory_mb, cpu_seconds)
         return {"pid": self.pid}
 
     def run_worker(self, wire_fd: int, output_fd: int, memory_mb: int, cpu_seconds: int) -> None:
@@ -139,19 +154,20 @@ class Server:
             os.chdir(self.scratch)
             os.environ.update(HOME=self.scratch, TMPDIR=self.scratch)
             tempfile.tempdir = None  # found out anew: a library may have asked in the server
-            sys.stdout = sys.__stdout__ = self.worker.open_output(1)
-            sys.stderr = sys.__stderr__ = self.worker.open_output(2)
+            sys.stdout = sys.__stdout__ = self.worker.open_output(1)  # type: ignore[misc]  # Final in typeshed
+            sys.stderr = sys.__stderr__ = self.worker.open_output(2)  # type: ignore[misc]  # Final in typeshed
             self.confinement.apply(self.scratch, self.user, memory_mb, cpu_seconds)
             close_other_descriptors(self.settings["handles"])
             connection = socket.socket(fileno=3)
             confined = True
             connection.sendall(self.wire.READY)
 
-            def heard() -> dict:
+            def heard() -> dict[str, Any]:
                 text, blob = self.wire.read_lengths(read_exactly(connection, self.wire.HEADER.size))
-                return self.wire.decode(read_exactly(connection, text), read_exactly(connection, blob))
+                message: dict[str, Any] = self.wire.decode(read_exactly(connection, text), read_exactly(connection, blob))
+                return message
 
-            def turn(frame: bytes) -> dict:
+            def turn(frame: bytes) -> dict[str, Any]:
                 connection.sendall(frame)
                 return heard()
 
@@ -166,7 +182,7 @@ class Server:
         finally:
             os._exit(1)
 
-    def end(self) -> dict:
+    def end(self) -> dict[str, Any]:
         """Kill the worker and every process below it, remove what it left, and return its wait status."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
@@ -178,7 +194,7 @@ class Server:
         self.pid = 0
         return {"status": status, "cpu_seconds": round(used.ru_utime + used.ru_stime, 6)}
 
-    def warm(self, torch: bool) -> dict:
+    def warm(self, torch: bool) -> dict[str, Any]:
         """Import the drivers and what they need, and do once what every worker does, so that none pays for a first time."""
         gc.disable()
         try:
@@ -216,7 +232,7 @@ class Server:
                 time.sleep(0.001)
 
 
-def make_sample_numbers():
+def make_sample_numbers() -> Any:
     """Return numbers of the kind that calls return: a tensor after a first backward pass, where torch is imported."""
     torch = sys.modules.get("torch")
     if torch is None:

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from grader.sandbox.interpreter import list_library_paths
 from grader.sandbox.reply import (
@@ -56,14 +56,18 @@ class SpawnedSandbox(SandboxCalls):
         self.folders = folders
         self.memory_mb = memory_mb  # cannot be enforced here; kept for the message of a failed allocation
         self.interrupted = threading.Event()
-        self._worker: subprocess.Popen | None = None
+        self._worker: subprocess.Popen[bytes] | None = None
         self._number = 0
         self._home = Path(tempfile.mkdtemp(prefix="grader-sandbox-"))
 
     def start(self) -> None:
         """Start the worker, unless it runs. It imports what calls need when there is the first one."""
+        self._running()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        """Return the worker, which is started if it does not run."""
         if self._worker is not None and self._worker.poll() is None:
-            return
+            return self._worker
         settings = {
             "drivers": str(self.drivers),
             "folders": [str(folder) for folder in self.folders],
@@ -80,6 +84,7 @@ class SpawnedSandbox(SandboxCalls):
                 stderr=log,
                 bufsize=0,
             )
+        return self._worker
 
     def warm_up(self, wait: bool = True) -> None:
         """Let the worker import what calls need; with `wait=False` return at once, while it does so."""
@@ -108,7 +113,8 @@ class SpawnedSandbox(SandboxCalls):
             self._worker.kill()
             self._worker.wait()
             for stream in (self._worker.stdin, self._worker.stdout):
-                stream.close()
+                if stream is not None:
+                    stream.close()
             self._worker = None
 
     @contextlib.contextmanager
@@ -116,7 +122,7 @@ class SpawnedSandbox(SandboxCalls):
         """Give the worker this request; afterwards it waits for another one, or is gone."""
         from grader.sandbox import wire
 
-        self.start()
+        worker = self._running()
         self._number += 1
         scratch = Path(tempfile.mkdtemp(dir=self._home))
         printed = self._home / f"printed-{self._number}"
@@ -125,7 +131,7 @@ class SpawnedSandbox(SandboxCalls):
         seconds *= self.patience
         frame = wire.encode(request | places | {"seconds": seconds, "number": self._number, "torch": self.torch})
         interrupted = self.interrupted if request["do"] in RUNNING else threading.Event()
-        exchange = _Exchange(self._worker, frame, self._number, seconds, interrupted)
+        exchange = _Exchange(worker, frame, self._number, seconds, interrupted)
         try:
             yield exchange
         finally:
@@ -133,8 +139,8 @@ class SpawnedSandbox(SandboxCalls):
                 # The worker answers once more, and can be kept then, with the torch that it has imported.
                 exchange.turn(wire.encode({"over": True}))
             if exchange.heard is None:
-                self._worker.kill()
-                exchange.status = self._worker.wait()
+                worker.kill()
+                exchange.status = worker.wait()
             with open(printed, "rb") as file:
                 exchange.output = shorten_output(file)
             with contextlib.suppress(OSError):
@@ -157,7 +163,7 @@ class _Exchange:
     fault = ""
 
     def __init__(
-        self, worker: subprocess.Popen, frame: bytes, number: int, seconds: float, interrupted: threading.Event
+        self, worker: subprocess.Popen[bytes], frame: bytes, number: int, seconds: float, interrupted: threading.Event
     ) -> None:
         self.worker = worker
         self.frame = frame
@@ -195,17 +201,20 @@ class _Exchange:
         """Send the frame and append what is said to it; append nothing when the worker ends or sends something else."""
         from grader.sandbox import wire
 
+        requests, answers = self.worker.stdin, self.worker.stdout
+        assert requests is not None  # both are pipes, since it was started
+        assert answers is not None
         with contextlib.suppress(OSError, ValueError, EOFError):
-            self.worker.stdin.write(self.frame)
+            requests.write(self.frame)
             try:
-                text, blob = wire.read_lengths(_read(self.worker.stdout, wire.HEADER.size))
+                text, blob = wire.read_lengths(_read(answers, wire.HEADER.size))
             except wire.ProtocolError:
                 return
-            frames.append((_read(self.worker.stdout, text), _read(self.worker.stdout, blob)))
+            frames.append((_read(answers, text), _read(answers, blob)))
 
     def reply(self) -> Reply:
         """Return the Reply, once it has had its last word."""
-        common = {"output": self.output, "seconds": self.seconds}
+        common: dict[str, Any] = {"output": self.output, "seconds": self.seconds}
         if self.late:
             return Reply("timeout", **common)
         if self.heard is None:
@@ -213,7 +222,7 @@ class _Exchange:
         return read_reply(*self.heard, number=self.number, **common)
 
 
-def _read(stream: BinaryIO, size: int) -> bytes:
+def _read(stream: IO[bytes], size: int) -> bytes:
     data = bytearray()
     while len(data) < size:
         part = stream.read(size - len(data))

@@ -68,7 +68,7 @@ class _Encoder:
         self.blob = blob
         self.size = 0
         self.nodes = 0
-        self.torch = sys.modules.get("torch")
+        self.torch: Any = sys.modules.get("torch")
 
     # In one function, as each value of an answer goes through it.
     def node(self, value: Any, path: str, depth: int) -> Any:  # noqa: C901
@@ -116,7 +116,8 @@ class _Encoder:
         if value.layout is not self.torch.strided or value.device.type == "meta" or name not in DTYPES:
             raise ValueRefused(f"{path} is a {value.layout} {name} tensor on {value.device}; return an ordinary float32 one")
         self.weigh(value.numel() * value.element_size(), path)
-        return value.detach().cpu().resolve_neg().contiguous().numpy()
+        numbers: np.ndarray = value.detach().cpu().resolve_neg().contiguous().numpy()
+        return numbers
 
     def array(self, value: np.ndarray, path: str) -> str:
         if value.dtype.name not in DTYPES:

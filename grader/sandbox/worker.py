@@ -238,7 +238,7 @@ def call_driver(request: dict[str, Any], say: Callable[[Any], Any] | None = None
             return (
                 describe_safely("import", LOST[error.name], request)
                 if error.name in LOST
-                else describe_missing(submitted, error.name)
+                else describe_missing(submitted, error.name)  # type: ignore[arg-type]  # Python sets it together with obj
             )
         raise
 
@@ -262,6 +262,8 @@ def run_dialogue(driver: Generator[Any, Any, Any], say: Callable[[Any], Any]) ->
 def load_module(name: str, path: Path) -> ModuleType:
     """Return the module in the file `path`, executed anew under `name`."""
     spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None  # there is a loader for every file that ends in .py
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     source = path.read_bytes()
@@ -295,7 +297,7 @@ def import_matplotlib_lazily() -> None:
     """Let `import matplotlib.pyplot`, with which most files begin, cost half a second only when something is drawn."""
     if "matplotlib" not in sys.modules:
         whole, part = LazyModule("matplotlib"), LazyModule("matplotlib.pyplot")
-        whole.pyplot = part
+        vars(whole)["pyplot"] = part
         sys.modules |= {"matplotlib": whole, "matplotlib.pyplot": part}
 
 
@@ -361,7 +363,7 @@ def find_limit(error: BaseException | None, depth: int = 5) -> str | None:
     number = error.errno if isinstance(error, OSError) else None
     if type(error).__name__ == "gaierror":  # of a name that cannot be looked up
         return "network"
-    if isinstance(number, int) and number in LIMITS:
+    if isinstance(error, OSError) and isinstance(number, int) and number in LIMITS:
         return _refused(error) if LIMITS[number] == "forbidden" else LIMITS[number]
     if isinstance(error, RuntimeError):
         text = describe_message(error)
@@ -411,7 +413,7 @@ def describe_message(error: BaseException) -> str:
 
 READING = ("inspect", "extract")  # without torch
 TALKING = ("open", "converse")  # with the judge, or the other side of a dialogue
-ACTIONS = {
+ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {  # those of TALKING take `say` as well
     "probe": probe_worker,
     "inspect": inspect_source,
     "extract": extract_notebook,

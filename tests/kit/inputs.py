@@ -28,7 +28,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 NOT_INPUTS = frozenset(
-    {".git", ".venv", ".pytest_cache", ".ruff_cache", ".hypothesis", "__pycache__", "MUJOCO_LOG.TXT", "report.json"}
+    {
+        ".git",
+        ".venv",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".mypy_cache",
+        ".hypothesis",
+        "__pycache__",
+        "MUJOCO_LOG.TXT",
+        "report.json",
+    }
 )
 CONFTEST = "tests/kit/conftest.py"
 OF_ALL_TESTS = ("pyproject.toml", "constraints.txt", CONFTEST, "tests/kit/inputs.py", "tests/kit/selection.py")

@@ -259,7 +259,14 @@ REPORTS: dict[str, Callable[[AssignmentFiles], Report]] = {
     "worth nothing": lambda toy: report(toy, check("a", "total", "not run", worth=0.0)),
     "a question without points": lambda toy: report(toy, *PARTIAL, check("z", "both", "passed", worth=0.0)),
     "not final": lambda toy: report(
-        toy, *PARTIAL, *HIDDEN, check("d", "both", "grader error"), final=False, note="The grader failed: test_secret_name"
+        toy,
+        *PARTIAL,
+        *HIDDEN,
+        check("d", "both", "grader error"),
+        final=False,
+        cause="grader",
+        note="The grader failed",
+        note_detail="test_secret_name",
     ),
     "stopped at once": lambda toy: report(toy, final=False),
     "odd text": lambda toy: report(
