@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from grader.assignment import AssignmentFiles
-from grader.publish.gradescope import collect_autograder_files
+from grader.platforms.gradescope.package import collect_autograder_files
 
 MEMORY = 768 << 20
 PERIOD_US, QUOTA_US = 100_000, 50_000

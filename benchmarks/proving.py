@@ -44,7 +44,7 @@ CHANGED = {
     "grader/course/gradebook.py": COMMENT,
     "grader/report/table.py": COMMENT,
     "grader/desk/show.py": COMMENT,
-    "grader/publish/classroom.py": COMMENT,
+    "grader/platforms/classroom/package.py": COMMENT,
 }
 
 

@@ -16,11 +16,13 @@ from grader.console import (
     ProgressLine,
     ReportNotWritten,
     ReportWriter,
+    add_level,
+    add_output,
     refuse_folder,
     run_guarded,
 )
-from grader.report.formats import ENDINGS
-from grader.sandbox.reply import LEVELS
+from grader.formats import ENDINGS
+from grader.platforms.registry import PLATFORMS
 
 if TYPE_CHECKING:
     from grader.course.run import RunProgress
@@ -39,7 +41,7 @@ def main() -> int:
     _add_packages(commands)
     _add_classes(commands)
     doctor = commands.add_parser("doctor", help="attack the sandbox of this machine, and report what held")
-    _add_level(doctor)
+    add_level(doctor)
     doctor.set_defaults(run=_doctor)
 
     options = parser.parse_args()
@@ -86,7 +88,7 @@ def _add_grading(commands: Commands) -> None:
     about = "of hidden checks show nothing but their points; formats for platforms never show more"
     grade.add_argument("--for-student", action="store_true", help=about)
     grade.add_argument("-o", dest="output", type=Path, metavar="FILE", help="write here; for several paths, a folder")
-    _add_level(grade)
+    add_level(grade)
     grade.set_defaults(run=_grade)
 
 
@@ -106,34 +108,13 @@ def _add_authoring(commands: Commands) -> None:
 def _add_packages(commands: Commands) -> None:
     """Add what packs an assignment: for students, and for each platform."""
     release = commands.add_parser("release", help="make the zip that students get")
-    release.add_argument("name", metavar="NAME", help="the assignment")
-    release.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="write NAME.zip here")
+    add_output(release, "NAME.zip")
     release.set_defaults(run=_release)
 
-    zipped = commands.add_parser("gradescope", help="make the autograder zip for Gradescope")
-    zipped.add_argument("name", metavar="NAME", help="the assignment")
-    zipped.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="write NAME-gradescope.zip here")
-    zipped.add_argument("--wheels", type=Path, metavar="DIR", help="put these wheels into it, to be built without a network")
-    _add_level(zipped)
-    zipped.set_defaults(run=_gradescope)
-
-    question = commands.add_parser("prairielearn", help="make a question with an external grader for PrairieLearn")
-    question.add_argument("name", metavar="NAME", help="the assignment")
-    question.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="write NAME/ and NAME-image/ here")
-    question.add_argument("--image", metavar="IMAGE", help="what the image will be called (default: rl-grader-NAME)")
-    _add_level(question)
-    question.set_defaults(run=_prairielearn)
-
-    template = commands.add_parser("classroom", help="make a template repository for GitHub Classroom; visible checks only")
-    template.add_argument("name", metavar="NAME", help="the assignment")
-    template.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="write NAME-classroom/ here")
-    template.set_defaults(run=_classroom)
-
-    made = commands.add_parser("autolab", help="make the autograder for Autolab")
-    made.add_argument("name", metavar="NAME", help="the assignment")
-    made.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="write NAME-autolab/ here")
-    _add_level(made)
-    made.set_defaults(run=_autolab)
+    for name, platform in PLATFORMS.items():
+        made = commands.add_parser(name, help=platform.HELP)
+        platform.add_arguments(made)
+        made.set_defaults(run=_pack, platform=platform)
 
 
 def _add_classes(commands: Commands) -> None:
@@ -150,24 +131,19 @@ def _add_classes(commands: Commands) -> None:
     course.add_argument("--scheduler", metavar="ADDRESS", help="grade on the workers of this Dask cluster: see docs/cluster.md")
     course.add_argument("--policy", type=Path, metavar="FILE", help="late days, weights, caps: see docs/policy.md")
     _add_workers(course, "submissions graded")
-    _add_level(course)
+    add_level(course)
     course.set_defaults(run=_course)
 
     regrade = commands.add_parser("regrade", help="score a class anew by a policy, or run what was corrected in the checks")
     regrade.add_argument("folder", type=Path, metavar="DIR", help="what `course` wrote")
     regrade.add_argument("--policy", type=Path, metavar="FILE", help="only score anew, by this policy; nothing is run")
     _add_workers(regrade, "submissions graded")
-    _add_level(regrade)
+    add_level(regrade)
     regrade.set_defaults(run=_regrade)
 
 
 def _add_workers(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--workers", type=int, metavar="N", help=f"{what} at the same time (default: one a core)")
-
-
-def _add_level(parser: argparse.ArgumentParser) -> None:
-    about = "grade nothing where a submission is isolated less than this (default: basic)"
-    parser.add_argument("--require-level", default="basic", choices=LEVELS, help=about)
 
 
 def _build(options: argparse.Namespace) -> int:
@@ -220,9 +196,9 @@ def _verify(options: argparse.Namespace) -> int:
 def _grade(options: argparse.Namespace) -> int:
     from grader import submission
     from grader.assignment import AssignmentFiles, UsageError
+    from grader.formats import choose_renderer
     from grader.judge.run import GradingOptions, grade
     from grader.report import shared, terminal
-    from grader.report.formats import choose_renderer
     from grader.report.text import sanitize
 
     suites = _suites(options.suite)
@@ -313,35 +289,8 @@ def _release(options: argparse.Namespace) -> int:
     return GRADED
 
 
-def _gradescope(options: argparse.Namespace) -> int:
-    from grader.publish.gradescope import gradescope
-
-    for line in gradescope(ROOT, options.name, options.output, options.wheels, options.require_level):
-        print(line, flush=True)
-    return GRADED
-
-
-def _prairielearn(options: argparse.Namespace) -> int:
-    from grader.publish.prairielearn import prairielearn
-
-    image = options.image or f"rl-grader-{options.name}"
-    for line in prairielearn(ROOT, options.name, options.output, image, options.require_level):
-        print(line, flush=True)
-    return GRADED
-
-
-def _classroom(options: argparse.Namespace) -> int:
-    from grader.publish.classroom import classroom
-
-    for line in classroom(ROOT, options.name, options.output):
-        print(line, flush=True)
-    return GRADED
-
-
-def _autolab(options: argparse.Namespace) -> int:
-    from grader.publish.autolab import autolab
-
-    for line in autolab(ROOT, options.name, options.output, options.require_level):
+def _pack(options: argparse.Namespace) -> int:
+    for line in options.platform.write_package(ROOT, options):
         print(line, flush=True)
     return GRADED
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,10 +15,8 @@ from grader.console import (
     STOPPED,
     ProgressLine,
     ReportWriter,
-    read_memory_limit_mb,
     refuse_folder,
     run_guarded,
-    write_report,
 )
 
 if TYPE_CHECKING:
@@ -153,7 +149,6 @@ def _look_closer(options: argparse.Namespace) -> int:
         make_console().print(str(nothing), markup=False)
         return GRADER_ERROR if nothing.fault else GRADED
     return GRADED
-    return GRADED
 
 
 def _for_student(report: Report) -> str:
@@ -164,31 +159,3 @@ def _page_for_student(report: Report) -> str:
     from grader.report import page
 
     return page.render(report.for_student())
-
-
-def gradescope(require_level: str = "basic") -> int:
-    """Grade the submission in Gradescope's folders.
-
-    results.json exists and is valid from the first moment on.
-
-    Args:
-        require_level: The isolation level below which nothing is graded.
-    """
-    from grader.assignment import SUITES, AssignmentFiles, UsageError
-    from grader.judge.run import GradingOptions, grade
-    from grader.report import gradescope as rendering
-
-    root = Path(os.environ.get("AUTOGRADER_ROOT", "/autograder"))
-    output = root / "results" / "results.json"
-    write_report(output, rendering.render_refusal("The grader was stopped before it could begin: please submit again."))
-    try:
-        home = AssignmentFiles(ROOT)
-        home.assignment = home.assignment.within(read_memory_limit_mb())
-        metadata = rendering.read_metadata(root / "submission_metadata.json")
-        rendered = partial(rendering.render, assignment=home.assignment, metadata=metadata)
-        kept = ReportWriter(output, rendered, lambda _: None)
-        grade(home, root / "submission", SUITES, GradingOptions(changed=kept), require_level=require_level)
-        kept.check()
-    except UsageError as error:
-        write_report(output, rendering.render_refusal(f"Nothing was graded: {error}"))
-    return GRADED

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import argparse
+
     from grader.course.run import RunProgress
     from grader.report.model import Report
 
@@ -85,6 +87,20 @@ def _lacks(error: ModuleNotFoundError) -> int:
         how = "run `pip install -r requirements.txt` with this Python"
     print(f"error: {sys.executable} has no module {error.name!r}; {how}", file=sys.stderr)
     return USAGE
+
+
+def add_level(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names the least isolation."""
+    from grader.sandbox.reply import LEVELS
+
+    about = "grade nothing where a submission is isolated less than this (default: basic)"
+    parser.add_argument("--require-level", default="basic", choices=LEVELS, help=about)
+
+
+def add_output(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add the assignment, and the option that names the folder where a package is written."""
+    parser.add_argument("name", metavar="NAME", help="the assignment")
+    parser.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help=f"write {what} here")
 
 
 def refuse_folder(path: Path | None) -> None:

@@ -90,8 +90,10 @@ def collect_server_files(home: AssignmentFiles) -> dict[str, bytes]:
     }
 
 
-def collect_grader_modules(home: AssignmentFiles, *names: str) -> dict[str, bytes]:
-    """Return modules of the grader that students do not get, by name: `collect_grader_modules(home, "report/junit")`."""
+def collect_platform_modules(home: AssignmentFiles, platform: str) -> dict[str, bytes]:
+    """Return by name the modules of the grader that a platform needs, and students do not get."""
+    own = [f"platforms/{platform}/{part}" for part in ("__init__", "entry", "report")]
+    names = ["platforms/__init__", "platforms/entry", *own, "report/picture", "report/shared"]
     return {f"grader/{name}.py": (home.root / "grader" / f"{name}.py").read_bytes() for name in names}
 
 

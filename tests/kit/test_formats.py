@@ -24,9 +24,11 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from grader import answers
 from grader.assignment import AssignmentFiles
+from grader.formats import ENDINGS, choose_renderer
 from grader.judge.run import GradingOptions, grade
-from grader.report import autolab, classroom, picture
-from grader.report.formats import ENDINGS, choose_renderer
+from grader.platforms.autolab import report as autolab
+from grader.platforms.classroom import report as classroom
+from grader.report import picture
 from grader.report.model import CheckResult, Outcome, Report
 from tests.kit.examples import examples
 
@@ -631,5 +633,5 @@ def test_grade_for_a_student(tmp_path: Path, replaced) -> None:
 
 def test_a_refused_submission_is_a_result_too(toy: AssignmentFiles) -> None:
     """Where there was nothing to grade, the reporter still gets what it reads, and the runner no command."""
-    text = classroom.render_refusal(f"Nothing was graded: {ODD}", 4.0)
+    text = classroom.render_refusal(f"Nothing was graded: {ODD}", toy.assignment)
     assert read_classroom(text) == (0, 4)

@@ -18,9 +18,9 @@ import pytest
 
 from grader.assignment import AssignmentFiles
 from grader.judge.run import GradingOptions, grade
-from grader.publish.gradescope import SCRIPTS, collect_autograder_files
+from grader.platforms.gradescope import report as gradescope
+from grader.platforms.gradescope.package import SCRIPTS, collect_autograder_files
 from grader.publish.release import make_zip
-from grader.report import gradescope
 from grader.report.model import CheckResult, Outcome, Report
 
 INPUTS = ("grade.py", "grader/**", "assignments/policy_gradient/notebook.ipynb", "utils.py")

@@ -17,7 +17,8 @@ from grader.answers import Case
 from grader.assignment import SUITES, AssignmentFiles
 from grader.judge.budgets import ReadingBudget
 from grader.judge.run import Grader
-from grader.report import gradescope, terminal
+from grader.platforms.gradescope import report as gradescope
+from grader.report import terminal
 from grader.report.model import Outcome, Report
 from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.reply import STATUSES, Reply

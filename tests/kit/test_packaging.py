@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import base64
 import io
 import json
@@ -18,7 +19,13 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import AssignmentFiles, UsageError
-from grader.publish import autolab, classroom, package, prairielearn
+from grader.platforms.autolab import package as autolab
+from grader.platforms.classroom import package as classroom
+from grader.platforms.entry import STOPPED
+from grader.platforms.gradescope.package import collect_autograder_files
+from grader.platforms.prairielearn import package as prairielearn
+from grader.platforms.registry import PLATFORMS
+from grader.publish import package
 
 pytestmark = pytest.mark.recorded
 
@@ -42,18 +49,18 @@ def toy(root: Path) -> AssignmentFiles:
     return AssignmentFiles(root, "toy")
 
 
-MAKE: dict[str, Callable[[Path, Path], Iterator[str]]] = {
-    "prairielearn": lambda root, folder: prairielearn.prairielearn(root, "toy", folder, "rl-grader-toy"),
-    "classroom": lambda root, folder: classroom.classroom(root, "toy", folder),
-    "autolab": lambda root, folder: autolab.autolab(root, "toy", folder),
-}
+def make(name: str, root: Path, folder: Path) -> Iterator[str]:
+    """Make the toy's package for a platform, as its command does without further options."""
+    parser = argparse.ArgumentParser()
+    PLATFORMS[name].add_arguments(parser)
+    return PLATFORMS[name].write_package(root, parser.parse_args(["toy", "-o", str(folder)]))
 
 
-@pytest.mark.parametrize("name", sorted(MAKE))
+@pytest.mark.parametrize("name", ["prairielearn", "classroom", "autolab"])
 def test_each_is_tried_out_before_it_is_written(root: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package that fails a solution, or believes a forged result, must not reach a platform; nor may a half-written one."""
     monkeypatch.setenv("MAKELEVEL", "1")  # as in a course's own Makefile
-    lines = list(MAKE[name](root, tmp_path / "out"))
+    lines = list(make(name, root, tmp_path / "out"))
     worth = 4 if name == "classroom" else 6
     assert lines[:3] == [
         f"the solution gets {worth} points, as it must",
@@ -65,16 +72,18 @@ def test_each_is_tried_out_before_it_is_written(root: Path, tmp_path: Path, name
     assert not list((tmp_path / "out").rglob("*.pyc"))
 
 
-@pytest.mark.parametrize("name", sorted(MAKE))
+@pytest.mark.parametrize("name", ["prairielearn", "classroom", "autolab"])
 def test_nothing_is_written_when_the_try_out_fails(root: Path, tmp_path: Path, monkeypatch, name: str) -> None:
     """A file that was forgotten in the list is seen by its maker, not by a class."""
-    whole = package.collect_grader_modules
+    whole = package.collect_platform_modules
     for module in (prairielearn, classroom, autolab):
         monkeypatch.setattr(
-            module, "collect_grader_modules", lambda home, *names: whole(home, *(one for one in names if "shared" not in one))
+            module,
+            "collect_platform_modules",
+            lambda *which: {key: data for key, data in whole(*which).items() if "shared" not in key},
         )
     with pytest.raises(UsageError, match="nothing was written"):
-        list(MAKE[name](root, tmp_path / "out"))
+        list(make(name, root, tmp_path / "out"))
     assert not (tmp_path / "out").exists()
 
 
@@ -83,6 +92,79 @@ def test_a_forged_result_is_not_taken_for_one(toy: AssignmentFiles) -> None:
     gained = iter([6.0, 0.0, 1.0])
     with pytest.raises(UsageError, match="a hostile file gets 1 points, expected 0"):
         list(package.try_out_package(toy, ("visible", "hidden"), lambda *_: next(gained)))
+
+
+BROKEN = "grader/assignment.py"  # as if something that it needs were not installed
+
+
+def test_a_result_is_there_before_anything_is_imported(toy: AssignmentFiles, tmp_path: Path) -> None:
+    """Catches: a platform that finds no result file, because an import has failed, and blames the student."""
+    environment = {**os.environ, "AUTOGRADER_ROOT": str(tmp_path), "GRADE_ROOT": str(tmp_path)}
+    environment["GITHUB_OUTPUT"] = str(tmp_path / "output")
+    packages = {
+        "autograde.py": collect_autograder_files(toy),
+        "tests/autograde.py": prairielearn.collect_question_files(toy, "image"),
+        classroom.ENTRY: classroom.collect_repository_files(toy),
+    }
+    for entry, content in packages.items():
+        broken = {name: b"import not_installed\n" if name.endswith(BROKEN) else data for name, data in content.items()}
+        package.write_files(tmp_path / "package", broken)
+        command = [sys.executable, "-s", "-B", tmp_path / "package" / entry]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert "not_installed" in done.stderr
+        if entry == classroom.ENTRY:
+            result = json.loads(base64.b64decode((tmp_path / "output").read_text().partition("=")[2]))
+            assert (result["status"], result["max_score"]) == ("error", 4)
+        else:
+            result = json.loads((tmp_path / "results" / "results.json").read_text(encoding="utf-8"))
+            assert result["score"] == 0
+            assert STOPPED in json.dumps(result)
+            shutil.rmtree(tmp_path / "results")
+        shutil.rmtree(tmp_path / "package")
+
+
+MADE_UP = """
+import json
+from pathlib import Path
+
+ENDING = "json"
+HELP = "make a package for a platform that there is not"
+
+
+def add_arguments(parser):
+    parser.add_argument("name")
+    parser.add_argument("-o", dest="output", type=Path)
+
+
+def render(report, assignment):
+    return json.dumps({"made up": report.points, "of": assignment.total("visible")})
+
+
+def write_package(root, options):
+    (options.output / "package").write_text(options.name)
+    yield "wrote a package"
+"""
+
+
+def test_another_platform_is_a_folder_and_a_name_in_the_registry(built_toy: Path, tmp_path: Path) -> None:
+    """Catches: a list of platforms that stands somewhere else as well."""
+    root = Path(shutil.copytree(built_toy, tmp_path / "root"))
+    shutil.copytree(ROOT / "grader", root / "grader", ignore=shutil.ignore_patterns("__pycache__"))
+    platforms = root / "grader" / "platforms"
+    (platforms / "madeup").mkdir()
+    (platforms / "madeup" / "__init__.py").write_text(MADE_UP)
+    registry = (platforms / "registry.py").read_text()
+    changed = registry.replace("import autolab", "import madeup, autolab").replace("= {", '= {"madeup": madeup, ')
+    (platforms / "registry.py").write_text(changed)
+
+    def run(*words: str | Path) -> str:
+        command = [sys.executable, "-B", "-m", "grader", *words]
+        return subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout
+
+    graded = run("grade", "toy", "solutions/toy/submitted.py", "--suite", "visible", "--format", "madeup")
+    assert json.loads(graded) == {"made up": 4, "of": 4}
+    assert run("madeup", "toy", "-o", tmp_path) == "wrote a package\n"
+    assert (tmp_path / "package").read_text() == "toy"
 
 
 def test_other_files_in_the_folder_are_kept(tmp_path: Path) -> None:
@@ -136,9 +218,9 @@ def test_packages_hold_what_they_need_and_no_solution(home: AssignmentFiles) -> 
     for script in (question["tests/run"], in_tar(autograder["autograde.tar"])["run"], autograder["autograde-Makefile"]):
         assert b"\r" not in script
     # A student's folder, and a package for one platform, holds no other platform's rendering.
-    renderings = {"autolab", "classroom", "gradescope", "junit", "prairielearn", "table"}
     for content, own in ((given, set()), (repository, {"classroom"}), (in_tar(autograder["autograde.tar"]), {"autolab"})):
-        assert {Path(name).stem for name in content if "report/" in name} & renderings == own
+        assert {name.split("/")[2] for name in content if name.count("/") > 2 and "platforms/" in name} == own
+        assert not {"grader/report/junit.py", "grader/report/table.py", "grader/formats.py"} & content.keys()
 
 
 # PrairieLearn
@@ -241,7 +323,7 @@ def test_a_missing_file_is_a_result_for_the_reporter(toy: AssignmentFiles, tmp_p
     command = [sys.executable, "-s", "-B", classroom.ENTRY]
     environment = {**os.environ, "GITHUB_OUTPUT": str(tmp_path / "output")}
     subprocess.run(command, cwd=tmp_path, env=environment, check=True)
-    name, _, encoded = (tmp_path / "output").read_text().strip().partition("=")
+    name, _, encoded = (tmp_path / "output").read_text().splitlines()[-1].partition("=")
     assert name == "result"
     result = json.loads(base64.b64decode(encoded))
     assert (result["status"], result["max_score"]) == ("error", 4)

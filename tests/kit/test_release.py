@@ -12,8 +12,8 @@ import pytest
 
 from grader import answers
 from grader.assignment import AssignmentFiles, HintVisibility, UsageError
+from grader.platforms.gradescope.package import collect_autograder_files
 from grader.publish import release as module
-from grader.publish.gradescope import collect_autograder_files
 from grader.publish.release import collect_student_files, make_zip, release
 
 INPUTS = ("grading:policy_gradient", "grade.py", "grader/**", "assignments/policy_gradient/notebook.ipynb", "utils.py")

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from grader.assignment import AssignmentFiles
 from grader.judge.run import GradingOptions, grade
-from grader.report import gradescope, model, page, terminal
+from grader.platforms.gradescope import report as gradescope
+from grader.report import model, page, terminal
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import sanitize
 from tests.kit.examples import examples

@@ -490,7 +490,11 @@ PURE = {"test_wire", "test_views", "test_similarity", "test_utils", *SOLUTIONS}
         ),
         ("grader/course/gradebook.py", {"test_course_policy", "test_course", "test_class_page"}, PURE | {"test_sandbox"}),
         ("grader/course/classpage.html", {"test_class_page", "test_course"}, PURE | {"test_sandbox"}),
-        ("grader/report/gradescope.py", {"test_gradescope", "test_formats", "test_command"}, PURE | {"test_course_policy"}),
+        (
+            "grader/platforms/gradescope/report.py",
+            {"test_gradescope", "test_formats", "test_command"},
+            PURE | {"test_course_policy"},
+        ),
         ("grader/desk/debug.py", {"test_desk_debug"}, PURE | {"test_course_policy", "test_sandbox"}),
         ("grader/publish/mutants.py", {"test_verify", "test_new"}, PURE | {"test_course_policy", "test_sandbox"}),
         ("grader/publish/example/solutions/NAME/cases.py", {"test_new"}, PURE | {"test_sandbox"}),

@@ -16,8 +16,9 @@ import pytest
 
 from grader.assignment import AssignmentFiles, UsageError
 from grader.judge.run import Grader, GradingOptions, grade
+from grader.platforms.gradescope import report as gradescope
 from grader.publish.stub import BEGIN, END
-from grader.report import gradescope, terminal
+from grader.report import terminal
 from grader.report.model import Report
 from grader.submission import MAX_BYTES, read_submission
 

@@ -7,6 +7,7 @@ import json
 import re
 from typing import Any
 
+from grader.assignment import Assignment
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.shared import describe_check, explain_not_final, fold_hidden_checks
 from grader.report.text import LENGTHS, render_to_fit, sanitize
@@ -16,7 +17,7 @@ MAX_BYTES = 96_000
 ERRORS = (Outcome.TIMEOUT, Outcome.MEMORY, Outcome.CRASHED, Outcome.GRADER_ERROR)
 
 
-def render(report: Report) -> str:
+def render(report: Report, assignment: Assignment | None = None) -> str:  # noqa: ARG001 - as of every platform
     """Return the step output `result`: one line, base64 of the JSON of `result`."""
 
     def text(longest: int) -> str:
@@ -43,10 +44,10 @@ def build_result(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
     }
 
 
-def render_refusal(message: str, worth: float) -> str:
+def render_refusal(message: str, assignment: Assignment) -> str:
     """Return the step output when there was nothing to grade, with the points that there could have been."""
     test = _entry("the submission", "error", 0.0, _inert(message, 4_000))
-    content = {"version": 1, "status": "error", "max_score": worth, "tests": [test]}
+    content = {"version": 1, "status": "error", "max_score": assignment.total("visible"), "tests": [test]}
     return base64.b64encode(json.dumps(content).encode("ascii")).decode("ascii") + "\n"
 
 

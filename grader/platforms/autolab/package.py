@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import sys
@@ -10,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from grader.assignment import Assignment, AssignmentFiles, UsageError
+from grader.platforms.autolab.report import list_problems
 from grader.publish.package import (
     SETUP,
-    collect_grader_modules,
+    collect_platform_modules,
     collect_server_files,
     convert_to_unix_lines,
     run_entry_script,
@@ -21,7 +23,6 @@ from grader.publish.package import (
     write_folder,
 )
 from grader.publish.release import make_zip
-from grader.report.autolab import list_problems
 
 ENTRY = "run"
 START = 60  # seconds for what is not the checks' budget
@@ -42,16 +43,16 @@ exec "${GRADER_VENV:-/opt/rl-grader}/bin/python" -s -B "$source/autograde.py" "$
 """
 
 AUTOGRADE = '''\
-"""Grades the file that Autolab lays down; see grader/platforms.py."""
+"""Grades the file that Autolab lays down; see grader/platforms/autolab/entry.py."""
 
 import sys
 from pathlib import Path
 
 from grader.console import run_guarded
-from grader.platforms import autolab
+from grader.platforms.autolab.entry import main
 
 if __name__ == "__main__":
-    sys.exit(run_guarded(lambda: autolab(Path(sys.argv[1]), "{require_level}")))
+    sys.exit(run_guarded(lambda: main(Path(sys.argv[1]), "{require_level}")))
 '''
 
 README = """\
@@ -83,30 +84,29 @@ do not count, let the submission be graded again. A line of scores that is missi
 {attachments}"""
 
 
-def autolab(root: Path, name: str, folder: Path, require_level: str = "basic") -> Iterator[str]:
-    """Write `folder/NAME-autolab`; yield what was checked and written.
+def write_package(root: Path, options: argparse.Namespace) -> Iterator[str]:
+    """Write the folder NAME-autolab; yield what was checked and written.
 
     The folder holds autograde-Makefile, autograde.tar and README.md. Before it is written, its own
     Makefile grades the solution, the stub and a hostile file, with the Python that runs this.
 
     Args:
-        require_level: The isolation level below which it grades nothing.
+        options: name, output (the folder for it) and require_level (the isolation level below which
+            it grades nothing).
 
     Raises:
         UsageError: If one of the three does not get the expected points; then nothing is written.
     """
-    home = AssignmentFiles(root, name)
-    content = collect_package_files(home, require_level)
+    home = AssignmentFiles(root, options.name)
+    content = collect_package_files(home, options.require_level)
     suites = ("visible", "hidden")
     yield from try_out_package(home, suites, lambda place, source: _points(place, content, home.assignment, source))
-    yield write_folder(folder / f"{name}-autolab", content)
+    yield write_folder(options.output / f"{options.name}-autolab", content)
 
 
 def collect_package_files(home: AssignmentFiles, require_level: str = "basic") -> dict[str, bytes]:
     """Return the content of the package by name."""
-    grader = collect_server_files(home) | collect_grader_modules(
-        home, "platforms", "report/autolab", "report/picture", "report/shared"
-    )
+    grader = collect_server_files(home) | collect_platform_modules(home, "autolab")
     mine = {
         "setup.sh": SETUP.encode(),
         ENTRY: RUN.encode(),

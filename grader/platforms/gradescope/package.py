@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -16,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from grader.assignment import AssignmentFiles, UsageError
-from grader.publish.package import SETUP, collect_grader_modules, collect_server_files, convert_to_unix_lines
+from grader.platforms.entry import STOPPED
+from grader.platforms.gradescope.report import render_refusal
+from grader.publish.package import SETUP, collect_platform_modules, collect_server_files, convert_to_unix_lines
 from grader.publish.release import make_zip, write_zip
 from grader.publish.stub import make_stub
 
@@ -30,36 +33,43 @@ exec "${GRADER_VENV:-/opt/rl-grader}/bin/python" -s -B "$root/source/autograde.p
 """
 
 AUTOGRADE = '''\
-"""Grades the submission in Gradescope's folders; see grader/command.py."""
+"""Grades the submission in Gradescope's folders; see grader/platforms/gradescope/entry.py."""
 
+import os
 import sys
 
-from grader.command import gradescope
+# What Gradescope reads is valid before anything is imported that may be missing.
+results = os.path.join(os.environ.get("AUTOGRADER_ROOT", "/autograder"), "results")
+os.makedirs(results, exist_ok=True)
+with open(os.path.join(results, "results.json"), "w", encoding="utf-8") as file:
+    file.write({refusal!r})
+
 from grader.console import run_guarded
+from grader.platforms.gradescope.entry import main
 
 if __name__ == "__main__":
-    sys.exit(run_guarded(lambda: gradescope("{require_level}")))
+    sys.exit(run_guarded(lambda: main("{require_level}")))
 '''
 
 
-def gradescope(root: Path, name: str, folder: Path, wheels: Path | None = None, require_level: str = "basic") -> Iterator[str]:
-    """Write `folder/NAME-gradescope.zip`; yield what was checked and written, line by line.
+def write_package(root: Path, options: argparse.Namespace) -> Iterator[str]:
+    """Write `NAME-gradescope.zip`; yield what was checked and written, line by line.
 
     Before it is written, the zip is unpacked and its own setup.sh and run_autograder grade six
     submissions: at the platform's real paths in a private mount namespace where that is allowed,
     otherwise in a prefix.
 
     Args:
-        wheels: A folder of wheels for the platform's Python to put into the zip, so that the image
-            is built without a network. Then the trial has no network either, where it can be cut
-            off.
-        require_level: The isolation level below which it grades nothing.
+        options: name, output (a folder), wheels (a folder of wheels for the platform's Python to put
+            into the zip, so that the image is built without a network; then the trial has none
+            either, where it can be cut off) and require_level (the isolation level below which it
+            grades nothing).
 
     Raises:
         UsageError: If a submission is not graded as it must be; then nothing is written.
     """
-    home = AssignmentFiles(root, name)
-    content = collect_autograder_files(home, require_level)
+    home, wheels = AssignmentFiles(root, options.name), options.wheels
+    content = collect_autograder_files(home, options.require_level)
     if wheels is not None:
         found = sorted(wheels.glob("*.whl"))
         if not found:
@@ -67,18 +77,18 @@ def gradescope(root: Path, name: str, folder: Path, wheels: Path | None = None, 
         content |= {f"wheels/{path.name}": path.read_bytes() for path in found}
     data = make_zip(content, executable=SCRIPTS)
     yield from _try_out(home, data, offline=wheels is not None)
-    yield write_zip(folder / f"{name}-gradescope.zip", data, len(content))
+    yield write_zip(options.output / f"{options.name}-gradescope.zip", data, len(content))
 
 
 def collect_autograder_files(home: AssignmentFiles, require_level: str = "basic") -> dict[str, bytes]:
     """Return the content of the zip by name: the student's folder and the hidden checks; no solution."""
-    content = collect_server_files(home) | collect_grader_modules(home, "report/gradescope", "report/picture", "report/shared")
+    content = collect_server_files(home) | collect_platform_modules(home, "gradescope")
     return convert_to_unix_lines(
         content
         | {
             "setup.sh": SETUP.encode(),
             "run_autograder": RUN.encode(),
-            "autograde.py": AUTOGRADE.format(require_level=require_level).encode(),
+            "autograde.py": AUTOGRADE.format(require_level=require_level, refusal=render_refusal(STOPPED)).encode(),
         }
     )
 

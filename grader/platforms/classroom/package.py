@@ -6,6 +6,7 @@ checks, and a student can change what grades.
 
 from __future__ import annotations
 
+import argparse
 import base64
 import json
 import os
@@ -14,8 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.assignment import Assignment, AssignmentFiles, UsageError
+from grader.platforms.classroom.report import render_refusal
+from grader.platforms.entry import STOPPED
 from grader.publish.package import (
-    collect_grader_modules,
+    collect_platform_modules,
     convert_to_unix_lines,
     run_entry_script,
     try_out_package,
@@ -29,18 +32,23 @@ ENTRY = ".github/grade.py"
 COMMAND = f"python -s -B {ENTRY}"
 
 GRADE = '''\
-"""Grades this repository for GitHub Classroom; see grader/platforms.py."""
+"""Grades this repository for GitHub Classroom; see grader/platforms/classroom/entry.py."""
 
+import os
 import sys
 from pathlib import Path
 
 sys.path[0] = str(Path(__file__).resolve().parents[1])
 
+# The step has an output before anything is imported that may be missing; of two with one name the later one counts.
+with open(os.environ["GITHUB_OUTPUT"], "a", encoding="utf-8", newline="\\n") as file:
+    file.write({refusal!r})
+
 from grader.console import run_guarded
-from grader.platforms import classroom
+from grader.platforms.classroom.entry import main
 
 if __name__ == "__main__":
-    sys.exit(run_guarded(classroom))
+    sys.exit(run_guarded(main))
 '''
 
 STEPS = """\
@@ -79,19 +87,22 @@ jobs:
 """
 
 
-def classroom(root: Path, name: str, folder: Path) -> Iterator[str]:
-    """Write `folder/NAME-classroom`, a template repository; yield what was checked and written, line by line.
+def write_package(root: Path, options: argparse.Namespace) -> Iterator[str]:
+    """Write the folder NAME-classroom, a template repository; yield what was checked and written, line by line.
 
     Before it is written, the command of its workflow grades the solution, the stub and a hostile
     file, with the Python that runs this.
 
+    Args:
+        options: name, and output (the folder for it).
+
     Raises:
         UsageError: If one of them does not get the points that it must; nothing is written.
     """
-    home = AssignmentFiles(root, name)
+    home = AssignmentFiles(root, options.name)
     content = collect_repository_files(home)
     yield from try_out_package(home, ("visible",), lambda place, source: _points(place, content, home.assignment, source))
-    yield write_folder(folder / f"{name}-classroom", content)
+    yield write_folder(options.output / f"{options.name}-classroom", content)
     yield f"graded there: {home.assignment.total('visible'):g} points, by visible checks; students can change what grades them"
 
 
@@ -100,9 +111,9 @@ def collect_repository_files(home: AssignmentFiles) -> dict[str, bytes]:
     minutes = int(home.assignment.limits.budget // 60) + 11  # up to ten of them to install, without a cache
     mine = {
         WORKFLOW: STEPS.format(minutes=minutes, command=COMMAND).encode(),
-        ENTRY: GRADE.encode(),
+        ENTRY: GRADE.format(refusal=f"result={render_refusal(STOPPED, home.assignment)}").encode(),
         ".gitignore": b"__pycache__/\n.venv/\nreport.*\n",
-        **collect_grader_modules(home, "platforms", "report/classroom", "report/picture", "report/shared"),
+        **collect_platform_modules(home, "classroom"),
     }
     return convert_to_unix_lines(collect_student_files(home) | mine)
 
@@ -114,8 +125,9 @@ def _points(place: Path, content: dict[str, bytes], assignment: Assignment, sour
     output.touch()
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     run_entry_script(["bash", "-e", "-c", COMMAND], place / "repository", GITHUB_OUTPUT=str(output), PATH=path)
-    name, _, encoded = output.read_text(encoding="utf-8").strip().partition("=")
-    if name != "result" or "\n" in encoded:
-        raise UsageError(f"nothing was written: the step's output is {name!r}, expected one line called 'result'")
+    *_, last = output.read_text(encoding="utf-8").splitlines()
+    name, _, encoded = last.partition("=")
+    if name != "result":
+        raise UsageError(f"nothing was written: the step's last output is {name!r}, expected 'result'")
     scores: list[float] = [test["score"] for test in json.loads(base64.b64decode(encoded))["tests"]]
     return sum(scores)

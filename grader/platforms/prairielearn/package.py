@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import html
 import json
 import sys
@@ -11,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from grader.assignment import Assignment, AssignmentFiles, UsageError
+from grader.platforms.entry import STOPPED
+from grader.platforms.prairielearn.report import render_refusal
 from grader.publish.package import (
     SETUP,
-    collect_grader_modules,
+    collect_platform_modules,
     collect_server_files,
     convert_to_unix_lines,
     run_entry_script,
@@ -37,15 +40,22 @@ exec "${GRADER_VENV:-/opt/rl-grader}/bin/python" -s -B "$root/tests/autograde.py
 """
 
 AUTOGRADE = '''\
-"""Grades the submission in PrairieLearn's folders; see grader/platforms.py."""
+"""Grades the submission in PrairieLearn's folders; see grader/platforms/prairielearn/entry.py."""
 
+import os
 import sys
 
+# What PrairieLearn reads is valid before anything is imported that may be missing.
+results = os.path.join(os.environ.get("GRADE_ROOT", "/grade"), "results")
+os.makedirs(results, exist_ok=True)
+with open(os.path.join(results, "results.json"), "w", encoding="utf-8") as file:
+    file.write({refusal!r})
+
 from grader.console import run_guarded
-from grader.platforms import prairielearn
+from grader.platforms.prairielearn.entry import main
 
 if __name__ == "__main__":
-    sys.exit(run_guarded(lambda: prairielearn("{require_level}")))
+    sys.exit(run_guarded(lambda: main("{require_level}")))
 '''
 
 QUESTION = """\
@@ -68,22 +78,24 @@ RUN bash /opt/rl-setup/setup.sh
 """
 
 
-def prairielearn(root: Path, name: str, folder: Path, image: str, require_level: str = "basic") -> Iterator[str]:
+def write_package(root: Path, options: argparse.Namespace) -> Iterator[str]:
     """Write a question and the folder for its image; yield what was checked and written.
 
-    The question is `folder/NAME`; `folder/NAME-image` is for its image. Before anything is written,
+    The question is the folder NAME; NAME-image is for its image. Before anything is written,
     its own entry script grades the solution, the stub and a hostile file, with the Python that runs
     this.
 
     Args:
-        image: The name that the image will have.
-        require_level: The isolation level below which it grades nothing.
+        options: name, output (the folder for both), image (the name that the image will have) and
+            require_level (the isolation level below which it grades nothing).
 
     Raises:
         UsageError: If one of the three does not get the expected points; then nothing is written.
     """
+    name, folder = options.name, options.output
+    image = options.image or f"rl-grader-{name}"
     home = AssignmentFiles(root, name)
-    content = collect_question_files(home, image, require_level)
+    content = collect_question_files(home, image, options.require_level)
     total = home.assignment.total("visible") + home.assignment.total("hidden")
 
     def run(place: Path, source: str) -> float:
@@ -103,14 +115,12 @@ def prairielearn(root: Path, name: str, folder: Path, image: str, require_level:
 def collect_question_files(home: AssignmentFiles, image: str, require_level: str = "basic") -> dict[str, bytes]:
     """Return the content of the question's folder by name; only clientFilesQuestion/ is open to students."""
     assignment = home.assignment
-    grader = collect_server_files(home) | collect_grader_modules(
-        home, "platforms", "report/prairielearn", "report/picture", "report/shared"
-    )
+    grader = collect_server_files(home) | collect_platform_modules(home, "prairielearn")
     content = {
         "info.json": (json.dumps(render_info(assignment, image), indent=2) + "\n").encode(),
         "question.html": _question(assignment).encode(),
         ENTRY: RUN.encode(),
-        "tests/autograde.py": AUTOGRADE.format(require_level=require_level).encode(),
+        "tests/autograde.py": AUTOGRADE.format(require_level=require_level, refusal=render_refusal(STOPPED)).encode(),
         **{f"tests/{name}": data for name, data in grader.items()},
     }
     return convert_to_unix_lines(content) | {

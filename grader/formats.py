@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
+
+from grader.platforms.registry import PLATFORMS
 
 if TYPE_CHECKING:
     from grader.assignment import Assignment
@@ -11,17 +14,8 @@ if TYPE_CHECKING:
 
 # By format, how a file of it is called. Of these the first four show what the report holds, unless they are for a student; what
 # is made for a platform shows what a student may see, always.
-ENDINGS = {
-    "text": "txt",
-    "html": "html",
-    "json": "json",
-    "csv": "csv",
-    "gradescope": "json",
-    "prairielearn": "json",
-    "classroom": "txt",
-    "autolab": "txt",
-    "junit": "xml",
-}
+ENDINGS = {"text": "txt", "html": "html", "json": "json", "csv": "csv", "junit": "xml"}
+ENDINGS |= {name: platform.ENDING for name, platform in PLATFORMS.items()}
 
 
 def choose_renderer(name: str, assignment: Assignment, for_student: bool = False) -> Callable[[Report], str]:
@@ -32,22 +26,17 @@ def choose_renderer(name: str, assignment: Assignment, for_student: bool = False
         assignment: The assignment that the reports are about.
         for_student: Whether to fold hidden checks into one; formats for platforms ignore it.
     """
-    from grader.report import autolab, classroom, gradescope, junit, page, prairielearn, shared, table, terminal
+    from grader.report import junit, page, shared, table, terminal
 
+    if name in PLATFORMS:
+        return partial(PLATFORMS[name].render, assignment=assignment)
+    if name == "junit":
+        return junit.render
     whole: dict[str, Callable[[Report], str]] = {
         "text": terminal.render_plain,
         "html": page.render,
         "json": lambda report: report.model_dump_json(indent=1) + "\n",
         "csv": table.render,
     }
-    for_platforms: dict[str, Callable[[Report], str]] = {
-        "gradescope": lambda report: gradescope.render(report, assignment),
-        "prairielearn": prairielearn.render,
-        "classroom": classroom.render,
-        "autolab": autolab.render,
-        "junit": junit.render,
-    }
-    if name in for_platforms:
-        return for_platforms[name]
     render = whole[name]
     return (lambda report: render(shared.fold_hidden_checks(report))) if for_student else render

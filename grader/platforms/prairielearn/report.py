@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from grader.assignment import Assignment
 from grader.report import picture
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.shared import describe_check, explain_not_final, fold_hidden_checks
@@ -18,7 +19,7 @@ from grader.report.text import LENGTHS, render_to_fit, sanitize
 MAX_BYTES = 1_000_000  # of the whole file; what is larger is refused
 
 
-def render(report: Report) -> str:
+def render(report: Report, assignment: Assignment | None = None) -> str:  # noqa: ARG001 - as of every platform
     """Return the text of results.json; see `build_results`.
 
     Where it would be too large, pictures go first, then text is cut.
@@ -44,7 +45,7 @@ def build_results(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
     return result if shown.final else result | {"format_errors": [sanitize(explain_not_final(shown), longest)]}
 
 
-def render_refusal(message: str) -> str:
+def render_refusal(message: str, assignment: Assignment | None = None) -> str:  # noqa: ARG001 - as of every platform
     """Return the text of a results.json that only says why nothing was graded; the attempt is not used up."""
     content = {"gradable": False, "score": 0.0, "format_errors": [sanitize(message)], "tests": []}
     return json.dumps(content, ensure_ascii=False) + "\n"

@@ -1,0 +1,36 @@
+"""GitHub Classroom: a template repository, whose workflow grades with the visible checks."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.console import add_output
+
+if TYPE_CHECKING:
+    from grader.assignment import Assignment
+    from grader.report.model import Report
+
+ENDING = "txt"
+HELP = "make a template repository for GitHub Classroom; visible checks only"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command that makes the package."""
+    add_output(parser, "NAME-classroom/")
+
+
+def render(report: Report, assignment: Assignment) -> str:
+    """Return what the platform reads of a report."""
+    from grader.platforms.classroom import report as form
+
+    return form.render(report, assignment)
+
+
+def write_package(root: Path, options: argparse.Namespace) -> Iterator[str]:
+    """Write what an instructor uploads, and yield what was checked and written; see package.py."""
+    from grader.platforms.classroom import package
+
+    return package.write_package(root, options)

@@ -1,0 +1,18 @@
+"""What runs on GitHub Classroom: it grades the student's repository, and hands the result on as the step's output."""
+
+from __future__ import annotations
+
+import os
+
+from grader.console import GRADED
+from grader.platforms.entry import grade_to_text
+
+
+def main() -> int:
+    """Grade the student's folder with the visible checks and hand the result on as the step's output `result`."""
+    from grader.platforms.classroom import report
+
+    text = grade_to_text(None, report, ("visible",))
+    with open(os.environ["GITHUB_OUTPUT"], "a", encoding="utf-8", newline="\n") as file:
+        file.write(f"result={text}")
+    return GRADED

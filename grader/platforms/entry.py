@@ -1,0 +1,81 @@
+"""What the platforms' entry points share: the assignment beside them, graded within the memory of the container."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from grader.console import GRADED, ROOT, ReportWriter, read_memory_limit_mb, write_report
+
+if TYPE_CHECKING:
+    from grader.assignment import Assignment, AssignmentFiles
+    from grader.report.model import Report
+
+STOPPED = "The grader was stopped before it could begin: please submit again."
+"""What a result file says from the first moment on: entry scripts write it before they import anything that may be missing."""
+
+
+class Format(Protocol):
+    """The module `report.py` of a platform."""
+
+    def render(self, report: Report, assignment: Assignment) -> str:
+        """Return what the platform reads of a report."""
+
+    def render_refusal(self, message: str, assignment: Assignment) -> str:
+        """Return what it reads where nothing was graded."""
+
+
+def grade_to_file(
+    output: Path, submission: Path, form: Format, questions: Sequence[str] = (), require_level: str = "basic"
+) -> int:
+    """Grade a submission with all checks, keep the result file up to date all the while, and return the exit code.
+
+    Args:
+        output: The result file.
+        submission: The submission, or the folder that holds it.
+        form: How the platform reads a report.
+        questions: Ids of questions; nothing for all.
+        require_level: The isolation level below which nothing is graded.
+    """
+    from grader.assignment import SUITES, UsageError
+    from grader.judge.run import GradingOptions, grade
+
+    home = open_assignment()
+    try:
+        kept = ReportWriter(output, partial(form.render, assignment=home.assignment), lambda _: None)
+        grade(home, submission, SUITES, GradingOptions(questions, changed=kept), require_level=require_level)
+        kept.check()
+    except UsageError as error:
+        write_report(output, form.render_refusal(f"Nothing was graded: {error}", home.assignment))
+    return GRADED
+
+
+def grade_to_text(
+    submission: Path | None, form: Format, suites: Sequence[str] | None = None, require_level: str = "basic"
+) -> str:
+    """Return what the platform reads of a submission; see `grade_to_file`.
+
+    Args:
+        submission: The submission; by default, the assignment's own file.
+        suites: By default, all.
+    """
+    from grader.assignment import SUITES, UsageError
+    from grader.judge.run import grade
+
+    home = open_assignment()
+    try:
+        report: Report = grade(home, submission or home.stub, suites or SUITES, require_level=require_level)
+    except UsageError as error:
+        return form.render_refusal(f"Nothing was graded: {error}", home.assignment)
+    return form.render(report, assignment=home.assignment)
+
+
+def open_assignment() -> AssignmentFiles:
+    """Return the assignment that lies beside the grader, with limits that the container's memory allows."""
+    from grader.assignment import AssignmentFiles
+
+    home = AssignmentFiles(ROOT)
+    home.assignment = home.assignment.within(read_memory_limit_mb())
+    return home
