@@ -15,6 +15,8 @@ import pytest
 from grader.assignment import list_assignments
 from tests.kit.copies import copy_assignment
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = {
     "*": ("grade.py", "grader/__main__.py", "assignments/*/assignment.toml", "grading:policy_gradient"),
     "test_suite_error_is_the_graders_fault": (

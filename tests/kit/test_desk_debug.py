@@ -19,6 +19,8 @@ import pytest
 
 from grader.desk.debug import find_code_places
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = ("grade.py", "grading:policy_gradient")
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -48,7 +48,7 @@ def expose(paths: list[Path]) -> None:
     kept = {path: os.open(path, os.O_PATH) for path in paths}  # the way to them, when it is covered
     for folder in outermost:
         kernel.mount("exposed", str(folder), "tmpfs", options="mode=0755")
-    for path, descriptor in kept.items():
+    for path, descriptor in sorted(kept.items(), key=lambda item: len(item[0].parts)):  # .venv may be a link in the kit
         if not path.exists():
             path.mkdir(parents=True)
             kernel.mount(f"/proc/self/fd/{descriptor}", str(path), flags=kernel.MS_BIND | kernel.MS_REC)
