@@ -17,8 +17,18 @@ STOPPED = "The grader was stopped before it could begin: please submit again."
 """What a result file says from the first moment on: entry scripts write it before they import anything that may be missing."""
 
 
-class Format(Protocol):
-    """The module `report.py` of a platform."""
+class FileFormat(Protocol):
+    """The module `report.py` of a platform that reads a file."""
+
+    def render(self, report: Report, assignment: Assignment) -> str:
+        """Return what the platform reads of a report."""
+
+    def render_refusal(self, message: str) -> str:
+        """Return what it reads where nothing was graded."""
+
+
+class TextFormat(Protocol):
+    """The module `report.py` of a platform that reads what is printed, or handed on; it always names the points there are."""
 
     def render(self, report: Report, assignment: Assignment) -> str:
         """Return what the platform reads of a report."""
@@ -28,7 +38,7 @@ class Format(Protocol):
 
 
 def grade_to_file(
-    output: Path, submission: Path, form: Format, questions: Sequence[str] = (), require_level: str = "basic"
+    output: Path, submission: Path, form: FileFormat, questions: Sequence[str] = (), require_level: str = "basic"
 ) -> int:
     """Grade a submission with all checks, keep the result file up to date all the while, and return the exit code.
 
@@ -42,18 +52,18 @@ def grade_to_file(
     from grader.assignment import SUITES, UsageError
     from grader.judge.run import GradingOptions, grade
 
-    home = open_assignment()
     try:
+        home = open_assignment()
         kept = ReportWriter(output, partial(form.render, assignment=home.assignment), lambda _: None)
         grade(home, submission, SUITES, GradingOptions(questions, changed=kept), require_level=require_level)
         kept.check()
     except UsageError as error:
-        write_report(output, form.render_refusal(f"Nothing was graded: {error}", home.assignment))
+        write_report(output, form.render_refusal(f"Nothing was graded: {error}"))
     return GRADED
 
 
 def grade_to_text(
-    submission: Path | None, form: Format, suites: Sequence[str] | None = None, require_level: str = "basic"
+    submission: Path | None, form: TextFormat, suites: Sequence[str] | None = None, require_level: str = "basic"
 ) -> str:
     """Return what the platform reads of a submission; see `grade_to_file`.
 

@@ -55,6 +55,25 @@ chmod -R u+rwX,go+rX,go-w "$venv"
 chmod -R u+rwX,go-rwx "$source_folder"
 """
 
+# What runs on a platform that reads results.json: that is valid before anything is imported that may be missing.
+ENTRY_SCRIPT = '''\
+"""Grades the submission in the platform's folders; see grader/platforms/{platform}/entry.py."""
+
+import os
+import sys
+
+results = os.path.join(os.environ.get("{variable}", "{root}"), "results")
+os.makedirs(results, exist_ok=True)
+with open(os.path.join(results, "results.json"), "w", encoding="utf-8") as file:
+    file.write({refusal!r})
+
+from grader.console import run_guarded
+from grader.platforms.{platform}.entry import main
+
+if __name__ == "__main__":
+    sys.exit(run_guarded(lambda: main("{require_level}")))
+'''
+
 # A submission that forges what each platform reads, wherever it can, and ends as if all were well.
 HOSTILE = """\
 import json, os

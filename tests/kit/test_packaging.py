@@ -123,6 +123,23 @@ def test_a_result_is_there_before_anything_is_imported(toy: AssignmentFiles, tmp
         shutil.rmtree(tmp_path / "package")
 
 
+def test_an_assignment_that_cannot_be_read_is_said_in_the_result(toy: AssignmentFiles, tmp_path: Path) -> None:
+    """Catches: "submit again" to every student, for a damaged file of the course staff's."""
+    environment = {**os.environ, "AUTOGRADER_ROOT": str(tmp_path), "GRADE_ROOT": str(tmp_path)}
+    packages = {
+        "autograde.py": collect_autograder_files(toy),
+        "tests/autograde.py": prairielearn.collect_question_files(toy, "image"),
+    }
+    for entry, content in packages.items():
+        broken = {name: b"= 1" if name.endswith("assignment.toml") else data for name, data in content.items()}
+        package.write_files(tmp_path / "package", broken)
+        subprocess.run([sys.executable, "-s", "-B", tmp_path / "package" / entry], env=environment, check=True)
+        result = (tmp_path / "results" / "results.json").read_text(encoding="utf-8")
+        assert "Nothing was graded" in result
+        assert "assignment.toml" in result
+        shutil.rmtree(tmp_path / "package")
+
+
 MADE_UP = """
 import json
 from pathlib import Path

@@ -19,7 +19,7 @@ from typing import Any
 from grader.assignment import AssignmentFiles, UsageError
 from grader.platforms.entry import STOPPED
 from grader.platforms.gradescope.report import render_refusal
-from grader.publish.package import SETUP, collect_platform_modules, collect_server_files, convert_to_unix_lines
+from grader.publish.package import ENTRY_SCRIPT, SETUP, collect_platform_modules, collect_server_files, convert_to_unix_lines
 from grader.publish.release import make_zip, write_zip
 from grader.publish.stub import make_stub
 
@@ -31,25 +31,6 @@ RUN = """\
 root="${AUTOGRADER_ROOT:-/autograder}"
 exec "${GRADER_VENV:-/opt/rl-grader}/bin/python" -s -B "$root/source/autograde.py"
 """
-
-AUTOGRADE = '''\
-"""Grades the submission in Gradescope's folders; see grader/platforms/gradescope/entry.py."""
-
-import os
-import sys
-
-# What Gradescope reads is valid before anything is imported that may be missing.
-results = os.path.join(os.environ.get("AUTOGRADER_ROOT", "/autograder"), "results")
-os.makedirs(results, exist_ok=True)
-with open(os.path.join(results, "results.json"), "w", encoding="utf-8") as file:
-    file.write({refusal!r})
-
-from grader.console import run_guarded
-from grader.platforms.gradescope.entry import main
-
-if __name__ == "__main__":
-    sys.exit(run_guarded(lambda: main("{require_level}")))
-'''
 
 
 def write_package(root: Path, options: argparse.Namespace) -> Iterator[str]:
@@ -88,7 +69,13 @@ def collect_autograder_files(home: AssignmentFiles, require_level: str = "basic"
         | {
             "setup.sh": SETUP.encode(),
             "run_autograder": RUN.encode(),
-            "autograde.py": AUTOGRADE.format(require_level=require_level, refusal=render_refusal(STOPPED)).encode(),
+            "autograde.py": ENTRY_SCRIPT.format(
+                platform="gradescope",
+                variable="AUTOGRADER_ROOT",
+                root="/autograder",
+                refusal=render_refusal(STOPPED),
+                require_level=require_level,
+            ).encode(),
         }
     )
 

@@ -75,7 +75,7 @@ def build_results(report: Report, assignment: Assignment, metadata: dict[str, st
     }
 
 
-def render_refusal(message: str, assignment: Assignment | None = None) -> str:  # noqa: ARG001 - as of every platform
+def render_refusal(message: str) -> str:
     """Return the text of a results.json that holds nothing but a message and no points."""
     content = {"score": 0.0, "execution_time": 0.0, "output": _capped(sanitize(message)), "output_format": "text", "tests": []}
     return json.dumps(content, indent=1) + "\n"

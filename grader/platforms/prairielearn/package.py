@@ -15,6 +15,7 @@ from grader.assignment import Assignment, AssignmentFiles, UsageError
 from grader.platforms.entry import STOPPED
 from grader.platforms.prairielearn.report import render_refusal
 from grader.publish.package import (
+    ENTRY_SCRIPT,
     SETUP,
     collect_platform_modules,
     collect_server_files,
@@ -38,25 +39,6 @@ root="${GRADE_ROOT:-/grade}"
 chmod -R go-rwx "$root/tests"
 exec "${GRADER_VENV:-/opt/rl-grader}/bin/python" -s -B "$root/tests/autograde.py"
 """
-
-AUTOGRADE = '''\
-"""Grades the submission in PrairieLearn's folders; see grader/platforms/prairielearn/entry.py."""
-
-import os
-import sys
-
-# What PrairieLearn reads is valid before anything is imported that may be missing.
-results = os.path.join(os.environ.get("GRADE_ROOT", "/grade"), "results")
-os.makedirs(results, exist_ok=True)
-with open(os.path.join(results, "results.json"), "w", encoding="utf-8") as file:
-    file.write({refusal!r})
-
-from grader.console import run_guarded
-from grader.platforms.prairielearn.entry import main
-
-if __name__ == "__main__":
-    sys.exit(run_guarded(lambda: main("{require_level}")))
-'''
 
 QUESTION = """\
 <pl-question-panel>
@@ -120,7 +102,13 @@ def collect_question_files(home: AssignmentFiles, image: str, require_level: str
         "info.json": (json.dumps(render_info(assignment, image), indent=2) + "\n").encode(),
         "question.html": _question(assignment).encode(),
         ENTRY: RUN.encode(),
-        "tests/autograde.py": AUTOGRADE.format(require_level=require_level, refusal=render_refusal(STOPPED)).encode(),
+        "tests/autograde.py": ENTRY_SCRIPT.format(
+            platform="prairielearn",
+            variable="GRADE_ROOT",
+            root="/grade",
+            refusal=render_refusal(STOPPED),
+            require_level=require_level,
+        ).encode(),
         **{f"tests/{name}": data for name, data in grader.items()},
     }
     return convert_to_unix_lines(content) | {

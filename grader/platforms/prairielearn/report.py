@@ -45,7 +45,7 @@ def build_results(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
     return result if shown.final else result | {"format_errors": [sanitize(explain_not_final(shown), longest)]}
 
 
-def render_refusal(message: str, assignment: Assignment | None = None) -> str:  # noqa: ARG001 - as of every platform
+def render_refusal(message: str) -> str:
     """Return the text of a results.json that only says why nothing was graded; the attempt is not used up."""
     content = {"gradable": False, "score": 0.0, "format_errors": [sanitize(message)], "tests": []}
     return json.dumps(content, ensure_ascii=False) + "\n"
