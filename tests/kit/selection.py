@@ -2,7 +2,7 @@
 
 Passes are recorded here, in pytest's cache. Those of tests that run long, and depend on nothing but
 their inputs and the libraries, are also recorded in the repository, by --record: a fresh clone
-believes these, but for a sample that is drawn anew each time.
+believes these, but for a sample that it draws once for each state of the record.
 
 The inputs of a test are files of the repository (tests/kit/inputs.py finds them) and the environment.
 While a test runs, a guard notes the files that it opens and the programs that it starts. The test
@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import math
 import os
 import random
 import subprocess
@@ -39,7 +38,7 @@ MOST_REASONS = 12
 NOTHING = {"passed": {}, "inputs": {}, "commits": {}}  # keys by test, inputs by key, and at which commit they first passed
 RECORDED = "tests/proof/tests.jsonl"
 RECORDED_KEY = 16  # characters
-SHARE = 0.05  # of the passes that are recorded in the repository, so many are tried all the same, and at least one
+ONE_IN = 20  # of the passes that are recorded in the repository, so many are tried all the same, and at least one
 PASSES = 3  # of a test that are kept: who takes a change back, or changes branches, comes back to one
 
 
@@ -86,7 +85,7 @@ class Selection:
         self.loaded: set[str] = set()  # digests of the files that sources.json describes
         self.environment = describe_environment()
         self.libraries = describe_libraries()
-        self.lot = config.workerinput["lot"] if self.is_worker else random.randrange(1 << 32)
+        self.lot = config.workerinput["lot"] if self.is_worker else _draw_lot(config.rootpath / RECORDED, folder / "lot.json")
         self.guard = Guard(self.snapshot)
         self.choice: Choice | None = None
         self.carried: set[str] = set()  # keys of inputs that went to the controller with a report
@@ -219,7 +218,7 @@ class Selection:
         # Of a test with parameters the record says how many passed: all of them, or it speaks for none.
         full = {place for place, count in Counter(places.values()).items() if recorded.get(place) == count}
         known = {nodeid for nodeid, place in places.items() if place in full}
-        drawn = set(random.Random(self.lot).sample(sorted(known), math.ceil(SHARE * len(known))))
+        drawn = _draw(known, self.lot)
         kept, left_out = [], []
         for item in items:
             keys, key = records["passed"].get(item.nodeid, []), _make_key(item.stash[FOUND])
@@ -397,6 +396,26 @@ def _read_recorded(path: Path) -> tuple[str, dict[tuple[str, str, str], int]]:
         return "", {}
 
 
+def _draw_lot(record: Path, kept: Path) -> int:
+    """Return the number that decides which recorded tests run all the same: the kept one, or a new one for a new record.
+
+    A lot that was drawn for each session would try 5 % of the record after every line that changes.
+    """
+    state = hashlib.sha256(record.read_bytes() if record.is_file() else b"").hexdigest()
+    before = _read(kept, {})
+    if before.get("record") != state:
+        before = {"record": state, "lot": random.randrange(1 << 32)}
+        _write(kept, before)
+    return int(before["lot"])
+
+
+def _draw(tests: set[str], lot: int) -> set[str]:
+    """Return one test in twenty, and at least one. Whether a test is drawn does not depend on the others, which may change."""
+    numbers = {test: int(hashlib.sha256(f"{lot} {test}".encode()).hexdigest(), 16) for test in tests}
+    drawn = {test for test, number in numbers.items() if number % ONE_IN == 0}
+    return drawn or set(sorted(tests, key=numbers.__getitem__)[:1])
+
+
 def _make_key(inputs: Inputs) -> str:
     return hashlib.sha256(json.dumps(sorted(inputs.items())).encode()).hexdigest()[:32]
 
@@ -424,7 +443,10 @@ def _describe_choice(choice: Choice, verbose: bool) -> Iterator[str]:
     yield f"{_number(chosen)} chosen, {here} left out: every file that they read is as it was when they passed here."
     if choice["recorded"]:
         yield f"{_number(choice['recorded'])} passed at {choice['proven'] or 'no commit'}, as {RECORDED} says"
-        yield f"drawn from such tests by chance: {', '.join(choice['drawn'])}"
+    if choice["drawn"]:
+        files = Counter(nodeid.partition("::")[0].rpartition("/")[2] for nodeid in choice["drawn"])
+        shown = choice["drawn"] if verbose else [f"{count} in {file}" for file, count in files.most_common()]
+        yield f"{_number(len(choice['drawn']))} drawn by chance from those that {RECORDED} speaks for: {', '.join(shown)}"
     for commit, count in sorted(choice["commits"].items(), key=lambda item: -item[1])[:MOST_REASONS]:
         yield f"{_number(count)} passed at {commit or 'no commit'}"
     if verbose:
