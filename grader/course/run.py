@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from multiprocessing.context import ForkContext, SpawnContext
 
 ATTEMPTS = 3  # to grade a submission over which workers die
+PATIENCE = 6.0  # times the budget of a run, which counts no waiting for a processor
 SPARE_SECONDS = 120.0  # beyond the budget of a run, before a worker counts as hung
 END_SECONDS = 20.0  # for all workers together to clean up after SIGTERM, before they are killed
 HANDED_IN = "grader-handed-in-"
@@ -363,7 +364,7 @@ class _Crew:
         self.folder = ResultsFolder(job.folder)
         self.waiting = list(reversed(range(len(tasks))))
         self.attempts = [0] * len(tasks)
-        self.limit = job.course.assignment.limits.budget + SPARE_SECONDS
+        self.limit = PATIENCE * job.course.assignment.limits.budget + SPARE_SECONDS
         self.context: ForkContext | SpawnContext = (
             multiprocessing.get_context("fork") if FORKS else multiprocessing.get_context("spawn")
         )

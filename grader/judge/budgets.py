@@ -1,4 +1,4 @@
-"""What a run may use: time for the calls of each question, time and memory for reading their results, memory for replies."""
+"""What a run may use: seconds for its calls, time and memory for reading their results, memory for replies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import copy
 import signal
 import sys
 import threading
-import time
 from types import CodeType, FrameType
 from typing import Any
 
@@ -30,8 +29,8 @@ class ReadingTimeout(Exception):
 class ReadingBudget:
     """Limits the time and memory with which the judge reads the results of calls.
 
-    These may be made to keep the judge busy. The limit requires SIGALRM (not on Windows) and the
-    main thread.
+    These may be made to keep the judge busy. The seconds are the judge's processor time, which a busy machine does not shorten.
+    The limit requires Linux and the main thread.
 
     Attributes:
         code: The code of the check that reads; nothing is raised while it is not running.
@@ -54,15 +53,15 @@ class ReadingBudget:
             soft, hard = self.before = resource.getrlimit(resource.RLIMIT_AS)
             most = mapped + (self.memory_mb << 20)
             resource.setrlimit(resource.RLIMIT_AS, (most if soft == resource.RLIM_INFINITY else min(most, soft), hard))
-            signal.signal(signal.SIGALRM, self._over)
-            signal.setitimer(signal.ITIMER_REAL, self.seconds)
+            signal.signal(signal.SIGPROF, self._over)
+            signal.setitimer(signal.ITIMER_PROF, self.seconds)
 
     def end(self) -> None:
         """Let nothing be raised any more."""
         if self.before is not None:
             import resource
 
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
             resource.setrlimit(resource.RLIMIT_AS, self.before)
             self.before = None
 
@@ -74,12 +73,19 @@ class ReadingBudget:
 
 
 class TimeBudget:
-    """The budget of a run, and the limit of each call; a question that ran out of time once gets less the next time."""
+    """The budget of a run, and the limit of each call; a question that ran out of time once gets less the next time.
+
+    Both count what calls are charged for (`grader.sandbox.clock`), not what the judge or other programs do meanwhile.
+    """
 
     def __init__(self, assignment: Assignment) -> None:
         self.limits = assignment.limits
-        self.end = time.monotonic() + assignment.limits.budget
+        self.left = assignment.limits.budget
         self.slow: set[str] = set()
+
+    def spend(self, seconds: float) -> None:
+        """Take note of what a call was charged for."""
+        self.left -= seconds
 
     def limit(self, question: Question) -> float:
         """Return the seconds that the next call may take.
@@ -87,13 +93,12 @@ class TimeBudget:
         Raises:
             CheckNotRun: If none are left.
         """
-        left = self.end - time.monotonic()
-        if left < LEAST_SECONDS:
+        if self.left < LEAST_SECONDS:
             raise CheckNotRun(f"the time for the whole run ({self.limits.budget:.0f} s) was used up", Cause.RUN_BUDGET)
         seconds = question.seconds or self.limits.seconds
         if question.id in self.slow:
             seconds = max(seconds / 4, LEAST_SECONDS)
-        return min(seconds, left)
+        return min(seconds, self.left)
 
 
 class ReplyCache:

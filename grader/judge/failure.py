@@ -30,6 +30,7 @@ LIMITS = {
     Cause.OPEN_FILES: f"A submission may have {MAX_OPEN_FILES} files open; are they closed after use?",
     Cause.THREADS: f"A submission may run {MAX_THREADS} threads; is it starting one at every step?",
 }
+IDLE_SHARE = 0.5  # of its time, in which a call that is stopped did not compute: then it is no loop
 CAUSES = {
     "timeout": Cause.TIMEOUT,
     "disk": Cause.DISK,
@@ -150,15 +151,18 @@ def _explain_timeout(reply: Reply, seconds: float) -> str:
     details = reply.details
     allowed = "1 second" if seconds < 1.5 else f"{seconds:.0f} seconds"
     floods = " It also printed a great deal, which takes time." if LEFT_OUT in reply.output else ""
+    used = f" It used {reply.cpu_seconds:.1f} s of CPU." if reply.cpu_seconds else ""
     ask = "is there a loop that never ends?"
+    if 0 < reply.cpu_seconds < IDLE_SHARE * reply.seconds:
+        ask = "does it sleep, or wait for something that never comes?"
     if any(isinstance(frame, dict) and frame.get("function") == "<module>" for frame in details.get("frames") or []):
         ask += (
             " Your file was still being imported: what stands outside of functions and classes runs each time that "
             'something is graded. A training belongs below `if __name__ == "__main__":`.'
         )
     if "turns" in details:
-        ask = f"it was still going on, after {details['turns']:,} turns. Is the machine busy, or your code slow?"
-    return f"stopped after {allowed}: {ask}{floods}{format_trace(details)}"
+        ask = f"it was still going on, after {details['turns']:,} turns. Is a single turn slow?"
+    return f"stopped after {allowed}: {ask}{used}{floods}{format_trace(details)}"
 
 
 def _explain_import(details: dict[str, Any]) -> str:

@@ -19,7 +19,7 @@ from grader.judge.failure import CheckFailed, CheckNotRun
 from grader.judge.student import LastCall, LoadedSubmission, RunContext, SubmissionUnderTest
 from grader.report.model import Cause, CheckResult, Outcome, Report
 from grader.report.text import sanitize
-from grader.sandbox.reply import SandboxFault
+from grader.sandbox.reply import MachineFault, SandboxFault
 
 if TYPE_CHECKING:
     from grader.judge.checks import CollectedChecks
@@ -94,7 +94,8 @@ class CheckRunner:
         began = time.monotonic()
         for attempt in (1, 2):
             self._run(item, result)
-            if result.outcome is not Outcome.GRADER_ERROR or attempt == 2:
+            # What the machine could not carry out has been repeated already.
+            if result.outcome is not Outcome.GRADER_ERROR or result.cause is Cause.MACHINE or attempt == 2:
                 break
             self.retried.append(result.id)
             with contextlib.suppress(SandboxFault):
@@ -188,6 +189,9 @@ class CheckRunner:
     def _faulty(result: CheckResult, fault: pytest.ExceptionInfo[BaseException]) -> None:
         result.outcome, result.cause = Outcome.GRADER_ERROR, Cause.GRADER
         result.message = "the grader failed here, not you: please run it again, and tell the course staff if it stays"
+        if isinstance(fault.value, MachineFault):
+            result.cause = Cause.MACHINE
+            result.message = f"not graded, through no fault of yours: {fault.value}; please run it again when it has less to do"
         result.detail = sanitize(f"{type(fault.value).__name__}: {fault.value}\n{fault.traceback[-1]}")
 
     @staticmethod

@@ -18,7 +18,7 @@ from grader.judge.harness import Harness
 from grader.judge.origin import NotebookOrigin
 from grader.report.model import Cause, CheckResult, Outcome, Report
 from grader.report.text import sanitize
-from grader.sandbox.reply import LEVELS, Reply, SandboxFault
+from grader.sandbox.reply import LEVELS, MachineFault, Reply, SandboxFault
 
 if TYPE_CHECKING:
     from grader.judge.checks import CollectedChecks
@@ -129,6 +129,11 @@ class PreparedSubmission:
     def refused(self) -> tuple[str, ...]:
         """What of it was left out, and why."""
         return tuple(f"Left out: {sanitize(why)}" for why in self.handed.attachments.values() if isinstance(why, str))
+
+    @property
+    def substituted(self) -> tuple[str, ...]:
+        """What of it meant something else while it was graded."""
+        return ("Graded on the CPU, which is what cuda and mps mean here.",) if self.looked.details.get("accelerator") else ()
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -322,7 +327,7 @@ class Grader:
         try:
             staged = submission if isinstance(submission, PreparedSubmission) else self.take(submission, load=True)
             report.submission, report.cells = staged.name, staged.cells
-            report.remarks = (*staged.remarks, *staged.refused)
+            report.remarks = (*staged.remarks, *staged.substituted, *staged.refused)
             isolation = self._sandbox.isolation
             report.isolation, report.isolation_layers = isolation.level, isolation.layers
             report.isolation_open = isolation.open
@@ -330,7 +335,7 @@ class Grader:
         except UsageError:
             raise
         except SandboxFault as error:
-            report.stop(Cause.GRADER, str(error))
+            report.stop(Cause.MACHINE if isinstance(error, MachineFault) else Cause.GRADER, str(error))
         except Exception as error:
             report.stop(Cause.GRADER, f"{type(error).__name__}: {error}")
         else:

@@ -159,6 +159,7 @@ class SubmissionUnderTest:
         reply = self._replies.of(case)
         if reply is None:
             reply = self._sandbox.call(driver, inputs, self._submission, seconds, self._seed)
+            self._clock.spend(reply.seconds)
             self._replies.keep(case, reply)
         return self._facts(reply, seconds)
 
@@ -179,7 +180,9 @@ class SubmissionUnderTest:
         self._patience.end()
         self.tried = None  # nothing that could be tried again in one process
         seconds = self._clock.limit(self._question)
-        return self._facts(self._sandbox.dialogue(asks, answers, self._submission, seconds, self._seed), seconds)
+        reply = self._sandbox.dialogue(asks, answers, self._submission, seconds, self._seed)
+        self._clock.spend(reply.seconds)
+        return self._facts(reply, seconds)
 
     def _facts(self, reply: Reply, seconds: float) -> Any:
         """Return the facts of a reply.

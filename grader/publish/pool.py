@@ -18,7 +18,6 @@ from grader.assignment import SUITES, AssignmentFiles
 from grader.judge.harness import Harness
 from grader.judge.run import Grader
 
-PATIENCE = 6.0  # times the limit of a call: a busy machine must not decide a proof. CPU seconds stay limited.
 FORKS = sys.platform == "linux"  # elsewhere a grader that has threads cannot be copied
 
 Arguments = ParamSpec("Arguments")
@@ -53,7 +52,7 @@ class TrialPool:
 
         harness.warm_up()
         self.folder = Path(tempfile.mkdtemp(prefix="grader-"))
-        self._grader = _patient(Grader(harness.home, SUITES, harness=harness))
+        self._grader = Grader(harness.home, SUITES, harness=harness)
         self._executor = _executor(self._grader, workers) if workers > 1 else None
         console = Console(stderr=True)
         self._progress = Progress(console=console, transient=True, disable=not console.is_terminal)
@@ -105,11 +104,6 @@ def _executor(grader: Grader, workers: int) -> ProcessPoolExecutor:
     return executor
 
 
-def _patient(grader: Grader) -> Grader:
-    grader.harness.sandbox.patience = PATIENCE
-    return grader
-
-
 _own: Grader  # of a process of the pool
 
 
@@ -124,13 +118,13 @@ def _start_copy(template: Grader, started: Synchronized[int], parent: int) -> No
         os._exit(1)
     with started.get_lock():
         number, started.value = started.value, started.value + 1
-    _own = _patient(Grader(template.home, template.suites, template=(template, number)))
+    _own = Grader(template.home, template.suites, template=(template, number))
 
 
 def _start_anew(root: Path, name: str) -> None:
     """Make this process a worker with a sandbox of its own."""
     global _own
-    _own = _patient(Grader(AssignmentFiles(root, name), SUITES))
+    _own = Grader(AssignmentFiles(root, name), SUITES)
 
 
 def _run(task: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:

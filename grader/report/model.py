@@ -62,6 +62,7 @@ class Cause(str, Enum):
     NOT_REACHED = "not reached"
     RUN_BUDGET = "run budget"
     SUITE = "suite"
+    MACHINE = "machine"
     GRADER = "grader"
 
 
@@ -69,6 +70,7 @@ SUSPICIOUS = frozenset((Cause.PROTOCOL, Cause.PROCESSES, Cause.NETWORK, Cause.FI
 """What honest work rarely does."""
 NOTES = {
     Cause.SUITE: "The checks themselves must be corrected",
+    Cause.MACHINE: "This machine could not grade the submission",
     Cause.GRADER: "The grader failed, not the submission",
 }
 

@@ -18,13 +18,16 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grader.sandbox.clock import LOOK_SECONDS, CallClock
 from grader.sandbox.interpreter import ServerInterpreter
 from grader.sandbox.limits import MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES
 from grader.sandbox.places import list_world_writable_folders, make_temporary_folder
 from grader.sandbox.reply import (
+    ATTEMPTS,
     NOT_AN_ANSWER,
     RUNNING,
     START_SECONDS,
@@ -42,11 +45,10 @@ from grader.sandbox.reply import (
 )
 from grader.sandbox.scratch import is_too_full, remove_folder
 
-BUSY_SHARE = 0.5  # of the processor's time that a call which is at work has at least
-END_SECONDS = 20.0
+END_SECONDS = 60.0
 PROBE_SECONDS = 20.0
 KIT = Path(__file__)
-LOOK_SECONDS = 0.1  # between two looks at how full the working folder is
+MAX_IMPORTED = 20
 
 
 def forbid_memory_reads() -> None:
@@ -102,6 +104,7 @@ class ForkedSandbox(SandboxCalls):
         self._server: subprocess.Popen[bytes] | None = None
         self._clone = 0  # the process that is a copy of the template's server
         self._control: socket.socket | None = None
+        self._learnt: set[str] = set()  # libraries that the server was told to import
         self._warm: bool | None = False  # None: asked for, not yet answered
         self.interrupted = threading.Event()
         forbid_memory_reads()
@@ -160,6 +163,7 @@ class ForkedSandbox(SandboxCalls):
                 start_new_session=True,
             )
         self._control = ours
+        self._learnt.clear()
         self._warm = False
         self._examined = False
         self._tell({"op": "confine"})
@@ -175,6 +179,7 @@ class ForkedSandbox(SandboxCalls):
             except OSError as error:
                 raise template._fault(f"the sandbox server that was to be copied is gone ({error})") from error
         self._control, self._examined = ours, False
+        self._learnt.clear()
         self._warm = template.torch or not self.torch
         self._clone = self._hear(START_SECONDS)["pid"]
         self._tell({"op": "confine"})
@@ -217,6 +222,12 @@ class ForkedSandbox(SandboxCalls):
             raise SandboxFault(f"the isolation has changed during the run: {found} instead of {self._isolation}")
         self._isolation = found
 
+    def _learn(self, imported: Sequence[str]) -> None:
+        # The names come from a worker, so the server knows them, or leaves them.
+        if new := [name for name in imported[:MAX_IMPORTED] if name not in self._learnt]:
+            self._learnt.update(new)
+            self._tell({"op": "import", "names": new})
+
     def _another(self) -> ForkedSandbox:
         secrets = [Path(path) for path in self.secrets]
         template, torch = self.template, self.torch
@@ -225,27 +236,14 @@ class ForkedSandbox(SandboxCalls):
         return other
 
     def _ready(self, run: Callable[[], Reply]) -> Reply:
-        for _ in range(2):
-            self.warm_up()
+        for _ in range(ATTEMPTS):
             try:
-                return self._undisturbed(run)
+                self.warm_up()
+                return self._repeat(run)
             except ServerGone:
                 self.restart()
-        # Once is bad luck; the same call twice, with a new server, is what this call does.
+        # Once or twice is bad luck; the same call three times, each with a new server, is what this call does.
         return Reply("crashed", details={"message": "the process brought the sandbox down"})
-
-    def _undisturbed(self, run: Callable[[], Reply]) -> Reply:
-        """Return what `run` returns; once more, if its time was over while the processor was hardly used for it.
-
-        A machine that stands still for some seconds is no fault of a submission; one that only waits is stopped again.
-        """
-        before = self._used()
-        reply = run()
-        waited = reply.status == "timeout" and self._used() - before < BUSY_SHARE * reply.seconds
-        return run() if waited and not self.interrupted.is_set() else reply
-
-    def _used(self) -> float:
-        return self.cpu_seconds + (self._other.cpu_seconds if self._other else 0.0)
 
     def _stop(self) -> None:
         if self._control is None:
@@ -283,7 +281,7 @@ class ForkedSandbox(SandboxCalls):
         from grader.sandbox import wire
 
         self._examine()
-        frame = wire.encode(request | {"seconds": seconds * self.patience})
+        frame = wire.encode(request)
         scratch = Path(tempfile.mkdtemp(dir=self._home))
         ours, theirs = socket.socketpair()
         # A file, not a pipe: nobody has to drain it, so a chatty submission runs as fast as a quiet one.
@@ -292,19 +290,19 @@ class ForkedSandbox(SandboxCalls):
                 "op": "fork",
                 "scratch": str(scratch),
                 "memory_mb": self.memory_mb,
-                "cpu_seconds": math.ceil(seconds) + 2,
+                "cpu_seconds": count_cpu_limit(seconds),
             }
             try:
                 with theirs:
                     self._tell(order, theirs.fileno(), printed.fileno())
-                    self._hear(END_SECONDS)
+                    pid = self._hear(END_SECONDS)["pid"]
                 interrupted = self.interrupted if request["do"] in RUNNING else None
-                exchange = _Exchange(ours, frame, seconds * self.patience, scratch, interrupted)
+                exchange = _Exchange(ours, frame, seconds, pid, scratch, interrupted)
                 yield exchange
                 self._tell({"op": "end"})
-                ended = self._hear(END_SECONDS)
-                self.cpu_seconds += ended["cpu_seconds"]
-                exchange.end(ended["status"], shorten_output(printed))
+                ended = WorkerEnd(**self._hear(END_SECONDS))
+                self.cpu_seconds += ended.cpu_seconds
+                exchange.end(ended, shorten_output(printed))
             except BaseException:
                 self._stop()  # with the worker, which nobody would end
                 raise
@@ -346,26 +344,53 @@ class ForkedSandbox(SandboxCalls):
         return ServerGone(f"{message}: {log.splitlines()[-1][-1000:]}" if log else message)
 
 
+@dataclass(frozen=True)
+class WorkerEnd:
+    """How a worker ended.
+
+    Attributes:
+        status: Its wait status.
+        alive: Whether it was still there when the judge was done with it.
+    """
+
+    status: int = 0
+    alive: bool = False
+    cpu_seconds: float = 0.0
+
+
+def count_cpu_limit(seconds: float) -> int:
+    """Return the seconds of processor time after which the kernel ends a worker that the judge has not ended."""
+    return math.ceil(seconds) + 2
+
+
 class _Exchange:
-    """One request and what is said to it, over the wire, until one deadline; meanwhile the working folder must not fill up."""
+    """One request and what is said to it, over the wire, on one clock; meanwhile the working folder must not fill up."""
 
     def __init__(
-        self, connection: socket.socket, frame: bytes, seconds: float, scratch: Path, interrupted: threading.Event | None
+        self,
+        connection: socket.socket,
+        frame: bytes,
+        seconds: float,
+        pid: int,
+        scratch: Path,
+        interrupted: threading.Event | None,
     ) -> None:
         self.connection = connection
+        self.pid = pid
         self.scratch = scratch
         self.interrupted = interrupted
         self.confined = False  # the worker has said so; before that, nothing of a student's runs in it
         self.outgoing = memoryview(frame)
         self.incoming = bytearray()
         self.expected: int | None = None  # bytes of the whole reply, once its header is here
-        self.ended = ""  # "replied", "closed", "timeout" or "disk"
+        self.ended = ""  # "replied", "closed", "timeout", "starved" or "disk"
+        self.stopped = False  # it was a timeout because somebody has stopped the process
         self.fault = ""
-        self.began = time.monotonic()
-        self.deadline = self.began + seconds
-        self.looked = self.began  # when the working folder was looked at
+        self.clock = CallClock(seconds)
+        self.clock.watch(pid)
+        self.looked = self.clock.began  # when the working folder was looked at
         self.seconds = 0.0
-        self.status, self.output = 0, ""  # of the whole worker, and all that it printed
+        self.how, self.output = WorkerEnd(), ""  # of the whole worker, and all that it printed
         connection.setblocking(False)
 
     def turn(self, frame: bytes | None = None) -> bytes | None:
@@ -383,22 +408,32 @@ class _Exchange:
         """Send what is to be sent and receive what is said to it, as far as it goes."""
         with selectors.DefaultSelector() as selector:
             selector.register(self.connection, selectors.EVENT_READ | selectors.EVENT_WRITE)
+            self.clock.look()
             while not self.ended:
-                remaining = self.deadline - time.monotonic()
-                if remaining <= 0 or (self.interrupted is not None and self.interrupted.is_set()):
-                    self.ended = "timeout"
-                    break
-                ready = selector.select(min(remaining, LOOK_SECONDS))
+                ready = selector.select(min(self.clock.limit / 4, LOOK_SECONDS))
+                self.clock.look()
                 for _, events in ready:
                     if events & selectors.EVENT_READ:
                         self._read()
                     elif self._written():
                         selector.modify(self.connection, selectors.EVENT_READ)
-                if not self.ended and time.monotonic() - self.looked > LOOK_SECONDS:
-                    self.looked = time.monotonic()
-                    if is_too_full(self.scratch, MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES):
-                        self.ended = "disk"
-        self.seconds = time.monotonic() - self.began
+                if not self.ended:
+                    self._limit()
+        self.seconds = self.clock.charge()
+
+    def _limit(self) -> None:
+        """End the call where it goes beyond what it may use."""
+        if (self.interrupted is not None and self.interrupted.is_set()) or self.clock.is_over():
+            self.ended, self.stopped = "timeout", self.clock.is_stopped()
+        elif self.clock.is_starved():
+            self.ended = "starved"
+        elif self.clock.is_late():
+            with contextlib.suppress(OSError):
+                os.kill(self.pid, signal.SIGALRM)
+        if not self.ended and time.monotonic() - self.looked > LOOK_SECONDS:
+            self.looked = time.monotonic()
+            if is_too_full(self.scratch, MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES):
+                self.ended = "disk"
 
     def _written(self) -> bool:
         with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
@@ -445,21 +480,25 @@ class _Exchange:
         text, _ = wire.read_lengths(bytes(self.incoming[: wire.HEADER.size]))
         return body[:text], body[text:]
 
-    def end(self, status: int, output: str) -> None:
-        """Take note that every process of the call is dead with wait status `status`, and of what they printed."""
-        self.status, self.output = status, output
+    def end(self, how: WorkerEnd, output: str) -> None:
+        """Take note that every process of the call is dead, how the worker ended, and of what they printed."""
+        self.how, self.output = how, output
         if self.confined and self.ended in ("replied", ""):
             self._refuse_more()
 
     def reply(self) -> Reply:
         """Return the Reply, once it has had its last word."""
-        if not self.confined:
+        code = os.waitstatus_to_exitcode(self.how.status)
+        killed = code == -signal.SIGKILL and not self.how.alive
+        if not self.confined and self.ended != "starved" and not killed:
             raise SandboxFault(f"a worker could not be confined ({self.ended}): {self.output.strip()[-2000:]}")
-        common: dict[str, Any] = {"output": self.output, "seconds": self.seconds}
-        if self.ended in ("timeout", "disk"):
-            return Reply(self.ended, **common)
+        common: dict[str, Any] = {"output": self.output, "seconds": self.seconds, "cpu_seconds": self.how.cpu_seconds}
+        if self.ended in ("timeout", "starved", "disk"):
+            unsure = not self.clock.measured and self.how.cpu_seconds < self.seconds / 2
+            disturbed = self.ended == "starved" or (self.ended == "timeout" and (unsure or self.stopped))
+            return Reply(self.ended, disturbed=disturbed, **common)
         if self.fault:
             return Reply("protocol", details={"message": self.fault}, **common)
         if self.ended == "closed":
-            return describe_crash(os.waitstatus_to_exitcode(self.status), **common)
+            return describe_crash(code, self.how.alive, count_cpu_limit(self.clock.limit), **common)
         return read_reply(*self._frame(), **common)

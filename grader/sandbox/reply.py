@@ -7,10 +7,12 @@ is at fault.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +23,8 @@ from grader.sandbox.scratch import remove_folder
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from grader.sandbox.clock import CallClock
+
 MAX_OUTPUT = 16 << 10  # bytes kept of what a call prints, from its beginning and again from its end
 LEFT_OUT = "bytes left out"
 START_SECONDS = 120.0
@@ -28,6 +32,9 @@ LOOKING_SHARE = 0.1  # of the seconds for loading a file that looking at it may 
 STATUSES = frozenset(("ok", "raised", "syntax", "import", "missing", "refused", "memory", "timeout", "unreadable"))
 RUNNING = ("open", "load", "call", "converse")
 """What a worker is asked for that runs drivers or student code; everything else looks only."""
+ATTEMPTS = 3
+"""How often a call is made that the machine may have disturbed."""
+PAUSES = (0.5, 2.0)  # seconds before each repetition, in which others may give memory back
 NOT_AN_ANSWER = "it sent something that is not an answer"
 TWICE = "it sent more than one answer"
 
@@ -38,6 +45,10 @@ class SandboxFault(Exception):
 
 class ServerGone(SandboxFault):
     """The server vanished or fell silent: by itself, or brought down by the student's code."""
+
+
+class MachineFault(SandboxFault):
+    """The machine could not carry out a call, not even when it was repeated: it is too busy, or has too little memory."""
 
 
 LEVELS = ("basic", "process", "full")
@@ -87,7 +98,10 @@ class Reply:
             "protocol", observed by the judge.
         facts: The driver's return value, when "ok".
         output: The printed text, shortened.
-        seconds: Wall-clock time.
+        seconds: The seconds that the call is charged for; see clock.py.
+        cpu_seconds: Those of them in which it computed, as far as that was measured.
+        imported: Libraries that the call had to import, which takes long; the process says so itself.
+        disturbed: Whether the machine may have ended the call, or kept it from ending, so that another try is worth it.
     """
 
     status: str
@@ -95,6 +109,9 @@ class Reply:
     details: dict[str, Any] = field(default_factory=dict)
     output: str = ""
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    imported: tuple[str, ...] = ()
+    disturbed: bool = False
 
 
 Part = tuple[str, dict[str, Any]]
@@ -106,7 +123,7 @@ class Exchange(Protocol):
 
     fault: str  # how it broke the protocol, if it did
     output: str  # what was printed, once the worker has ended
-    seconds: float  # from the start of it until the last word so far
+    clock: CallClock  # from the start of it until the last word so far
 
     def run(self) -> None:
         """Send what is to be sent and receive what is said to it, as far as it goes."""
@@ -127,9 +144,9 @@ class SandboxCalls:
     _home: Path
     cpu_seconds: float  # of all workers so far, where that can be measured
     interrupted: threading.Event  # while it is set, a call that runs student code ends as if its time were over
-    patience = 1.0  # a call may take so many times its limit, but no more CPU seconds than otherwise, where they can be limited
     observer: Callable[[dict[str, Any], Reply], None] | None = None  # is passed every driver call and its reply
     recall: Callable[[dict[str, Any]], Reply | None] | None = None  # is asked first for the reply of a driver call
+    _hopeless = False  # whether the machine was at fault at the last call: then it gets no second chance at the next one
     _other: SandboxCalls | None = None  # for the side of a dialogue that asks; started when there is the first one
 
     # What each kind of sandbox does in its own way
@@ -157,12 +174,42 @@ class SandboxCalls:
         raise NotImplementedError
 
     def _ready(self, run: Callable[[], Reply]) -> Reply:
-        """Return what `run` returns, once everything is imported that it needs."""
+        """Return what `run` returns, once everything is imported that it needs; see `_repeat`."""
         raise NotImplementedError
+
+    def _repeat(self, run: Callable[[], Reply]) -> Reply:
+        """Return what `run` returns, once it was not disturbed; as it is when it was disturbed every time.
+
+        Raises:
+            MachineFault: If that is no fault of the call's.
+        """
+        short = count_memory_kills()
+        for attempt in range(1, ATTEMPTS + 1):
+            reply = run()
+            if not reply.disturbed or self.interrupted.is_set():
+                self._hopeless = False
+                if reply.imported:
+                    self._learn(reply.imported)
+                return reply
+            if attempt == ATTEMPTS or self._hopeless:
+                break
+            time.sleep(PAUSES[attempt - 1])
+        why = ""
+        if reply.status == "starved":
+            why = f"in {reply.seconds:.0f} s that a call may take, this machine left it no time to compute"
+        elif reply.status == "crashed" and count_memory_kills() > short:
+            why = "this machine ran out of memory, and its kernel ended the call"
+        if why:
+            self._hopeless = True
+            raise MachineFault(f"{why}, {attempt} times" if attempt > 1 else f"{why}, again")
+        return reply
 
     def _exchange(self, request: dict[str, Any], seconds: float) -> contextlib.AbstractContextManager[Exchange]:
         """Give a worker this request; afterwards the exchange with it can return its reply."""
         raise NotImplementedError
+
+    def _learn(self, imported: Sequence[str]) -> None:
+        """Let the calls to come find these libraries imported, where each begins in a copy of one process."""
 
     def _stop(self) -> None:
         """Stop the process behind it, if it runs."""
@@ -176,7 +223,7 @@ class SandboxCalls:
         Args:
             path: The file.
             names: Names whose `reach` is returned too: a hash of all code in the file that the name uses.
-            seconds: Wall-clock limit.
+            seconds: Limit of what the call is charged for.
         """
         self.start()
         return self._look({"do": "inspect", "path": str(path), "names": list(names)}, seconds)
@@ -213,7 +260,7 @@ class SandboxCalls:
             path: The file.
             names: See `inspect`.
             wanted: Predicate on the inspection; if false, the file is not loaded and the second reply is empty.
-            seconds: Wall-clock limit.
+            seconds: Limit of what the call is charged for.
         """
         from grader.sandbox import wire
 
@@ -228,7 +275,7 @@ class SandboxCalls:
                     text, _ = wire.read_lengths(said[: wire.HEADER.size])
                     body = said[wire.HEADER.size :]
                     said = wire.decode(body[:text], body[text:])["said"]
-                    looked.append(Reply(said.pop("status"), details=said, seconds=exchange.seconds))
+                    looked.append(Reply(said.pop("status"), details=said, seconds=exchange.clock.charge()))
                     exchange.turn(wire.encode({"said": wanted(looked[0])}))
             return exchange.reply()
 
@@ -250,7 +297,7 @@ class SandboxCalls:
         Args:
             submission: The staged file that is loaded first; None runs the driver without student
                 code.
-            seconds: Wall-clock limit, from the start of the call.
+            seconds: Limit of what the call is charged for.
             seed: The seed of every global generator.
         """
         request = _request("call", driver, inputs, submission, seed)
@@ -275,16 +322,17 @@ class SandboxCalls:
         Args:
             asks, answers: The first and the second driver, which are generator functions, each with
                 its inputs.
-            seconds: Wall-clock limit of it all.
+            seconds: Limit of what it all is charged for.
         """
         asked, answered = _request("converse", *asks, None, seed), _request("converse", *answers, submission, seed)
 
         def run() -> Reply:
             # Nothing is shared that one side could reach the other by: each has a server, or spawned worker, of its own.
             other = self._other = self._other or self._another()
-            other.patience = self.patience
             other.warm_up()
             with self._exchange(answered, seconds) as answering, other._exchange(asked, seconds) as asking:
+                answering.clock.share(asking.clock)
+                asking.clock = answering.clock
                 turns, last = _relay(asking, answering)
             reply = (answering if answering.fault else last).reply()
             if last is answering and reply.status == "ok":  # whatever it calls facts
@@ -332,13 +380,32 @@ def _relay(asking: Exchange, answering: Exchange) -> tuple[int, Exchange]:
     return turns // 2, side
 
 
-def describe_crash(code: int, **common: Any) -> Reply:
-    """Return the Reply for a worker that ended without an answer; a negative code is the signal that ended it."""
-    if code >= 0:
+def count_memory_kills() -> int:
+    """Return how many processes the kernel has ended for want of memory, in any container, since the machine started."""
+    try:
+        with open("/proc/vmstat") as counters:
+            return next((int(line.split()[1]) for line in counters if line.startswith("oom_kill ")), 0)
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def describe_crash(code: int, alive: bool = False, cpu_limit: float = math.inf, **common: Any) -> Reply:
+    """Return the Reply for a worker that ended without an answer.
+
+    Args:
+        code: Its exit status; a negative one is the signal that ended it.
+        alive: Whether it was still there, so that the signal is the sandbox's own.
+        cpu_limit: The seconds of processor time after which the kernel ends it.
+    """
+    if code < 0 and alive:
+        message = "the process hung up before it could answer"
+    elif code >= 0:
         message = f"the process ended with exit status {code} before it could answer"
-    elif -code == getattr(signal, "SIGXCPU", None):
+    elif -code == getattr(signal, "SIGXCPU", None) or common["cpu_seconds"] >= cpu_limit:
         return Reply("timeout", **common)
     else:
+        # It cannot send SIGKILL to itself, so somebody else did: an operator, or a kernel that is short of memory.
+        common["disturbed"] = -code == getattr(signal, "SIGKILL", None)
         known = {int(number): number.name for number in signal.Signals}
         message = f"the process was ended by signal {known.get(-code, -code)}"
     return Reply("crashed", details={"message": message, "exited": code >= 0}, **common)
@@ -358,7 +425,9 @@ def read_reply(text: bytes, blob: bytes, number: int | None = None, **common: An
             raise wire.ProtocolError(NOT_AN_ANSWER)
     except (wire.ProtocolError, TypeError, KeyError, AttributeError):
         return Reply("protocol", details={"message": NOT_AN_ANSWER}, **common)
-    return Reply(answer.pop("status"), answer.pop("facts", None), answer, **common)
+    names = answer.pop("imported", None)
+    imported = tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
+    return Reply(answer.pop("status"), answer.pop("facts", None), answer, imported=imported, **common)
 
 
 def relay_frame(text: bytes, blob: bytes, number: int | None = None) -> bytes | None:
@@ -413,6 +482,7 @@ def make_environment(home: Path, python_home: str | None = None) -> dict[str, st
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
             "MKL_NUM_THREADS": "1",
+            "CUDA_VISIBLE_DEVICES": "",
             "MPLBACKEND": "Agg",
             "SDL_VIDEODRIVER": "dummy",
         }

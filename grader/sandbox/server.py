@@ -5,8 +5,10 @@ carries one JSON message a packet:
     {"op": "confine"} -> {"layers": [...], "missing": {layer: why}}; once, and first
     {"op": "fork", "scratch": ..., "memory_mb": ..., "cpu_seconds": ...} with two descriptors, the wire and the output
         file -> {"pid": ...}; the worker writes one byte on the wire when it is confined, before it reads the request
-    {"op": "end"} -> {"status": the worker's wait status, "cpu_seconds": ...}; afterwards no process of that call is left
+    {"op": "end"} -> {"status": the worker's wait status, "alive": whether it had not ended by itself, "cpu_seconds": ...};
+        afterwards no process of that call is left
     {"op": "warm", "torch": ...} imports what calls need; answered by {"warm": true} or {"error": ...}
+    {"op": "import", "names": [...]} imports what a worker has imported in vain, as far as it is in IMPORTED_LATE; no answer
     {"op": "clone", "number": ..., "folders": [...], "home": ..., "second": ...} with one descriptor, a control socket; the
         answer is {"pid": ...} on that one, from a copy of this server that serves it from then on. It shares the memory of all
         that has been imported, so that another server costs a few MB. A server that was copied serves no calls.
@@ -26,6 +28,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from grader.sandbox.confinement import Confinement
 
 IDLE_SECONDS = 0.05
+PF_EXITING = 0x4  # <linux/sched.h>
 ROOT = str(Path(__file__).resolve().parents[2])
 
 
@@ -47,7 +51,7 @@ def main() -> None:
     sys.path[:] = [ROOT, *settings["path"]]
     from grader.sandbox import confinement, pages, wire, worker
 
-    sys.path[:] = [*settings["folders"], *settings["path"]]
+    sys.path[:] = [*settings["folders"][1:], *settings["path"]]  # the first is for submissions: only workers import from there
     server = Server(control, settings, confinement.Confinement(settings), wire, worker, pages)
     try:
         server.serve()
@@ -88,7 +92,7 @@ class Server:
                 return
             request = json.loads(message)
             try:
-                reply = getattr(self, request.pop("op"))(**request)
+                reply = OPERATIONS[request.pop("op")](self, **request)
             except OSError as error:
                 reply = {"error": str(error)}
             for descriptor in self.descriptors:
@@ -119,7 +123,7 @@ class Server:
         control, self.descriptors = socket.socket(fileno=self.descriptors[0]), []
         self.control.close()
         self.control = control
-        sys.path[: len(self.settings["folders"])] = folders
+        sys.path[: len(self.settings["folders"]) - 1] = folders[1:]
         self.settings = self.settings | {"folders": folders, "home": home}
         self.confinement.separate(number, folders, home, second)
         return {"pid": os.getpid()}
@@ -146,6 +150,7 @@ class Server:
         confined = False
         try:
             os.setsid()
+            signal.signal(signal.SIGALRM, signal.SIG_IGN)  # the judge's question where a call is, until one is answered
             null = os.open(os.devnull, os.O_RDONLY)
             os.dup2(null, 0)
             os.dup2(output_fd, 1)
@@ -153,6 +158,7 @@ class Server:
             os.dup2(wire_fd, 3)
             os.chdir(self.scratch)
             os.environ.update(HOME=self.scratch, TMPDIR=self.scratch)
+            sys.path.insert(0, self.settings["folders"][0])
             tempfile.tempdir = None  # found out anew: a library may have asked in the server
             sys.stdout = sys.__stdout__ = self.worker.open_output(1)  # type: ignore[misc]  # Final in typeshed
             sys.stderr = sys.__stderr__ = self.worker.open_output(2)  # type: ignore[misc]  # Final in typeshed
@@ -184,6 +190,7 @@ class Server:
 
     def end(self) -> dict[str, Any]:
         """Kill the worker and every process below it, remove what it left, and return its wait status."""
+        alive = not is_exiting(self.pid)
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
         _, status, used = os.wait4(self.pid, 0)
@@ -192,7 +199,7 @@ class Server:
         self.sweep()
         self.confinement.clear(self.scratch, self.user)
         self.pid = 0
-        return {"status": status, "cpu_seconds": round(used.ru_utime + used.ru_stime, 6)}
+        return {"status": status, "alive": alive, "cpu_seconds": round(used.ru_utime + used.ru_stime, 6)}
 
     def warm(self, torch: bool) -> dict[str, Any]:
         """Import the drivers and what they need, and do once what every worker does, so that none pays for a first time."""
@@ -201,6 +208,7 @@ class Server:
             if torch:
                 importlib.import_module("torch")
             self.worker.import_matplotlib_lazily()
+            self.worker.substitutes.substitute_gym()
             self.worker.load_module("drivers", Path(self.settings["drivers"]))
             self.worker.seed_everything()
             frame = self.wire.encode({"first": make_sample_numbers()})
@@ -213,6 +221,15 @@ class Server:
             return {"error": f"{type(error).__name__}: {error}"}
         finally:
             gc.enable()
+
+    def import_late(self, names: list[str]) -> None:
+        """Import libraries that take a second, so that the calls to come do not."""
+        before, sys.path[:] = list(sys.path), self.settings["path"]  # nothing of an assignment has such a name
+        for name in set(names) & set(self.worker.IMPORTED_LATE):
+            with contextlib.suppress(Exception):  # not installed
+                importlib.import_module(name)
+        sys.path[:] = before
+        self.scattered = self.pages.find_scattered_pages()
 
     def sweep(self) -> None:
         """Kill and reap until no child is left; orphans become children, because this process adopts them."""
@@ -230,6 +247,16 @@ class Server:
                     self.confinement.kill(self.user)
                     helped = True
                 time.sleep(0.001)
+
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "confine": Server.confine,
+    "fork": Server.fork,
+    "end": Server.end,
+    "warm": Server.warm,
+    "import": Server.import_late,
+    "clone": Server.clone,
+}
 
 
 def make_sample_numbers() -> Any:
@@ -260,6 +287,15 @@ def read_exactly(connection: socket.socket, size: int) -> bytes:
             raise EOFError
         data += part
     return bytes(data)
+
+
+def is_exiting(pid: int) -> bool:
+    """Return whether a child has ended, or is about to: the kernel closes its files before that can be waited for."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        # The flags are the seventh field after the name, which is in parentheses and may hold anything.
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        return fields[0] in "ZX" or bool(int(fields[6]) & PF_EXITING)
+    return False
 
 
 def list_children() -> list[int]:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from grader.sandbox.clock import LOOK_SECONDS, CallClock
 from grader.sandbox.interpreter import list_library_paths
 from grader.sandbox.reply import (
     RUNNING,
@@ -33,7 +35,6 @@ from grader.sandbox.reply import (
 )
 from grader.sandbox.scratch import remove_folder
 
-LOOK_SECONDS = 0.1  # between two looks at whether the call is interrupted
 ISOLATION = Isolation("basic", ("separate process", "clean environment"), {"fork": "one process is reused from call to call"})
 
 
@@ -106,7 +107,7 @@ class SpawnedSandbox(SandboxCalls):
 
     def _ready(self, run: Callable[[], Reply]) -> Reply:
         self.warm_up()
-        return run()
+        return self._repeat(run)
 
     def _stop(self) -> None:
         if self._worker is not None:
@@ -128,8 +129,7 @@ class SpawnedSandbox(SandboxCalls):
         printed = self._home / f"printed-{self._number}"
         printed.touch()
         places = {"scratch": str(scratch), "printed": str(printed)}
-        seconds *= self.patience
-        frame = wire.encode(request | places | {"seconds": seconds, "number": self._number, "torch": self.torch})
+        frame = wire.encode(request | places | {"number": self._number, "torch": self.torch})
         interrupted = self.interrupted if request["do"] in RUNNING else threading.Event()
         exchange = _Exchange(worker, frame, self._number, seconds, interrupted)
         try:
@@ -139,6 +139,7 @@ class SpawnedSandbox(SandboxCalls):
                 # The worker answers once more, and can be kept then, with the torch that it has imported.
                 exchange.turn(wire.encode({"over": True}))
             if exchange.heard is None:
+                exchange.alive = _is_alive(worker)
                 worker.kill()
                 exchange.status = worker.wait()
             with open(printed, "rb") as file:
@@ -147,17 +148,19 @@ class SpawnedSandbox(SandboxCalls):
                 printed.unlink()
             with contextlib.suppress(OSError):
                 remove_folder(scratch)
-            if exchange.reply().status in ("timeout", "crashed", "protocol"):
+            if exchange.reply().status in ("timeout", "starved", "crashed", "protocol"):
                 self._stop()
 
 
 class _Exchange:
-    """One request and the replies to it, until one deadline.
+    """One request and the replies to it, on one clock.
 
     Attributes:
         heard: The last word, if it has been said.
         waits: Whether it is the other side's turn in a dialogue.
         status: The worker's exit status, once it has been ended for want of a last word.
+        alive: Whether it had to be ended.
+        late: Why it was ended before it had answered: "timeout" or "starved".
     """
 
     fault = ""
@@ -169,10 +172,11 @@ class _Exchange:
         self.frame = frame
         self.number = number
         self.interrupted = interrupted
-        self.began = time.monotonic()
-        self.deadline = self.began + seconds
+        self.clock = CallClock(seconds)
+        self.clock.watch(worker.pid)
         self.seconds = 0.0
-        self.late = self.waits = False
+        self.late = ""
+        self.waits = self.alive = False
         self.heard: tuple[bytes, bytes] | None = None
         self.status = 0
         self.output = ""
@@ -188,14 +192,30 @@ class _Exchange:
 
     def run(self) -> None:
         """Send what is to be sent and receive what is said to it, as far as it goes."""
+        self.clock.look()
+        self._limit()  # here too, because a dialogue may have many short turns
+        if self.late:
+            return
         frames: list[tuple[bytes, bytes]] = []
         reader = threading.Thread(target=self._carry, args=(frames,), daemon=True)
         reader.start()
-        while reader.is_alive() and time.monotonic() < self.deadline and not self.interrupted.is_set():
-            reader.join(min(LOOK_SECONDS, max(self.deadline - time.monotonic(), 0)))
-        self.seconds = time.monotonic() - self.began
-        self.late = reader.is_alive()
+        while reader.is_alive() and not self.late:
+            reader.join(min(self.clock.limit / 4, LOOK_SECONDS))
+            self.clock.look()
+            if reader.is_alive():
+                self._limit()
+        self.seconds = self.clock.charge()
         self.heard = frames[0] if frames and not self.late else None
+
+    def _limit(self) -> None:
+        """End the call where it takes longer than it may."""
+        if self.interrupted.is_set() or self.clock.is_over():
+            self.late = "timeout"
+        elif self.clock.is_starved():
+            self.late = "starved"
+        elif self.clock.is_late() and hasattr(signal, "SIGALRM"):
+            with contextlib.suppress(OSError):
+                os.kill(self.worker.pid, signal.SIGALRM)
 
     def _carry(self, frames: list[tuple[bytes, bytes]]) -> None:
         """Send the frame and append what is said to it; append nothing when the worker ends or sends something else."""
@@ -214,12 +234,22 @@ class _Exchange:
 
     def reply(self) -> Reply:
         """Return the Reply, once it has had its last word."""
-        common: dict[str, Any] = {"output": self.output, "seconds": self.seconds}
+        used = self.clock.cpu_seconds
+        common: dict[str, Any] = {"output": self.output, "seconds": self.seconds, "cpu_seconds": used}
         if self.late:
-            return Reply("timeout", **common)
+            return Reply(self.late, disturbed=self.late == "starved" or not self.clock.measured, **common)
         if self.heard is None:
-            return describe_crash(self.status, **common)
+            return describe_crash(self.status, self.alive, **common)
         return read_reply(*self.heard, number=self.number, **common)
+
+
+def _is_alive(worker: subprocess.Popen[bytes]) -> bool:
+    """Return whether the worker has not ended by itself; one that has just hung up gets a moment for it."""
+    try:
+        worker.wait(LOOK_SECONDS)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
 
 
 def _read(stream: IO[bytes], size: int) -> bytes:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import resource
+import signal
 import socket
 
 import pyseccomp
@@ -105,9 +107,16 @@ def make_rules(own_user: bool) -> pyseccomp.SyscallFilter:
 
 def load_rules(rules: pyseccomp.SyscallFilter) -> None:
     """Refuse this process, for good, what the rules say, which a process above it may have made: making them takes longer."""
-    # abort() and the like signal the own process; no other.
-    for name in ("kill", "tgkill"):
-        rules.add_rule(pyseccomp.ERRNO(errno.EPERM), name, pyseccomp.Arg(0, pyseccomp.NE, os.getpid()))
+    # abort() and the like signal the own process; no other. What ends or stops it at once must come from outside, so that the
+    # judge can tell a submission from an operator, and from a kernel that is short of memory.
+    refuse = pyseccomp.ERRNO(errno.EPERM)
+    for name, place in (("kill", 1), ("tgkill", 2)):
+        rules.add_rule(refuse, name, pyseccomp.Arg(0, pyseccomp.NE, os.getpid()))
+        for number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
+            rules.add_rule(refuse, name, _low(place, number))
+    # Beyond a limit of processor time the kernel sends SIGKILL as well; this one is set already.
+    rules.add_rule(refuse, "setrlimit", _low(0, resource.RLIMIT_CPU))
+    rules.add_rule(refuse, "prlimit64", _low(1, resource.RLIMIT_CPU), pyseccomp.Arg(2, pyseccomp.NE, 0))
     rules.load()
 
 

@@ -19,7 +19,6 @@ import random
 import re
 import signal
 import sys
-import time
 import traceback
 import warnings
 from collections.abc import Callable, Generator, Iterable
@@ -27,7 +26,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from grader.sandbox import cells, probes
+from grader.sandbox import cells, probes, substitutes
 
 MAX_MESSAGE = 4_000
 MAX_FRAMES = 8
@@ -50,6 +49,13 @@ TORCH_ERRORS = {  # of torch, which does not raise OSError
 }
 
 
+# Libraries, and parts of torch, that take half a second or more when something of theirs is used for the first time: the first
+# optimizer or `torch.use_deterministic_algorithms`, the first multivariate distribution, SciPy inside a function.
+IMPORTED_LATE = (
+    *("torch._dynamo", "torch._inductor", "torch.fx.experimental.symbolic_shapes", "torch.utils.tensorboard"),
+    *("scipy.linalg", "scipy.optimize", "scipy.signal", "scipy.special", "scipy.stats", "pandas", "sympy"),
+)
+
 # Names that a notebook gives no value, because the statement that should have done so failed.
 LOST: dict[str, BaseException] = {}
 
@@ -60,33 +66,36 @@ def answer_request(request: dict[str, Any], send: Callable[[bytes], None], turn:
     A request is for one of ACTIONS, of which only `inspect`, `extract` and `probe` run no
     submission.
 
-    Shortly before the limit, a call that is still running reports where it is, which only the
-    process itself can know. It may ignore the alarm; the judge does not rely on it.
+    Shortly before the limit the judge sends SIGALRM, and a call that is still running reports where it is, which only the
+    process itself can know. It may ignore the signal; the judge does not rely on it.
 
     Args:
         send: Takes the last frame.
         turn: Takes a frame that is not the last, and returns the other side's message to it.
     """
-    works = "seconds" in request and hasattr(signal, "setitimer")
-    end = time.monotonic() + 0.9 * request.get("seconds", 0.0)
-
-    def set_alarm(on: bool) -> None:
-        if works:
-            signal.setitimer(signal.ITIMER_REAL, max(end - time.monotonic(), 0.001) if on else 0)
+    is_my_turn = True  # to say something: the alarm may ring at any time
 
     def say(value: Any) -> Any:
-        set_alarm(False)  # nothing may be sent before it is this side's turn again
-        heard = turn(_frame(request, {"status": "said", "facts": value}))
-        set_alarm(True)
+        nonlocal is_my_turn
+        frame = _frame(request, {"status": "said", "facts": value})
+        is_my_turn = False
+        heard = turn(frame)
+        is_my_turn = True
         if "over" in heard:
             raise EOFError("the dialogue is over")
         return heard["said"]
 
-    if works:
-        signal.signal(signal.SIGALRM, lambda _, frame: _give_up(request, frame, send))
-    set_alarm(True)
-    frame = _answer(request, say)
-    set_alarm(False)
+    def ring(_signal: int, frame: FrameType | None) -> None:
+        nonlocal is_my_turn
+        if is_my_turn:
+            is_my_turn = False
+            _give_up(request, frame, send)
+
+    if hasattr(signal, "SIGALRM"):
+        signal.signal(signal.SIGALRM, ring)
+    there = {name for name in IMPORTED_LATE if name in sys.modules}
+    frame = _answer(request, say, there)
+    is_my_turn = False
     send(frame)
 
 
@@ -97,7 +106,7 @@ def _give_up(request: dict[str, Any], frame: FrameType | None, send: Callable[[b
     os._exit(0)
 
 
-def _answer(request: dict[str, Any], say: Callable[[Any], Any]) -> bytes:
+def _answer(request: dict[str, Any], say: Callable[[Any], Any], there: set[str]) -> bytes:
     try:
         action = ACTIONS[request["do"]]
         reply = action(request, say) if request["do"] in TALKING else action(request)
@@ -105,6 +114,8 @@ def _answer(request: dict[str, Any], say: Callable[[Any], Any]) -> bytes:
         reply = {"status": "refused", "message": str(error)}
     except BaseException as error:  # a student's SystemExit and KeyboardInterrupt are answers like any other
         reply = describe_safely("raised", error, request)
+    if late := [name for name in IMPORTED_LATE if name in sys.modules and name not in there]:
+        reply["imported"] = late
     try:
         return _frame(request, reply)
     except _CannotCross as error:
@@ -133,13 +144,19 @@ def inspect_source(request: dict[str, Any]) -> dict[str, Any]:
     """Return hashes of functions, or the syntax error, without running anything.
 
     `{"status": "ok", "fingerprints": {function: hash of its text}, "reach": {name: hash of all that it uses in the file},
-    "bytecode": see `compile_source`}`
+    "bytecode": see `compile_source`, "accelerator": whether the file uses one}`
     """
     try:
         source = Path(request["path"]).read_bytes()
         found = hash_functions(source)
         reach = cells.hash_dependencies(importlib.util.decode_source(source), request["names"]) if request["names"] else {}
-        return {"status": "ok", "fingerprints": found, "reach": reach, "bytecode": compile_source(source, request["path"])}
+        return {
+            "status": "ok",
+            "fingerprints": found,
+            "reach": reach,
+            "bytecode": compile_source(source, request["path"]),
+            "accelerator": substitutes.names_accelerator(source),
+        }
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return describe_safely("syntax", error, {"submission": request["path"]})
 
@@ -220,8 +237,10 @@ def call_driver(request: dict[str, Any], say: Callable[[Any], Any] | None = None
     if request["submission"] is not None:
         seed_everything(seed)
         LOST.clear()
+        path = Path(request["submission"])
         try:
-            submitted = load_module("submitted", Path(request["submission"]))
+            substitutes.substitute_cpu(path.read_bytes())
+            submitted = load_module("submitted", path)
         except SyntaxError as error:
             return describe_safely("syntax", error, request)
         except BaseException as error:

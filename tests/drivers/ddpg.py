@@ -79,9 +79,7 @@ class _Plain(utils.PlainAdam):
 for _name, _decay in {"Adam": 0.0, "AdamW": 0.01, "RMSprop": 0.0, "SGD": 0.0}.items():
     setattr(torch.optim, _name, type(_name, (_Plain,), {"decay": _decay}))
 
-# Work for the course's old notebook imports gym, which gymnasium has replaced, and what shows pictures in a notebook.
-sys.modules.setdefault("gym", gym)
-if "IPython" not in sys.modules:
+if "IPython" not in sys.modules:  # with which work for the course's old notebook shows its pictures
 
     def _show_nothing(name: str) -> Any:
         if name.startswith("__"):

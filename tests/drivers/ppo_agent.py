@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
-import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -55,8 +54,6 @@ class _Plain(utils.PlainAdam):
 for _name in ("Adam", "AdamW", "RMSprop", "SGD"):
     setattr(torch.optim, _name, type(_name, (_Plain,), {}))
 
-# Work for the course's old notebook imports gym, which gymnasium has replaced.
-sys.modules.setdefault("gym", gym)
 
 # What a submission makes of chance is the same in each call with the same seed.
 np.random.default_rng = seeded_rng

@@ -10,12 +10,10 @@ import contextlib
 import functools
 import io
 import itertools
-import sys
 import types
 from collections.abc import Callable, Generator
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -45,9 +43,6 @@ class Unused(torch.optim.Optimizer):
 
 for _name in ("Adam", "AdamW", "RMSprop", "SGD"):
     setattr(torch.optim, _name, Unused)
-# Work for the course's old notebook imports gym, which gymnasium has replaced.
-sys.modules.setdefault("gym", gym)
-sys.modules.setdefault("gym.wrappers", gym.wrappers)
 
 UNITS = 128
 LAYERS = ("conv0", "conv1", "conv2", "hid", "rnn", "logits", "state_value")

@@ -1,0 +1,99 @@
+"""What a submission finds in place of what is not here: gymnasium for gym, the CPU for cuda and mps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.judge.run import grade
+from grader.sandbox.forked import ForkedSandbox
+from grader.sandbox.spawned import SpawnedSandbox
+from grader.sandbox.substitutes import names_accelerator
+
+OWN_SERVERS = True
+ON_CPU = "Graded on the CPU, which is what cuda and mps mean here."
+
+
+@pytest.fixture(params=["forked", "spawned"])
+def box(request: pytest.FixtureRequest, sandbox: ForkedSandbox):
+    """A sandbox of each kind."""
+    if request.param == "forked":
+        yield sandbox
+        return
+    with SpawnedSandbox(sandbox.drivers, sandbox.folders) as spawned:
+        yield spawned
+
+
+def run(box: ForkedSandbox | SpawnedSandbox, code: str) -> object:
+    """Return what `function` of a submission with this code returns."""
+    path = box.folders[0] / "submitted.py"
+    path.write_text(code)
+    found = box.call("run", {}, path)
+    assert found.status == "ok", found.details
+    return found.facts
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "torch.ones(2, device='cuda')",
+        "torch.ones(2, device=torch.device('cuda:0'))",
+        "torch.ones(2).cuda()",
+        "torch.ones(2).to('cuda')",
+        "torch.ones(2).to(torch.device('mps'), torch.float32)",
+        "torch.ones(2).pin_memory().to('cuda', non_blocking=True)",
+        "torch.tensor([1.0, 1.0], device='cuda', requires_grad=True).detach()",
+        "torch.from_numpy(np.ones(2)).float().cuda()",
+        "torch.nn.Linear(1, 2, device='cuda').cuda()(torch.ones(1).cuda()).detach() * 0 + 1",
+        "torch.nn.Linear(1, 2).to('mps')(torch.ones(1).to('mps')).detach() * 0 + 1",
+        "torch.cuda.FloatTensor([1, 1])",
+        "[torch.cuda.synchronize(), torch.cuda.manual_seed_all(3), torch.ones(2, device='cuda:1')][-1]",
+    ],
+)
+def test_accelerators_mean_the_cpu(box: ForkedSandbox | SpawnedSandbox, code: str) -> None:
+    """Catches: no points for work that was written for a GPU, and is right."""
+    body = f"    value = {code}\n    return [value.cpu(), str(value.device)]\n"
+    facts = run(box, f"import numpy as np\nimport torch\n\ndef function():\n{body}")
+    assert facts[0].tolist() == [1.0, 1.0]
+    assert facts[1] == "cpu"
+
+
+def test_a_later_submission_is_as_it_is(box: ForkedSandbox | SpawnedSandbox) -> None:
+    """Catches: a substitution that stays on in a process that serves several submissions, and makes each function slower."""
+    overridden = "import torch\n\ndef function():\n    return torch._C._len_torch_function_stack()\n"
+    assert run(box, overridden + "DEVICE = 'cuda'\n") == 1
+    assert run(box, overridden) == 0
+
+
+def test_gym_is_gymnasium(box: ForkedSandbox | SpawnedSandbox) -> None:
+    """Catches: an import error, in some assignments, for work that was written when gymnasium was still gym."""
+    imports = "import gym\nimport gym.wrappers\nimport gymnasium\nfrom gym.spaces import Box\n"
+    same = "[gym is gymnasium, Box is gymnasium.spaces.Box, gymnasium.__spec__.name, gym.wrappers.__name__]"
+    code = f"{imports}\ndef function():\n    return {same}\n"
+    assert run(box, code) == [True, True, "gymnasium", "gymnasium.wrappers"]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("device = 'cuda'", True),
+        ("model.cuda()", True),
+        ("    x = x.to('mps')  # fast", True),
+        ("device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')", False),
+        ("# device = 'cuda'", False),
+        ("x = 1  # not on cuda", False),
+        ("barracuda = 1", False),
+    ],
+)
+def test_only_what_asks_for_no_permission_is_substituted(line: str, expected: bool) -> None:
+    """Catches: every file that asks whether there is a GPU made slower."""
+    assert names_accelerator(f"import torch\n{line}\n".encode()) is expected
+
+
+def test_the_report_says_so(home, replaced, tmp_path: Path) -> None:
+    """Catches: a student who does not learn that nothing ran on the GPU."""
+    report = grade(home, replaced("device = 'cuda'\n"))
+    assert report.remarks == (ON_CPU,)
+    assert report.points == report.max_points
+    assert grade(home, replaced()).remarks == ()
