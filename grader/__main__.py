@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,13 +19,17 @@ from grader.console import (
     ReportWriter,
     add_level,
     add_output,
-    refuse_folder,
+    refuse_file,
+    refuse_output,
     run_guarded,
 )
 from grader.formats import ENDINGS
 from grader.platforms.registry import PLATFORMS
 
+REFERENCE_FROM = 20  # submissions of a class, for which one more, the reference, costs little
+
 if TYPE_CHECKING:
+    from grader.assignment import AssignmentFiles
     from grader.course.run import RunProgress
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -40,7 +45,8 @@ def main() -> int:
     _add_authoring(commands)
     _add_packages(commands)
     _add_classes(commands)
-    doctor = commands.add_parser("doctor", help="attack the sandbox of this machine, and report what held")
+    doctor = commands.add_parser("doctor", help="attack the sandbox of this machine, and grade references on it")
+    doctor.add_argument("names", nargs="*", metavar="NAME", help="assignments whose reference must get full marks here")
     add_level(doctor)
     doctor.set_defaults(run=_doctor)
 
@@ -89,6 +95,7 @@ def _add_grading(commands: Commands) -> None:
     grade.add_argument("--for-student", action="store_true", help=about)
     grade.add_argument("-o", dest="output", type=Path, metavar="FILE", help="write here; for several paths, a folder")
     add_level(grade)
+    _add_sound(grade)
     grade.set_defaults(run=_grade)
 
 
@@ -132,6 +139,7 @@ def _add_classes(commands: Commands) -> None:
     course.add_argument("--policy", type=Path, metavar="FILE", help="late days, weights, caps: see docs/policy.md")
     _add_workers(course, "submissions graded")
     add_level(course)
+    _add_sound(course)
     course.set_defaults(run=_course)
 
     regrade = commands.add_parser("regrade", help="score a class anew by a policy, or run what was corrected in the checks")
@@ -140,6 +148,11 @@ def _add_classes(commands: Commands) -> None:
     _add_workers(regrade, "submissions graded")
     add_level(regrade)
     regrade.set_defaults(run=_regrade)
+
+
+def _add_sound(parser: argparse.ArgumentParser) -> None:
+    about = "grade nothing where the reference, which is graded first, does not get full marks"
+    parser.add_argument("--require-sound", action="store_true", help=about)
 
 
 def _add_workers(parser: argparse.ArgumentParser, what: str) -> None:
@@ -167,6 +180,7 @@ def _verify(options: argparse.Namespace) -> int:
     from grader.publish.verify import ProofOptions, verify
 
     code, chosen = GRADED, options.names or list_assignments(ROOT)
+    refuse_output(options.html)
     if options.html and len(chosen) > 1:
         raise UsageError(f"--html makes the page of one assignment; name one of: {', '.join(chosen)}")
     if options.all and (options.quick or options.matrix):
@@ -205,6 +219,8 @@ def _grade(options: argparse.Namespace) -> int:
     home = AssignmentFiles(ROOT, options.name)
     paths = [one for path in options.paths for one in submission.expand_paths(path, home.assignment.submission)]
     several = len(paths) > 1
+    if options.require_sound:
+        _require_sound(home, options)
     code, refused = GRADED, []
     for path in paths:
         if several:
@@ -214,7 +230,7 @@ def _grade(options: argparse.Namespace) -> int:
             output = output / f"{'_'.join(part for part in path.parts if part not in '/..')}.{ENDINGS[options.format]}"
         try:
             submission.read_submission(path, home.assignment.submission)
-            refuse_folder(output)
+            refuse_output(output, path)
         except UsageError as error:
             # In a batch, one bad path must not cost the others their grade.
             if not several:
@@ -284,12 +300,14 @@ def _remove(options: argparse.Namespace) -> int:
 def _release(options: argparse.Namespace) -> int:
     from grader.publish.release import release
 
+    refuse_file(options.output)
     for line in release(ROOT, options.name, options.output):
         print(line, flush=True)
     return GRADED
 
 
 def _pack(options: argparse.Namespace) -> int:
+    refuse_file(options.output)
     for line in options.platform.write_package(ROOT, options):
         print(line, flush=True)
     return GRADED
@@ -306,6 +324,7 @@ def _course(options: argparse.Namespace) -> int:
     numbers = options.shard.split("/")
     if len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
         raise UsageError(f"--shard {options.shard}: expected two numbers, as in 1/4")
+    refuse_file(options.output)
     policy = parse_policy(read_policy_text(options.policy), str(options.policy)) if options.policy else None
     with ClassProgress() as progress:
         job = run.prepare_job(
@@ -314,6 +333,8 @@ def _course(options: argparse.Namespace) -> int:
         own = run.take_shard(job.course.entries, *map(int, numbers))
         entries = run.list_ungraded_entries(job, own)
         print(f"{len(own)} submissions ({job.course.layout}), {len(own) - len(entries)} graded before", flush=True)
+        if options.require_sound or len(entries) >= REFERENCE_FROM:
+            _require_sound(home, options)
         for line in run.list_remarks(job):
             print(line, flush=True)
         if policy:
@@ -381,11 +402,25 @@ def _ended(failed: list[str], lost: list[str] | None = None) -> int:
     return GRADER_ERROR if failed or lost else GRADED
 
 
+def _require_sound(home: AssignmentFiles, options: argparse.Namespace) -> None:
+    """Say that this machine takes points from right work; with --require-sound, raise UsageError."""
+    from grader.assignment import UsageError
+    from grader.doctor import check_reference
+
+    said, sound = check_reference(home, _suites(options.suite), options.require_level)
+    if not sound and options.require_sound:
+        raise UsageError(f"nothing was graded: {said}")
+    if not sound:
+        print(f"Right work loses points on this machine: {said}", flush=True)
+
+
 def _doctor(options: argparse.Namespace) -> int:
-    from grader.doctor import attack_sandbox
+    from grader.assignment import AssignmentFiles
+    from grader.doctor import attack_sandbox, check_reference
 
     held = True
-    for line, fine in attack_sandbox(options.require_level):
+    references = (check_reference(AssignmentFiles(ROOT, name), require_level=options.require_level) for name in options.names)
+    for line, fine in itertools.chain(attack_sandbox(options.require_level), references):
         held = held and fine is not False
         print(line if fine is None else f"{'ok   ' if fine else 'FAULT'} {line}", flush=True)
     return GRADED if held else 1

@@ -15,7 +15,7 @@ from grader.console import (
     STOPPED,
     ProgressLine,
     ReportWriter,
-    refuse_folder,
+    refuse_output,
     run_guarded,
 )
 
@@ -55,10 +55,10 @@ def _grade_student(options: argparse.Namespace) -> int:
     from grader.judge.run import GradingOptions, grade
     from grader.report import terminal
 
-    refuse_folder(options.json)
-    refuse_folder(options.html)
     home, questions = _asked(options.words)
     submission = options.submission or home.stub
+    refuse_output(options.json, submission)
+    refuse_output(options.html, submission)
     if options.watch and sys.stdin.isatty() and sys.stdout.isatty():
         return _watch(home, submission, questions, options)
     if options.watch:

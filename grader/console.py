@@ -5,10 +5,10 @@ Exit codes: 0 graded, 2 usage or missing file, 3 grader error, 130 stopped by Ct
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,17 +21,24 @@ if TYPE_CHECKING:
     from grader.report.model import Report
 
 ROOT = Path(__file__).resolve().parents[1]
+NO_REPORTS = (".py", ".ipynb", ".zip", ".toml", ".csv", ".pt", ".npz", ".safetensors")  # what people write, or train for hours
 GRADED, USAGE, GRADER_ERROR, STOPPED = 0, 2, 3, 130
 
 
 def run_guarded(action: Callable[[], int]) -> int:
     """Return the action's exit code; report usage errors and missing packages on one line."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that folders and processes are cleared up
+    for name in ("SIGTERM", "SIGHUP"):  # so that folders and processes are cleared up
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) != signal.SIG_IGN:  # as `nohup` sets it
+            signal.signal(number, signal.default_int_handler)
     for descriptor in range(3):  # one of these that was closed would be given to a socket, and closed again in the sandbox
         try:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - until the process ends
     try:
         return _reported(action)
     except KeyboardInterrupt:
@@ -46,7 +53,7 @@ def run_guarded(action: Callable[[], int]) -> int:
 def _stop_hearing() -> None:
     """Ignore further signals: this process is stopping already."""
     if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     else:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -103,21 +110,42 @@ def add_output(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help=f"write {what} here")
 
 
-def refuse_folder(path: Path | None) -> None:
-    """Raise UsageError if a report cannot be written at `path` because a folder is there."""
+def refuse_output(path: Path | None, *inputs: Path) -> None:
+    """Raise UsageError if a report cannot, or must not, be written at `path`: before a minute of work, not after it.
+
+    Args:
+        inputs: What is read, and must stay.
+    """
     from grader.assignment import UsageError
 
-    if path is not None and path.is_dir():
-        raise UsageError(f"{path} is a folder; name a file in it")
+    if path is None:
+        return
+    try:
+        there = path.exists() or path.is_symlink()
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder; name a file in it")
+        if there and not path.is_file():
+            raise UsageError(f"{path} is not a file that can be replaced; name another one")
+        if there and (path.resolve().suffix in NO_REPORTS or any(one.exists() and path.samefile(one) for one in inputs)):
+            raise UsageError(f"{path} holds something else than a report, and would be overwritten; name another file")
+        above = next(folder for folder in path.absolute().parents if folder.exists())
+        if not above.is_dir():
+            raise UsageError(f"{above} is no folder, so {path.name} cannot be written below it")
+        with tempfile.TemporaryFile(dir=above):  # tried, because root may do what the mode forbids, and not on every system
+            pass
+    except (OSError, ValueError) as error:  # a name that is too long, a null byte, somebody else's folder
+        raise UsageError(f"{str(path)!r} cannot be written: {getattr(error, 'strerror', None) or error}") from error
 
 
-def read_memory_limit_mb() -> int | None:
-    """Return what the container allows all processes together, or None when it sets no limit."""
-    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with contextlib.suppress(OSError, ValueError):
-            limit = int(Path(name).read_text()) >> 20
-            return limit if limit < 1 << 20 else None
-    return None
+def refuse_file(folder: Path) -> None:
+    """Raise UsageError if what shall be a folder, with results, is there and is none."""
+    from grader.assignment import UsageError
+
+    try:
+        if not folder.is_dir() and (folder.exists() or folder.is_symlink()):
+            raise UsageError(f"{folder} is a file; name a folder")
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{str(folder)!r} cannot be used: {getattr(error, 'strerror', None) or error}") from error
 
 
 class ReportNotWritten(Exception):
@@ -194,6 +222,7 @@ class ClassProgress:
     EVERY = 30.0  # seconds
 
     def __init__(self) -> None:
+        self.remarked = False
         self.line = ProgressLine()
         self.reported = time.monotonic()
 
@@ -205,6 +234,10 @@ class ClassProgress:
 
     def show(self, standing: RunProgress) -> None:
         """Show how many submissions are graded, at which rate, and how long it still takes."""
+        if standing.remark and not self.remarked:
+            self.remarked = True
+            self.line.say("")
+            print(standing.remark, flush=True)
         if self.line.visible:
             self.line.say(standing.line())
         elif time.monotonic() - self.reported > self.EVERY or standing.done == standing.count:

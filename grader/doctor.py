@@ -1,15 +1,19 @@
-"""Attack the sandbox of this machine, and report the isolation level that it achieves."""
+"""Attack the sandbox of this machine, and grade the reference on it: whoever hands that in must get full marks."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader.assignment import SUITES, AssignmentFiles
+from grader.judge.run import grade
+from grader.report.model import Outcome
+from grader.report.text import sanitize
 from grader.sandbox import open_sandbox
 from grader.sandbox.places import make_readable, make_temporary_folder
 from grader.sandbox.reply import LEVELS, Isolation, Reply, SandboxFault
@@ -105,6 +109,16 @@ def attack_sandbox(require_level: str = "basic") -> Iterator[tuple[str, bool | N
         yield f"isolation: {isolation.level}{'' if enough else f', {require_level} is required'}", enough
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def check_reference(home: AssignmentFiles, suites: Sequence[str] = SUITES, require_level: str = "basic") -> tuple[str, bool]:
+    """Return what the solution of an assignment gets on this machine, in words, and whether it is full marks."""
+    report = grade(home, home.solution, suites, require_level=require_level)
+    said = f"the reference of {home.assignment.name} gets {report.points:g} of {report.max_points:g} points here"
+    lost = [check for check in report.checks if check.outcome is not Outcome.PASSED]
+    why = sanitize(lost[0].message.splitlines()[0]) if lost and lost[0].message else report.explain_stop()
+    sound = report.final and report.points == report.max_points
+    return (said, True) if sound else (f"{said}: {lost[0].id + ': ' if lost else ''}{why}", False)
 
 
 def _layers(isolation: Isolation) -> Iterator[tuple[str, bool | None]]:

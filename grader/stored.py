@@ -49,6 +49,8 @@ def read_stored(path: Path, kind: type[Stored]) -> Stored:
         OSError: If it cannot be read.
         UsageError: If it is of another format, or damaged.
     """
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} is not an ordinary file; remove it, and run the same command again")
     try:
         return kind.model_validate_json(path.read_bytes())
     except ValidationError as error:

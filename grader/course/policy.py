@@ -334,6 +334,8 @@ def read_policy_text(path: Path) -> str:
         UsageError: If the file cannot be read.
     """
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():  # a pipe, which nobody may fill, or a device without end
+            raise UsageError(f"{path} is not an ordinary file; expected a policy file, see docs/policy.md")
         return path.read_bytes().decode()
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror}); expected a policy file, see docs/policy.md") from error
@@ -352,7 +354,7 @@ def parse_policy(text: str, name: str) -> Policy:
     """
     try:
         return Policy.model_validate(tomllib.loads(text.removeprefix("\ufeff"), parse_float=Decimal))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{name}: not valid TOML: {error}") from error
     except ValidationError as error:
         faults = [(".".join(map(str, fault["loc"])), fault["msg"].removeprefix("Value error, ")) for fault in error.errors()]

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from grader import fingerprints
+from grader import fingerprints, machine
 from grader.assignment import AssignmentFiles, UsageError
 from grader.course import contents, stopping
 from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
@@ -257,6 +257,7 @@ class RunProgress:
     """The progress of a run.
 
     Attributes:
+        remark: On how it is graded, in words.
         failed: Entries where the grader itself has failed.
         lost: Entries that were left without a result.
         rate: Submissions a second.
@@ -264,6 +265,7 @@ class RunProgress:
 
     count: int
     done: int = 0
+    remark: str = ""
     failed: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
@@ -357,8 +359,8 @@ class _Crew:
         self.job = job
         self.tasks = tasks
         self.template = template
-        self.size = size
         self.standing = RunProgress(len(tasks))
+        self.size = self._fit(size)
         self.progress = progress
         self.stop = stop
         self.folder = ResultsFolder(job.folder)
@@ -369,6 +371,18 @@ class _Crew:
             multiprocessing.get_context("fork") if FORKS else multiprocessing.get_context("spawn")
         )
         self.crew: list[GradingProcess] = []
+
+    def _fit(self, size: int) -> int:
+        """Return how many workers there is memory for: judge and server have theirs, and each call of a copy needs its own."""
+        memory_mb = self.job.course.assignment.limits.memory_mb
+        fitting = machine.count_fitting_workers(memory_mb)
+        if fitting is None or fitting >= size:
+            return size
+        self.standing.remark = (
+            f"{fitting} at the same time instead of {size}: {machine.read_free_memory_mb()} MB of memory are free, "
+            f"and each may need {memory_mb + machine.JUDGE_MB} MB"
+        )
+        return fitting
 
     def run(self) -> RunProgress:
         """Grade all tasks, and return how it went; afterwards no worker is left.
@@ -383,6 +397,8 @@ class _Crew:
                 self.stop.check()
                 self.crew.append(self._start(number))
             self.standing.began = time.monotonic()
+            if self.standing.remark:
+                self.progress(self.standing)
             while self.crew:
                 self.stop.check()
                 self._hand_out()

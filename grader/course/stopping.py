@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM while a class is graded: noted at any moment, raised only where nothing is left half done.
+"""SIGINT, SIGTERM and SIGHUP while a class is graded: noted at any moment, raised only where nothing is left half done.
 
 Python raises KeyboardInterrupt between any two steps, also in the middle of starting a process or of removing a folder. So the
 handler only takes a note, and the code says where it may be interrupted. That is also safe for a second signal, which comes
@@ -12,7 +12,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 _current: StopRequest | None = None  # the one that hears the signals of this process
 
 
@@ -113,7 +113,8 @@ def catch_sigterm() -> StopRequest:
     """
     global _current
     _current = stop = StopRequest()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)  # a terminal that is closed tells every process, as it does with Ctrl-C
     signal.signal(signal.SIGTERM, stop.hear)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)

@@ -16,6 +16,7 @@ from grader.answers import Case, Mistake
 from grader.assignment import AssignmentFiles, UsageError
 from grader.judge.harness import Harness
 from grader.judge.origin import NotebookOrigin
+from grader.machine import describe_lack
 from grader.report.model import Cause, CheckResult, Outcome, Report
 from grader.report.text import sanitize
 from grader.sandbox.reply import LEVELS, MachineFault, Reply, SandboxFault
@@ -328,6 +329,8 @@ class Grader:
             staged = submission if isinstance(submission, PreparedSubmission) else self.take(submission, load=True)
             report.submission, report.cells = staged.name, staged.cells
             report.remarks = (*staged.remarks, *staged.substituted, *staged.refused)
+            if lack := describe_lack(assignment.limits.memory_mb):
+                report.remarks += (lack,)
             isolation = self._sandbox.isolation
             report.isolation, report.isolation_layers = isolation.level, isolation.layers
             report.isolation_open = isolation.open

@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from grader.console import GRADED, ROOT, ReportWriter, read_memory_limit_mb, write_report
+from grader.console import GRADED, ROOT, ReportWriter, write_report
+from grader.machine import read_memory_limit_mb
 
 if TYPE_CHECKING:
     from grader.assignment import Assignment, AssignmentFiles

@@ -73,7 +73,7 @@ def read_survivors(home: AssignmentFiles) -> list[Survivor]:
     try:
         entries = tomllib.loads(path.read_text(encoding="utf-8")).get("survivor", [])
         return [Survivor.model_validate(entry) for entry in entries]
-    except (tomllib.TOMLDecodeError, ValidationError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, ValidationError) as error:
         raise UsageError(f"{path}: {error}") from error
 
 

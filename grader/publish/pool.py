@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import sys
-import tempfile
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.sharedctypes import Synchronized
@@ -17,6 +16,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 from grader.assignment import SUITES, AssignmentFiles
 from grader.judge.harness import Harness
 from grader.judge.run import Grader
+from grader.sandbox.places import make_temporary_folder
 
 FORKS = sys.platform == "linux"  # elsewhere a grader that has threads cannot be copied
 
@@ -51,7 +51,7 @@ class TrialPool:
         from rich.progress import Progress
 
         harness.warm_up()
-        self.folder = Path(tempfile.mkdtemp(prefix="grader-"))
+        self.folder = make_temporary_folder()
         self._grader = Grader(harness.home, SUITES, harness=harness)
         self._executor = _executor(self._grader, workers) if workers > 1 else None
         console = Console(stderr=True)

@@ -12,6 +12,7 @@ from grader.sandbox.scratch import remove_folder
 
 FOLDER, FILE = 0o005, 0o004
 PREFIX, WEEK = "grader-", 7 * 86_400.0
+_locks: dict[Path, int] = {}  # of this process's folders
 
 
 def is_reachable(path: str, needed: int = FOLDER) -> bool:
@@ -43,15 +44,48 @@ def list_world_writable_folders() -> list[str]:
 def make_temporary_folder(within: Path | None = None) -> Path:
     """Create a folder (mode 0711) that other users can traverse but not list, and return its path.
 
-    Also remove our folders that are more than a week old: they are left from runs that were killed.
+    It is locked as long as this process lives, or one that it has forked. Our folders that are more than a week old, and not
+    locked, are removed: they are left from runs that were killed.
     """
     folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=within or find_working_folder()))
     folder.chmod(0o711)
+    for gone in [held for held in _locks if not held.exists()]:
+        os.close(_locks.pop(gone))
+    if (lock := _lock(folder, wait=True)) is not None:
+        _locks[folder] = lock
     for entry in os.scandir(folder.parent):
         with contextlib.suppress(OSError):
             if entry.name.startswith(PREFIX) and _is_ours_and_old(entry.stat(follow_symlinks=False)):
-                remove_folder(entry.path)
+                _remove_unlocked(Path(entry.path))
     return folder
+
+
+def _lock(folder: Path, wait: bool) -> int | None:
+    """Return a descriptor that locks a folder while it is open; None on systems without such locks.
+
+    Raises:
+        OSError: If somebody else has locked it.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return None
+    descriptor = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _remove_unlocked(folder: Path) -> None:
+    lock = _lock(folder, wait=False)
+    try:
+        remove_folder(folder)
+    finally:
+        if lock is not None:
+            os.close(lock)
 
 
 def _is_ours_and_old(about: os.stat_result) -> bool:

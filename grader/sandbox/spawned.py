@@ -20,6 +20,7 @@ from typing import IO, Any
 
 from grader.sandbox.clock import LOOK_SECONDS, CallClock
 from grader.sandbox.interpreter import list_library_paths
+from grader.sandbox.places import make_temporary_folder
 from grader.sandbox.reply import (
     RUNNING,
     START_SECONDS,
@@ -59,7 +60,7 @@ class SpawnedSandbox(SandboxCalls):
         self.interrupted = threading.Event()
         self._worker: subprocess.Popen[bytes] | None = None
         self._number = 0
-        self._home = Path(tempfile.mkdtemp(prefix="grader-sandbox-"))
+        self._home = make_temporary_folder()
 
     def start(self) -> None:
         """Start the worker, unless it runs. It imports what calls need when there is the first one."""

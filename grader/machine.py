@@ -1,0 +1,76 @@
+"""What this machine, or the container around the grader, has for a grading."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+JUDGE_MB = 150  # of a judge that is a copy of another one, and of its copy of the sandbox's server
+UNLIMITED = 1 << 40  # bytes; the first version of cgroups says "no limit" by a number beyond this
+FIRST_ROOTS, SECOND_ROOTS = ("/sys/fs/cgroup/memory",), ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")  # by version
+# By the files of a cgroup, of the second and the first version: its limit, what it uses, and what of that is only a cache.
+FILES = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+
+
+def read_memory_limit_mb() -> int | None:
+    """Return what the container allows all processes together, in MB; None when it sets no limit."""
+    limits = [limit for limit, _ in _find_limits()]
+    return min(limits) >> 20 if limits else None
+
+
+def read_free_memory_mb() -> int | None:
+    """Return how many MB processes could still use together, here and in the container; None where nobody says."""
+    free = [limit - used for limit, used in _find_limits()]
+    with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/meminfo") as lines:
+        free += [int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")]
+    return max(min(free), 0) >> 20 if free else None
+
+
+def count_fitting_workers(memory_mb: int) -> int | None:
+    """Return how many submissions can be graded at the same time if each call uses `memory_mb`; None if nobody knows.
+
+    It is at least one. The judge and the server that all of them are copies of are there already.
+    """
+    free = read_free_memory_mb()
+    return None if free is None else max(free // (memory_mb + JUDGE_MB), 1)
+
+
+def describe_lack(memory_mb: int) -> str:
+    """Return a sentence if less memory is free than one call may use, or nothing."""
+    free = read_free_memory_mb()
+    if free is None or free >= memory_mb:
+        return ""
+    return f"Only {free} MB of memory are free here, and a call may use {memory_mb} MB: one that needs more than there is ends."
+
+
+def _find_limits() -> Iterator[tuple[int, int]]:
+    """Yield (limit, use) in bytes of every cgroup around this process that limits memory."""
+    for folder in _list_cgroups():
+        for limit_file, use_file, cache in FILES:
+            with contextlib.suppress(OSError, ValueError):
+                limit = int((folder / limit_file).read_text())  # "max" is no limit
+                if limit < UNLIMITED:
+                    fields = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+                    yield limit, max(int((folder / use_file).read_text()) - int(fields.get(cache, 0)), 0)
+
+
+def _list_cgroups() -> Iterator[Path]:
+    """Yield the folders that may describe this process's memory: its own group's, those above it, and a container's root."""
+    lines: list[str] = []
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    seen = set()
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        for root in map(Path, FIRST_ROOTS if controllers else SECOND_ROOTS):
+            own = root / path.lstrip("/")
+            for folder in (own, *own.parents):
+                if folder.is_relative_to(root) and folder not in seen:
+                    seen.add(folder)
+                    yield folder

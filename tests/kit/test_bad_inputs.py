@@ -1,0 +1,245 @@
+"""Damaged and dangerous files for every command that reads one, and outputs that must not be written: a sentence each."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from grader import command
+from grader.console import GRADED, GRADER_ERROR, USAGE
+
+pytestmark = pytest.mark.recorded
+
+INPUTS = ("grader/**", "tests/kit/toy/**", "assignments/*/assignment.toml")
+SECONDS = 60
+SOLUTION = "solutions/toy/submitted.py"
+
+
+def link_to(target: str) -> Callable[[Path], None]:
+    return lambda path: path.symlink_to(target)
+
+
+def write(content: bytes) -> Callable[[Path], object]:
+    return lambda path: path.write_bytes(content)
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "empty": write(b""),
+    "null bytes": write(bytes(64)),
+    "not UTF-8": write(b'a = "\xff\xfe"\n'),
+    "UTF-16": write("a = 1\n".encode("utf-16")),
+    "a lone surrogate": write(rb'{"a": "\ud800"}'),
+    "deep lists": write(b"[" * 100_000),
+    "deep objects": write(b'{"a":' * 100_000),
+    "deep TOML": write(b"a = " + b"[" * 100_000),
+    "words": write(b"this is no data\n"),
+    "a number": write(b"7"),
+    "a list": write(b"[]"),
+    "null": write(b"null"),
+    "an object of nothing": write(b"{}"),
+    "an object of much": write(json.dumps({str(key): key for key in range(10_000)}).encode()),
+    "a huge number": write(b'{"schema_version": 1' + b"0" * 5000 + b"}"),
+    "a later format": write(b'{"schema_version": 999, "format": 999}'),
+    "not a number": write(b'{"a": NaN, "b": Infinity}'),
+    "keys twice": write(b"a = 1\na = 2\n"),
+    "control characters": write(b'{"a": "\x1b[2J\x07"}'),
+    "a folder": lambda path: path.mkdir(),
+    "a pipe": os.mkfifo,
+    "a device without end": link_to("/dev/zero"),
+    "a link to nothing": link_to("nothing"),
+    "a link to itself": lambda path: path.symlink_to(path.name),
+}
+ZIP = {
+    "a zip of nothing": {},
+    "a zip of a path above": {"../submitted.py": "x = 1"},
+    "a zip of a path from the root": {"/etc/submitted.py": "x = 1"},
+    "a zip of two": {"a/submitted.py": "x = 1", "b/submitted.py": "x = 2"},
+    "a zip in a zip": {"a.zip": "PK"},
+    "a zip of words": {"readme.txt": "x"},
+}
+
+
+@contextlib.contextmanager
+def limited() -> Iterator[None]:
+    """Fail where something waits for ever, as for the other end of a pipe."""
+
+    def hang(*_: object) -> None:
+        raise AssertionError(f"it hangs: nothing came of it in {SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, hang)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="module")
+def graded_toy(built_toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the built toy with a class of one, graded, in `class`, and its export in `export`."""
+    root = tmp_path_factory.mktemp("graded") / "toy"
+    shutil.copytree(built_toy, root)
+    (root / "export").mkdir()
+    shutil.copy(root / SOLUTION, root / "export" / "ada.py")
+    return root
+
+
+@pytest.fixture
+def toy(graded_toy: Path, tmp_path: Path, command_line: Callable[..., int]) -> Path:
+    """A copy of it that a test may damage; its class is graded when the first test needs it."""
+    if not (graded_toy / "class").exists():
+        assert command_line("course", "toy", str(graded_toy / "export"), "-o", str(graded_toy / "class"), root=graded_toy) == 0
+    shutil.copytree(graded_toy, tmp_path / "toy")
+    return tmp_path / "toy"
+
+
+def replace(path: Path, damage: str) -> None:
+    path.unlink(missing_ok=True)
+    DAMAGES[damage](path)
+
+
+def ends_well(run: Callable[[], int], capfd: pytest.CaptureFixture[str], *allowed: int) -> None:
+    """Require that a command ends with one of these exit codes, and one sentence that says why it did nothing."""
+    with limited():
+        code = run()
+    output = capfd.readouterr()
+    assert code in allowed
+    assert "Traceback" not in output.out + output.err
+    if code == USAGE:
+        said = [line for line in output.err.splitlines() if line.startswith("error: ")]
+        assert len(said) == 1
+        assert len(said[0]) > len("error: ") + 10
+        assert "\x1b[2J" not in said[0]
+
+
+READERS = {
+    "a policy": ("policy.toml", ("course", "toy", "{toy}/export", "-o", "{toy}/new", "--policy", "{toy}/policy.toml")),
+    "a policy that only scores": ("policy.toml", ("regrade", "{toy}/class", "--policy", "{toy}/policy.toml")),
+    "the course": ("class/course.json", ("regrade", "{toy}/class")),
+    "a result": ("class/results/{result}", ("regrade", "{toy}/class")),
+    "the description of an assignment": ("assignments/toy/assignment.toml", ("grade", "toy", "{toy}/" + SOLUTION)),
+    "stored answers": ("tests/visible/answers/toy.json", ("grade", "toy", "{toy}/" + SOLUTION)),
+    "stored mistakes": ("tests/hidden/mistakes/toy.json", ("grade", "toy", "{toy}/" + SOLUTION)),
+    "a class description": ("export/submission_metadata.yml", ("course", "toy", "{toy}/export", "-o", "{toy}/new")),
+    "an export": ("one.zip", ("course", "toy", "{toy}/one.zip", "-o", "{toy}/new")),
+    "a submission in a zip": ("one.zip", ("grade", "toy", "{toy}/one.zip")),
+    "a notebook": ("one.ipynb", ("grade", "toy", "{toy}/one.ipynb")),
+    "a submission": ("one.py", ("grade", "toy", "{toy}/one.py")),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("reader", READERS)
+def test_what_is_read_may_be_anything(
+    toy: Path, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str], reader: str, damage: str
+) -> None:
+    """Catches: a traceback, a hang, or the exit code of something else, for a file that is damaged or not even a file."""
+    file, words = READERS[reader]
+    names = {"toy": str(toy), "result": next((path.name for path in (toy / "class/results").glob("*.json")), "")}
+    replace(toy / file.format(**names), damage)
+    ends_well(lambda: command_line(*(word.format(**names) for word in words), root=toy), capfd, GRADED, USAGE, GRADER_ERROR)
+
+
+@pytest.mark.parametrize("content", ZIP)
+@pytest.mark.parametrize("words", [("grade", "toy"), ("course", "toy", "-o", "{toy}/new")], ids=["grade", "course"])
+def test_a_zip_may_hold_anything(
+    toy: Path, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str], content: str, words: tuple[str, ...]
+) -> None:
+    """Catches: a file outside of the archive's own place, and a traceback."""
+    with zipfile.ZipFile(toy / "one.zip", "w") as archive:
+        for name, text in ZIP[content].items():
+            archive.writestr(name, text)
+    arguments = [word.format(toy=toy) for word in words]
+    ends_well(lambda: command_line(*arguments, str(toy / "one.zip"), root=toy), capfd, USAGE, GRADED)
+
+
+OUTPUTS: dict[str, Callable[[Path], Path]] = {
+    "a folder": lambda toy: toy,
+    "a device": lambda _: Path("/dev/full"),
+    "a link to a device": lambda toy: _made(toy / "link", link_to("/dev/null")),
+    "a pipe": lambda toy: _made(toy / "pipe", os.mkfifo),
+    "below a file": lambda toy: toy / SOLUTION / "report",
+    "a name that is too long": lambda toy: toy / ("a" * 300),
+    "a link to itself": lambda toy: _made(toy / "loop", lambda path: path.symlink_to("loop")),
+    "where nothing can be written": lambda _: Path("/proc/report.json"),
+    "the submission": lambda toy: toy / SOLUTION,
+    "the submission by another name": lambda toy: _made(toy / "other", link_to(SOLUTION)),
+    "a file of the kit": lambda toy: toy / "assignments/toy/assignment.toml",
+    "somebody's notebook": lambda toy: _made(toy / "work.ipynb", write(b"{}")),
+}
+WRITERS = {
+    "grade": ("grade", "toy", "{toy}/" + SOLUTION, "-o", "{output}"),
+    "grade as a page": ("grade", "toy", "{toy}/" + SOLUTION, "--format", "html", "-o", "{output}"),
+    "verify": ("verify", "toy", "--html", "{output}"),
+    "grade.py --json": ("--submission", "{toy}/" + SOLUTION, "--json", "{output}"),
+    "grade.py --html": ("--submission", "{toy}/" + SOLUTION, "--html", "{output}"),
+}
+FOLDER_WRITERS = {
+    "course": ("course", "toy", "{toy}/export", "-o", "{output}"),
+    "release": ("release", "toy", "-o", "{output}"),
+    "gradescope": ("gradescope", "toy", "-o", "{output}"),
+    "prairielearn": ("prairielearn", "toy", "-o", "{output}"),
+    "autolab": ("autolab", "toy", "-o", "{output}"),
+    "classroom": ("classroom", "toy", "-o", "{output}"),
+}
+NO_FOLDERS = (
+    "a device",
+    "a link to a device",
+    "a pipe",
+    "a name that is too long",
+    "the submission",
+    "a file of the kit",
+)
+
+
+def _made(path: Path, make: Callable[[Path], object]) -> Path:
+    make(path)
+    return path
+
+
+def read_all(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("writer", WRITERS)
+def test_what_must_not_be_overwritten_is_refused_at_once(
+    toy: Path,
+    command_line: Callable[..., int],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    writer: str,
+    output: str,
+) -> None:
+    """Catches: a student's work, or a device, replaced by a report; a minute of grading whose report nobody can read."""
+    path = OUTPUTS[output](toy)
+    before = read_all(toy)
+    words = [word.format(toy=toy, output=path) for word in WRITERS[writer]]
+    monkeypatch.setattr(command, "ROOT", toy)
+    monkeypatch.setattr("grader.judge.run.Grader.take", lambda *_, **__: pytest.fail("it began to grade"))
+    run = (lambda: command.student(words)) if writer.startswith("grade.py") else (lambda: command_line(*words, root=toy))
+    ends_well(run, capfd, USAGE)
+    assert read_all(toy) == before
+    assert not Path("/dev/full").is_file()
+
+
+@pytest.mark.parametrize("output", NO_FOLDERS)
+@pytest.mark.parametrize("writer", FOLDER_WRITERS)
+def test_results_are_not_written_into_what_is_no_folder(
+    toy: Path, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str], writer: str, output: str
+) -> None:
+    """Catches: a traceback after minutes, for a name that could have been looked at before."""
+    path = OUTPUTS[output](toy)
+    before = read_all(toy)
+    words = [word.format(toy=toy, output=path) for word in FOLDER_WRITERS[writer]]
+    ends_well(lambda: command_line(*words, root=toy), capfd, USAGE)
+    assert read_all(toy) == before
