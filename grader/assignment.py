@@ -39,7 +39,7 @@ class Question(_Strict):
         function: The name in the submission that it is about.
         task: The student's task, in one line.
         needs: Questions whose visible checks must pass before its own are run.
-        seconds: Wall-clock limit of its driver calls; None for the assignment's limit.
+        seconds: Limit of what its driver calls are charged for (`grader.sandbox.clock`); None for the assignment's limit.
         hidden_visibility: When Gradescope shows a student the outcome of its hidden checks.
     """
 
@@ -57,7 +57,7 @@ class Limits(_Strict):
     """Limits of a driver call, of the whole run, and of an attachment.
 
     Attributes:
-        seconds: Wall-clock limit of one driver call.
+        seconds: Limit of what one driver call is charged for: it computes or sleeps, and does not wait for a processor.
         memory_mb: Memory limit of one driver call, beyond torch's own memory.
         budget: Limit of the whole run, in seconds.
         attachment_mb: Largest size of an attachment.

@@ -118,7 +118,14 @@ class ForkedSandbox(SandboxCalls):
     @property
     def isolation(self) -> Isolation:
         """What protects a call here."""
-        self._examine()
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                self._examine()
+                break
+            except ServerGone:
+                if attempt == ATTEMPTS:
+                    raise
+                self.restart()
         if self._isolation is None:  # it could not be found out, which has been said once already
             raise SandboxFault("the sandbox could not be tried out")
         return self._isolation
@@ -207,7 +214,7 @@ class ForkedSandbox(SandboxCalls):
         self._examined = True
         started = self._hear(START_SECONDS)
         request = {"do": "probe", "judge": os.getpid(), "secrets": self.secrets, "outside": list_world_writable_folders()}
-        reply = self._run(request, PROBE_SECONDS)
+        reply = self._repeat(lambda: self._run(request, PROBE_SECONDS))
         if reply.status != "ok":
             raise SandboxFault(f"the sandbox cannot be tried out: {reply.status} {reply.details} {reply.output[-2000:]}")
         if (why := reply.facts["libraries"]) is not None and "own user" in started["layers"]:

@@ -239,9 +239,18 @@ class SandboxCalls:
         return exchange.reply()
 
     def _look(self, request: dict[str, Any], seconds: float) -> Reply:
-        reply = self._run(request, seconds)
-        # Nothing of this submission has been run: where one process answers several requests, an earlier one has ruined it.
-        return self._run(request, seconds) if reply.status in ("crashed", "protocol") else reply
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                reply = self._repeat(lambda: self._run(request, seconds))
+            except ServerGone:
+                if attempt == ATTEMPTS:
+                    raise
+                self.restart()
+                continue
+            # Nothing of this submission has been run: where one process answers several requests, an earlier one has ruined it.
+            if reply.status not in ("crashed", "protocol"):
+                break
+        return reply
 
     def load(self, path: Path, seconds: float = 10.0) -> Reply:
         """Return how importing the submission goes, without calling anything in it."""
