@@ -19,7 +19,7 @@ import pytest
 from grader.judge.compare import difference
 from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.places import make_temporary_folder
-from grader.sandbox.reply import Reply
+from grader.sandbox.reply import Reply, SandboxFault
 from grader.sandbox.wire import TensorArray
 
 pytestmark = pytest.mark.attack
@@ -214,6 +214,27 @@ def test_libraries_behind_a_link_in_a_private_folder(
     with ForkedSandbox(Path(drivers), [folder / "student"], memory_mb=512) as box:
         assert box.isolation == sandbox.isolation
     shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("name", ["submitted", "gymnasium"])
+def test_the_server_finds_nothing_of_a_submission(tmp_path: Path, name: str) -> None:
+    """Catches: a driver that imports a submission, whose code the server would then run before any layer is on."""
+    folder = make_temporary_folder()
+    (folder / "student").mkdir()
+    note = tmp_path / "note"
+    (folder / "student" / f"{name}.py").write_text(f"open({str(note)!r}, 'w')\n")
+    drivers = folder / "drivers.py"
+    drivers.write_text(f"import {name}\ndef run(submitted):\n    return submitted.function()\n")
+    try:
+        with ForkedSandbox(drivers, [folder / "student"]) as box:
+            if name == "submitted":
+                with pytest.raises(SandboxFault, match="No module named 'submitted'"):
+                    box.warm_up()
+            else:
+                box.warm_up()
+        assert not note.exists()
+    finally:
+        shutil.rmtree(folder)
 
 
 def test_environment_is_clean_and_single_threaded(sandbox: ForkedSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
