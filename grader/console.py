@@ -1,6 +1,6 @@
 """What all command lines share: exit codes, errors in one line, progress, and reports that are written as they grow.
 
-Exit codes: 0 graded, 2 usage or missing file, 3 grader error, 130 stopped by Ctrl-C.
+Exit codes: 0 graded, 2 usage or missing file, 3 grader error or a report that is not final, 130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-JUDGE_MB = 150  # of a judge that is a copy of another one, and of its copy of the sandbox's server
+JUDGE_MB = 260  # of a judge that is a copy of another one, and of its copy of the sandbox's server, with all it may import
 UNLIMITED = 1 << 40  # bytes; the first version of cgroups says "no limit" by a number beyond this
 FIRST_ROOTS, SECOND_ROOTS = ("/sys/fs/cgroup/memory",), ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")  # by version
 # By the files of a cgroup, of the second and the first version: its limit, what it uses, and what of that is only a cache.

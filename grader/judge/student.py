@@ -159,7 +159,7 @@ class SubmissionUnderTest:
         reply = self._replies.of(case)
         if reply is None:
             reply = self._sandbox.call(driver, inputs, self._submission, seconds, self._seed)
-            self._clock.spend(reply.seconds)
+            self._clock.spend(max(reply.spent, reply.seconds))
             self._replies.keep(case, reply)
         return self._facts(reply, seconds)
 
@@ -181,7 +181,7 @@ class SubmissionUnderTest:
         self.tried = None  # nothing that could be tried again in one process
         seconds = self._clock.limit(self._question)
         reply = self._sandbox.dialogue(asks, answers, self._submission, seconds, self._seed)
-        self._clock.spend(reply.seconds)
+        self._clock.spend(max(reply.spent, reply.seconds))
         return self._facts(reply, seconds)
 
     def _facts(self, reply: Reply, seconds: float) -> Any:

@@ -48,7 +48,6 @@ from grader.sandbox.scratch import is_too_full, remove_folder
 END_SECONDS = 60.0
 PROBE_SECONDS = 20.0
 KIT = Path(__file__)
-MAX_IMPORTED = 20
 
 
 def forbid_memory_reads() -> None:
@@ -230,8 +229,7 @@ class ForkedSandbox(SandboxCalls):
         self._isolation = found
 
     def _learn(self, imported: Sequence[str]) -> None:
-        # The names come from a worker, so the server knows them, or leaves them.
-        if new := [name for name in imported[:MAX_IMPORTED] if name not in self._learnt]:
+        if new := [name for name in imported if name not in self._learnt]:
             self._learnt.update(new)
             self._tell({"op": "import", "names": new})
 
@@ -443,8 +441,12 @@ class _Exchange:
                 self.ended = "disk"
 
     def _written(self) -> bool:
-        with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+        try:
             self.outgoing = self.outgoing[self.connection.send(self.outgoing) :]
+        except BlockingIOError:
+            pass
+        except ConnectionError:  # it does not listen any more, but may still say something
+            return True
         return not self.outgoing
 
     def _read(self) -> None:
@@ -497,12 +499,13 @@ class _Exchange:
         """Return the Reply, once it has had its last word."""
         code = os.waitstatus_to_exitcode(self.how.status)
         killed = code == -signal.SIGKILL and not self.how.alive
-        if not self.confined and self.ended != "starved" and not killed:
+        if not self.confined and self.ended not in ("timeout", "starved") and not killed:
             raise SandboxFault(f"a worker could not be confined ({self.ended}): {self.output.strip()[-2000:]}")
         common: dict[str, Any] = {"output": self.output, "seconds": self.seconds, "cpu_seconds": self.how.cpu_seconds}
         if self.ended in ("timeout", "starved", "disk"):
             unsure = not self.clock.measured and self.how.cpu_seconds < self.seconds / 2
-            disturbed = self.ended == "starved" or (self.ended == "timeout" and (unsure or self.stopped))
+            held_up = unsure or self.stopped or not self.confined
+            disturbed = self.ended == "starved" or (self.ended == "timeout" and held_up)
             return Reply(self.ended, disturbed=disturbed, **common)
         if self.fault:
             return Reply("protocol", details={"message": self.fault}, **common)

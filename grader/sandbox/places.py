@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 import time
@@ -61,7 +62,7 @@ def make_temporary_folder(within: Path | None = None) -> Path:
 
 
 def _lock(folder: Path, wait: bool) -> int | None:
-    """Return a descriptor that locks a folder while it is open; None on systems without such locks.
+    """Return a descriptor that locks a folder while it is open; None on systems, or file systems, without such locks.
 
     Raises:
         OSError: If somebody else has locked it.
@@ -73,8 +74,10 @@ def _lock(folder: Path, wait: bool) -> int | None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except OSError as error:
         os.close(descriptor)
+        if error.errno in (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP):
+            return None
         raise
     return descriptor
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
+from grader.sandbox.libraries import IMPORTED_LATE
 from grader.sandbox.scratch import remove_folder
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ class Reply:
         output: The printed text, shortened.
         seconds: The seconds that the call is charged for; see clock.py.
         cpu_seconds: Those of them in which it computed, as far as that was measured.
+        spent: What this and earlier tries of the same call were charged for, where it was made again.
         imported: Libraries that the call had to import, which takes long; the process says so itself.
         disturbed: Whether the machine may have ended the call, or kept it from ending, so that another try is worth it.
     """
@@ -110,6 +112,7 @@ class Reply:
     output: str = ""
     seconds: float = 0.0
     cpu_seconds: float = 0.0
+    spent: float = 0.0
     imported: tuple[str, ...] = ()
     disturbed: bool = False
 
@@ -183,9 +186,11 @@ class SandboxCalls:
         Raises:
             MachineFault: If that is no fault of the call's.
         """
-        short = count_memory_kills()
+        short, spent = count_memory_kills(), 0.0
         for attempt in range(1, ATTEMPTS + 1):
             reply = run()
+            spent += reply.seconds
+            reply = replace(reply, spent=spent)
             if not reply.disturbed or self.interrupted.is_set():
                 self._hopeless = False
                 if reply.imported:
@@ -435,7 +440,8 @@ def read_reply(text: bytes, blob: bytes, number: int | None = None, **common: An
     except (wire.ProtocolError, TypeError, KeyError, AttributeError):
         return Reply("protocol", details={"message": NOT_AN_ANSWER}, **common)
     names = answer.pop("imported", None)
-    imported = tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
+    claimed = {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
+    imported = tuple(name for name in IMPORTED_LATE if name in claimed)
     return Reply(answer.pop("status"), answer.pop("facts", None), answer, imported=imported, **common)
 
 

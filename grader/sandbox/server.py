@@ -93,7 +93,7 @@ class Server:
             request = json.loads(message)
             try:
                 reply = OPERATIONS[request.pop("op")](self, **request)
-            except OSError as error:
+            except (OSError, LookupError, ValueError, TypeError) as error:
                 reply = {"error": str(error)}
             for descriptor in self.descriptors:
                 os.close(descriptor)
@@ -292,9 +292,12 @@ def read_exactly(connection: socket.socket, size: int) -> bytes:
 def is_exiting(pid: int) -> bool:
     """Return whether a child has ended, or is about to: the kernel closes its files before that can be waited for."""
     with contextlib.suppress(OSError, ValueError, IndexError):
-        # The flags are the seventh field after the name, which is in parentheses and may hold anything.
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        return fields[0] in "ZX" or bool(int(fields[6]) & PF_EXITING)
+        for thread in os.listdir(f"/proc/{pid}/task"):  # the first one may end long before the others
+            # The flags are the seventh field after the name, which is in parentheses and may hold anything.
+            fields = Path(f"/proc/{pid}/task/{thread}/stat").read_text(errors="replace").rpartition(")")[2].split()
+            if fields[0] not in "ZX" and not int(fields[6]) & PF_EXITING:
+                return False
+        return True
     return False
 
 

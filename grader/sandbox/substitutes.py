@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -10,9 +11,10 @@ import sys
 from types import ModuleType
 from typing import Any
 
-# A line that names an accelerator and does not ask first whether there is one, outside of comments.
-NAMES_ACCELERATOR = re.compile(rb"^(?![^#\n]*is_available)[^#\n]*\b(?:cuda|mps)\b", re.MULTILINE)
+ASKED_FIRST = re.compile(rb"""(?:["'](?:cuda|mps)(?::\d+)?["']\s+if\s+)?[\w.]*\.is_available\(\)|#.*""")
+NAMES_ACCELERATOR = re.compile(rb"\b(?:cuda|mps)\b")
 ACCELERATOR = re.compile(r"(?:cuda|mps)(?::\d+)?")
+TYPE = re.compile(r"torch\.cuda\.(\w+Tensor)")
 TENSOR_TYPES = tuple(f"{kind}Tensor" for kind in ("Float", "Double", "Half", "Long", "Int", "Short", "Byte", "Bool"))
 
 _entered: list[Any] = []  # the mode in which accelerators mean the CPU, while it is on
@@ -51,8 +53,8 @@ def substitute_gym() -> None:
 
 
 def names_accelerator(source: bytes) -> bool:
-    """Return whether code uses cuda or mps without asking whether there is one."""
-    return NAMES_ACCELERATOR.search(source) is not None
+    """Return whether code names cuda or mps outside of comments, and not only to use it if there is one."""
+    return NAMES_ACCELERATOR.search(ASKED_FIRST.sub(b"", source)) is not None
 
 
 def substitute_cpu(source: bytes) -> None:
@@ -64,13 +66,47 @@ def substitute_cpu(source: bytes) -> None:
         _entered.pop().__exit__(None, None, None)
     if not (torch := sys.modules.get("torch")):
         return
-    torch.cuda.is_available = torch.backends.mps.is_available = lambda: False
+    # Each is a function of its own: torch._dynamo refuses one that stands in two places.
+    torch.cuda.is_available = lambda: False
+    torch.backends.mps.is_available = lambda: False
     if names_accelerator(source):
-        torch.cuda.synchronize = torch.cuda.set_device = lambda *_, **__: None
-        for name in TENSOR_TYPES:
-            setattr(torch.cuda, name, getattr(torch, name))
+        _replace_functions(torch)
         _entered.append(_make_mode(torch))
         _entered[-1].__enter__()
+
+
+def _replace_functions(torch: Any) -> None:
+    """Give functions that ask an accelerator something an answer for the CPU."""
+    torch.cuda.current_device = lambda: 0
+    torch.cuda.get_device_name = lambda *_, **__: "CPU"
+    torch.cuda.set_device = lambda *_, **__: None
+    torch.cuda.synchronize = lambda *_, **__: None
+    torch.cuda.reset_peak_memory_stats = lambda *_, **__: None
+    torch.cuda.device = lambda *_, **__: contextlib.nullcontext()
+    for name in TENSOR_TYPES:
+        setattr(torch.cuda, name, getattr(torch, name))
+    torch.Generator = _make_generator(getattr(torch.Generator, "original", torch.Generator))
+    load = getattr(torch.load, "original", torch.load)
+
+    def load_here(file: Any, map_location: Any = "cpu", **options: Any) -> Any:
+        with torch._C.DisableTorchFunction():  # it looks at devices itself
+            return load(file, "cpu" if ACCELERATOR.match(str(map_location)) else map_location, **options)
+
+    load_here.original = load  # type: ignore[attr-defined]  # for the next submission in this process
+    torch.load = load_here
+
+
+def _make_generator(original: Any) -> Any:
+    class OfAnyKind(type(original)):  # type: ignore[misc]  # as for the mode below
+        def __instancecheck__(cls, value: object) -> bool:
+            return isinstance(value, original)
+
+    class Generator(original, metaclass=OfAnyKind):  # type: ignore[misc]
+        def __new__(cls, device: Any = "cpu") -> Any:
+            return original("cpu" if ACCELERATOR.match(str(device)) else device)
+
+    Generator.original = original
+    return Generator
 
 
 def _make_mode(torch: Any) -> Any:
@@ -79,7 +115,9 @@ def _make_mode(torch: Any) -> Any:
     def place(value: Any) -> Any:
         if isinstance(value, torch.device):
             return here if ACCELERATOR.fullmatch(str(value)) else value
-        return here if isinstance(value, str) and ACCELERATOR.fullmatch(value) else value
+        if isinstance(value, str):
+            return here if ACCELERATOR.fullmatch(value) else TYPE.sub(r"torch.\1", value)
+        return value
 
     class OnCpu(torch.overrides.TorchFunctionMode):  # type: ignore[misc]  # torch is not imported in every server
         def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

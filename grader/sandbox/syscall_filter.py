@@ -31,6 +31,7 @@ REFUSED = (
     *("ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease", "kcmp"),
     *("pidfd_open", "pidfd_getfd", "pidfd_send_signal", "tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"),
     *("migrate_pages", "move_pages", "ioprio_set"),
+    "timer_create",  # whose timer may send any signal; setitimer, which Python uses, sends three that can be handled
     # the network; the one socket of the worker is open already
     *("socket", "bind", "connect", "listen", "accept", "accept4"),
     # memory that outlives the process, or that RLIMIT_AS does not count
@@ -46,6 +47,8 @@ REFUSED = (
     *("iopl", "ioperm", "vhangup", "mincore", "cachestat", "sync", "syncfs"),
 )
 OF_OTHERS = ("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
+# Of its own these do nothing, and say that all went well: a call that gives way to all others is not charged for waiting.
+GIVING_WAY = ("sched_setscheduler", "sched_setparam", "sched_setattr")
 # A worker of the judge's own user could use these on any file of that user; Landlock does not know them. They are not refused,
 # because honest code copies and touches files of its own: they do nothing, and say that all went well.
 OWNERSHIP = (
@@ -92,8 +95,11 @@ def make_rules(own_user: bool) -> pyseccomp.SyscallFilter:
     _all_but(made, refuse, "socketpair", 1, 0xF, socket.SOCK_STREAM)
     for name in OF_OTHERS:
         made.add_rule(refuse, name, pyseccomp.Arg(0, pyseccomp.NE, 0))
+    for name in GIVING_WAY:
+        made.add_rule(ignore, name, pyseccomp.Arg(0, pyseccomp.EQ, 0))
     for number in (0, 1):  # of this process only
         made.add_rule(refuse, "setpriority", pyseccomp.Arg(number, pyseccomp.NE, 0))
+    made.add_rule(ignore, "setpriority", pyseccomp.Arg(0, pyseccomp.EQ, 0), pyseccomp.Arg(1, pyseccomp.EQ, 0))
     made.add_rule(refuse, "prctl", _low(0, PR_SET_PDEATHSIG))
     for command in CONTROLLING:
         made.add_rule(refuse, "fcntl", _low(1, command))

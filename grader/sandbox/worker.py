@@ -27,6 +27,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from grader.sandbox import cells, probes, substitutes
+from grader.sandbox.libraries import IMPORTED_LATE
 
 MAX_MESSAGE = 4_000
 MAX_FRAMES = 8
@@ -48,13 +49,6 @@ TORCH_ERRORS = {  # of torch, which does not raise OSError
     "No space left on device": "disk",
 }
 
-
-# Libraries, and parts of torch, that take half a second or more when something of theirs is used for the first time: the first
-# optimizer or `torch.use_deterministic_algorithms`, the first multivariate distribution, SciPy inside a function.
-IMPORTED_LATE = (
-    *("torch._dynamo", "torch._inductor", "torch.fx.experimental.symbolic_shapes", "torch.utils.tensorboard"),
-    *("scipy.linalg", "scipy.optimize", "scipy.signal", "scipy.special", "scipy.stats", "pandas", "sympy"),
-)
 
 # Names that a notebook gives no value, because the statement that should have done so failed.
 LOST: dict[str, BaseException] = {}

@@ -22,6 +22,12 @@ from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.reply import MachineFault, Reply
 
 OWN_SERVERS = True
+TIMER = """import ctypes, os
+class Event(ctypes.Structure):
+    _fields_ = [("value", ctypes.c_void_p), ("signal", ctypes.c_int), ("notify", ctypes.c_int), ("pad", ctypes.c_char * 48)]
+library, event, timer = ctypes.CDLL(None, use_errno=True), Event(None, 9, 0), ctypes.c_int()
+if library.timer_create(1, ctypes.byref(event), ctypes.byref(timer)):
+    raise OSError(ctypes.get_errno(), "timer_create")"""
 COMPUTE = "import time\nend = time.process_time() + {seconds}\nwhile time.process_time() < end: pass\nreturn 1"
 
 
@@ -195,8 +201,9 @@ def test_a_machine_without_memory_is_named(
         "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)",
         "import signal\nsignal.raise_signal(signal.SIGKILL)",
         "import resource\nresource.setrlimit(resource.RLIMIT_CPU, (0, 0))\nwhile True: pass",
+        TIMER,
     ],
-    ids=["kill", "stop", "raise", "limit"],
+    ids=["kill", "stop", "raise", "limit", "timer"],
 )
 def test_nobody_can_look_killed(sandbox: ForkedSandbox, answer: Callable[..., Reply], body: str) -> None:
     """Catches: a submission that ends itself so that it is called again, or its report is not final."""
@@ -207,6 +214,46 @@ def test_nobody_can_look_killed(sandbox: ForkedSandbox, answer: Callable[..., Re
     assert found.status == "raised"
     assert found.details["type"] in ("PermissionError", "ValueError", "OSError")
     assert time.monotonic() - began < 5
+
+
+def test_a_first_thread_that_ends_is_not_a_process_that_was_killed(answer: Callable[..., Reply]) -> None:
+    """Catches: a process whose first thread has ended, and that the sandbox itself ends, called three times."""
+    body = (
+        "import ctypes, os, threading, time\n"
+        "def hang_up():\n    time.sleep(0.3)\n    os.close(3)\n    time.sleep(100)\n"
+        "threading.Thread(target=hang_up, daemon=True).start()\n"
+        "import platform\nctypes.CDLL(None).syscall(60 if platform.machine() == 'x86_64' else 93, 0)"
+    )
+    found = answer(body)
+    assert (found.status, found.disturbed) == ("crashed", False)
+
+
+def test_what_a_reply_says_of_libraries_is_not_believed(sandbox: ForkedSandbox, answer: Callable[..., Reply]) -> None:
+    """Catches: a claim so long that the server, which is told of it, ends; other names than the known ones."""
+    lie = "['sympy', 7, None, 'antigravity', *(letter * 60_000 for letter in 'abcdefghij')]"
+    body = (
+        "import os, sys\nwire = sys.modules['grader.sandbox.wire']\n"
+        f"os.write(3, wire.encode({{'status': 'ok', 'facts': 1, 'imported': {lie}}}))\nos._exit(0)"
+    )
+    before = sandbox._server.pid
+    found = answer(body)
+    assert (found.status, found.imported) == ("ok", ("sympy",))
+    assert answer("return 2").facts == 2
+    assert sandbox._server.pid == before
+
+
+def test_giving_way_to_others_gains_nothing(answer: Callable[..., Reply]) -> None:
+    """Catches: a call that lets every other process go first, so that it waits, uncharged, for minutes."""
+    body = "import os\nos.nice(19)\nos.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))\n"
+    found = answer(body + "return [os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0)]")
+    assert (found.status, found.facts) == ("ok", [0, os.SCHED_OTHER])
+
+
+def test_every_try_counts_for_the_run(sandbox: ForkedSandbox, answer: Callable[..., Reply]) -> None:
+    """Catches: a budget that a call which is made again and again does not use up."""
+    with killing(sandbox, 1):
+        found = answer("import time\ntime.sleep(1)\nreturn 1")
+    assert found.spent > found.seconds
 
 
 def test_hanging_up_is_not_being_killed(answer: Callable[..., Reply]) -> None:

@@ -48,6 +48,12 @@ def run(box: ForkedSandbox | SpawnedSandbox, code: str) -> object:
         "torch.nn.Linear(1, 2, device='cuda').cuda()(torch.ones(1).cuda()).detach() * 0 + 1",
         "torch.nn.Linear(1, 2).to('mps')(torch.ones(1).to('mps')).detach() * 0 + 1",
         "torch.cuda.FloatTensor([1, 1])",
+        "torch.ones(2).type('torch.cuda.FloatTensor')",
+        "torch.rand(2, generator=torch.Generator(device='cuda').manual_seed(3)) * 0 + 1",
+        "torch.ones(isinstance(torch.default_generator, torch.Generator) + 1, device='cuda')",
+        "[torch.save(torch.ones(2), 'x.pt'), torch.load('x.pt', map_location='cuda')][1]",
+        "[torch.save(torch.ones(2), 'x.pt'), torch.load('x.pt', map_location=torch.device('cuda:0'), weights_only=True)][1]",
+        "[torch.cuda.set_device(torch.cuda.current_device()), torch.cuda.get_device_name(0), torch.ones(2).cuda()][2]",
         "[torch.cuda.synchronize(), torch.cuda.manual_seed_all(3), torch.ones(2, device='cuda:1')][-1]",
     ],
 )
@@ -57,6 +63,21 @@ def test_accelerators_mean_the_cpu(box: ForkedSandbox | SpawnedSandbox, code: st
     facts = run(box, f"import numpy as np\nimport torch\n\ndef function():\n{body}")
     assert facts[0].tolist() == [1.0, 1.0]
     assert facts[1] == "cpu"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "torch.optim.Adam([torch.ones(1, requires_grad=True)])",
+        "torch.use_deterministic_algorithms(True)",
+        "import torch._dynamo",
+    ],
+)
+def test_torch_can_be_used_as_ever(sandbox: ForkedSandbox, use: str) -> None:
+    """Catches: replaced functions that torch's compiler, which the first optimizer imports, refuses as duplicates."""
+    with ForkedSandbox(sandbox.drivers, sandbox.folders) as fresh:
+        code = f"import torch\nDEVICE = 'cuda'\n\ndef function():\n    {use}\n    return torch.ones(1, device=DEVICE)\n"
+        assert run(fresh, code).tolist() == [1.0]
 
 
 def test_a_later_submission_is_as_it_is(box: ForkedSandbox | SpawnedSandbox) -> None:
@@ -81,6 +102,10 @@ def test_gym_is_gymnasium(box: ForkedSandbox | SpawnedSandbox) -> None:
         ("model.cuda()", True),
         ("    x = x.to('mps')  # fast", True),
         ("device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')", False),
+        ("device = 'cuda:0' if torch.cuda.is_available() else 'cpu'", False),
+        ("device = 'mps' if torch.backends.mps.is_available() else 'cuda'", True),
+        ("device = 'cuda' if use_gpu else 'cpu'", True),
+        ("if torch.cuda.is_available():", False),
         ("# device = 'cuda'", False),
         ("x = 1  # not on cuda", False),
         ("barracuda = 1", False),
