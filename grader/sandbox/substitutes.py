@@ -54,7 +54,8 @@ def substitute_gym() -> None:
 
 def names_accelerator(source: bytes) -> bool:
     """Return whether code names cuda or mps outside of comments, and not only to use it if there is one."""
-    return NAMES_ACCELERATOR.search(ASKED_FIRST.sub(b"", source)) is not None
+    lines = [line for line in source.splitlines() if b"cuda" in line or b"mps" in line]
+    return any(NAMES_ACCELERATOR.search(ASKED_FIRST.sub(b"", line)) for line in lines)
 
 
 def substitute_cpu(source: bytes) -> None:

@@ -11,11 +11,13 @@ from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.spawned import SpawnedSandbox
 from grader.sandbox.substitutes import names_accelerator
 
+pytestmark = pytest.mark.recorded
+
 OWN_SERVERS = True
 ON_CPU = "Graded on the CPU, which is what cuda and mps mean here."
 
 
-@pytest.fixture(params=["forked", "spawned"])
+@pytest.fixture(scope="module", params=["forked", "spawned"])
 def box(request: pytest.FixtureRequest, sandbox: ForkedSandbox):
     """A sandbox of each kind."""
     if request.param == "forked":
