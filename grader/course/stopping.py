@@ -114,7 +114,8 @@ def catch_sigterm() -> StopRequest:
     global _current
     _current = stop = StopRequest()
     for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)  # a terminal that is closed tells every process, as it does with Ctrl-C
+        if number != signal.SIGTERM:  # one of these may be waiting already, and to ignore it would lose it
+            signal.signal(number, signal.SIG_IGN)  # a terminal that is closed tells every process, as it does with Ctrl-C
     signal.signal(signal.SIGTERM, stop.hear)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)

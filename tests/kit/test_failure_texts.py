@@ -65,6 +65,7 @@ def texts(home: AssignmentFiles, replaced) -> Iterator[str]:
 
 def _text(grader: Grader, name: str, path: Path, select: set[str]) -> str:
     report = terminal.render_plain(grader.grade(path, select).for_student())
+    report = re.sub(r"used \d+\.\d s of", "used (time) of", report)
     return f"{'=' * 20} {name}\n\n" + re.sub(r" +\d+\.\d\d s ", "  (time) ", report)
 
 

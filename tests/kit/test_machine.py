@@ -83,7 +83,13 @@ def test_both_versions_of_cgroups(
 
 def test_workers_fit_into_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches: no worker at all, or as many as there are cores, where there is memory for one."""
-    for free, expected in ((None, None), (0, 1), (1200, 1), (2 * (1024 + machine.JUDGE_MB), 2), (1 << 20, (1 << 20) // 1174)):
+    for free, expected in (
+        (None, None),
+        (0, 1),
+        (1200, 1),
+        (2 * (1024 + machine.JUDGE_MB), 2),
+        (1 << 20, (1 << 20) // (1024 + machine.JUDGE_MB)),
+    ):
         monkeypatch.setattr(machine, "read_free_memory_mb", lambda free=free: free)
         assert machine.count_fitting_workers(1024) == expected
     assert not machine.describe_lack(1024)

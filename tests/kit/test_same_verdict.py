@@ -108,7 +108,7 @@ class TestBusy:
         found = answer("while True:\n    pass", seconds=1.0)
         assert found.status == "timeout"
         assert [frame["function"] for frame in found.details["frames"]] == ["function"]
-        assert 0.8 <= found.cpu_seconds <= 1.5
+        assert 0.8 <= found.cpu_seconds <= 2.5
 
     def test_sleep_is_not_waiting(self, answer: Callable[..., Reply]) -> None:
         """Catches: a sleeping call that is waited for as long as one that a busy machine holds up."""
@@ -171,7 +171,7 @@ def test_a_system_that_counts_no_waiting(answer: Callable[..., Reply], monkeypat
 def test_a_call_that_was_killed_is_made_again(sandbox: ForkedSandbox, answer: Callable[..., Reply], times: int) -> None:
     """Catches: points lost, for good, to an operator's kill or to a kernel that is short of memory."""
     with killing(sandbox, times) as killed:
-        found = answer("import time\ntime.sleep(1)\nreturn 1")
+        found = answer("import time\ntime.sleep(2)\nreturn 1")
     assert len(killed) == times
     assert (found.status, found.facts) == ("ok", 1)
 
@@ -179,7 +179,7 @@ def test_a_call_that_was_killed_is_made_again(sandbox: ForkedSandbox, answer: Ca
 def test_what_is_killed_every_time_fails(sandbox: ForkedSandbox, answer: Callable[..., Reply]) -> None:
     """Catches: a call that is repeated for ever."""
     with killing(sandbox, 10) as killed:
-        found = answer("import time\ntime.sleep(1)\nreturn 1")
+        found = answer("import time\ntime.sleep(2)\nreturn 1")
     assert len(killed) == reply.ATTEMPTS
     assert (found.status, found.details["message"]) == ("crashed", "the process was ended by signal SIGKILL")
 
@@ -191,7 +191,7 @@ def test_a_machine_without_memory_is_named(
     counts = iter(range(100))
     monkeypatch.setattr(reply, "count_memory_kills", lambda: next(counts))
     with killing(sandbox, 10), pytest.raises(MachineFault, match="ran out of memory, and its kernel ended the call, 3 times"):
-        answer("import time\ntime.sleep(1)\nreturn 1")
+        answer("import time\ntime.sleep(2)\nreturn 1")
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_giving_way_to_others_gains_nothing(answer: Callable[..., Reply]) -> Non
 def test_every_try_counts_for_the_run(sandbox: ForkedSandbox, answer: Callable[..., Reply]) -> None:
     """Catches: a budget that a call which is made again and again does not use up."""
     with killing(sandbox, 1):
-        found = answer("import time\ntime.sleep(1)\nreturn 1")
+        found = answer("import time\ntime.sleep(2)\nreturn 1")
     assert found.spent > found.seconds
 
 
