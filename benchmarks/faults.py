@@ -209,7 +209,9 @@ def in_namespace(kit: Path, *commands: str) -> Counter:
 def full_disk(kit: Path, _: int) -> Counter:
     found: Counter = Counter()
     for size in ("16k", "64k", "256k", "1m"):
-        found += in_namespace(kit, f"mount -t tmpfs -o size={size} none /tmp/grader-full", "export TMPDIR=/tmp/grader-full")
+        small = kit.parent / "small"
+        small.mkdir(exist_ok=True)
+        found += in_namespace(kit, f"mount -t tmpfs -o size={size} none {small}", f"export TMPDIR={small}")
     return found
 
 
