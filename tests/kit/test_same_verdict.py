@@ -160,8 +160,9 @@ def test_a_system_that_counts_no_waiting(answer: Callable[..., Reply], monkeypat
     assert answer("import time\ntime.sleep(1000)", seconds=0.5).status == "timeout"
     assert calls == ["call"] * reply.ATTEMPTS
     calls.clear()
-    assert answer("while True: pass", seconds=0.5).status == "timeout"
-    assert calls == ["call"]
+    found = answer("while True: pass", seconds=0.5)
+    assert found.status == "timeout"
+    assert calls == ["call"] or found.cpu_seconds < found.seconds / 2, "it computed all the time, and was called again"
 
 
 # Processes that end by somebody else's hand
