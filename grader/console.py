@@ -130,7 +130,7 @@ def refuse_output(path: Path | None, *inputs: Path) -> None:
             raise UsageError(f"{path} holds something else than a report, and would be overwritten; name another file")
         above = next(folder for folder in path.absolute().parents if folder.exists())
         if not above.is_dir():
-            raise UsageError(f"{above} is no folder, so {path.name} cannot be written below it")
+            raise UsageError(f"{above} is a file, so {path.name} cannot be written below it")
         with tempfile.TemporaryFile(dir=above):  # tried, because root may do what the mode forbids, and not on every system
             pass
     except (OSError, ValueError) as error:  # a name that is too long, a null byte, somebody else's folder

@@ -27,7 +27,6 @@ from grader.sandbox.interpreter import ServerInterpreter
 from grader.sandbox.limits import MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES
 from grader.sandbox.places import list_world_writable_folders, make_temporary_folder
 from grader.sandbox.reply import (
-    ATTEMPTS,
     NOT_AN_ANSWER,
     RUNNING,
     START_SECONDS,
@@ -117,14 +116,7 @@ class ForkedSandbox(SandboxCalls):
     @property
     def isolation(self) -> Isolation:
         """What protects a call here."""
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                self._examine()
-                break
-            except ServerGone:
-                if attempt == ATTEMPTS:
-                    raise
-                self.restart()
+        self._restarting(self._examine)
         if self._isolation is None:  # it could not be found out, which has been said once already
             raise SandboxFault("the sandbox could not be tried out")
         return self._isolation
@@ -241,14 +233,16 @@ class ForkedSandbox(SandboxCalls):
         return other
 
     def _ready(self, run: Callable[[], Reply]) -> Reply:
-        for _ in range(ATTEMPTS):
-            try:
-                self.warm_up()
-                return self._repeat(run)
-            except ServerGone:
-                self.restart()
-        # Once or twice is bad luck; the same call three times, each with a new server, is what this call does.
-        return Reply("crashed", details={"message": "the process brought the sandbox down"})
+        def call() -> Reply:
+            self.warm_up()
+            return self._repeat(run)
+
+        try:
+            return self._restarting(call)
+        except ServerGone:
+            # Once or twice is bad luck; the same call three times, each with a new server, is what this call does.
+            self.restart()
+            return Reply("crashed", details={"message": "the process brought the sandbox down"})
 
     def _stop(self) -> None:
         if self._control is None:

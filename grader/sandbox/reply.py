@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar
 
 from grader.sandbox.libraries import IMPORTED_LATE
 from grader.sandbox.scratch import remove_folder
@@ -117,6 +117,7 @@ class Reply:
     disturbed: bool = False
 
 
+Result = TypeVar("Result")
 Part = tuple[str, dict[str, Any]]
 """A driver, and its inputs."""
 
@@ -179,6 +180,19 @@ class SandboxCalls:
     def _ready(self, run: Callable[[], Reply]) -> Reply:
         """Return what `run` returns, once everything is imported that it needs; see `_repeat`."""
         raise NotImplementedError
+
+    def _restarting(self, run: Callable[[], Result]) -> Result:
+        """Return what `run` returns, with a new server each time the old one is gone.
+
+        Raises:
+            ServerGone: If it is gone every time.
+        """
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return run()
+            except ServerGone:
+                self.restart()
+        return run()
 
     def _repeat(self, run: Callable[[], Reply]) -> Reply:
         """Return what `run` returns, once it was not disturbed; as it is when it was disturbed every time.
@@ -244,18 +258,12 @@ class SandboxCalls:
         return exchange.reply()
 
     def _look(self, request: dict[str, Any], seconds: float) -> Reply:
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                reply = self._repeat(lambda: self._run(request, seconds))
-            except ServerGone:
-                if attempt == ATTEMPTS:
-                    raise
-                self.restart()
-                continue
-            # Nothing of this submission has been run: where one process answers several requests, an earlier one has ruined it.
-            if reply.status not in ("crashed", "protocol"):
-                break
-        return reply
+        def look() -> Reply:
+            return self._repeat(lambda: self._run(request, seconds))
+
+        reply = self._restarting(look)
+        # Nothing of this submission has been run: where one process answers several requests, an earlier one has ruined it.
+        return self._restarting(look) if reply.status in ("crashed", "protocol") else reply
 
     def load(self, path: Path, seconds: float = 10.0) -> Reply:
         """Return how importing the submission goes, without calling anything in it."""

@@ -238,7 +238,7 @@ class _Exchange:
         used = self.clock.cpu_seconds
         common: dict[str, Any] = {"output": self.output, "seconds": self.seconds, "cpu_seconds": used}
         if self.late:
-            return Reply(self.late, disturbed=self.late == "starved" or not self.clock.measured, **common)
+            return Reply(self.late, disturbed=self.late == "starved", **common)
         if self.heard is None:
             return describe_crash(self.status, self.alive, **common)
         return read_reply(*self.heard, number=self.number, **common)

@@ -20,6 +20,7 @@ from grader.sandbox import clock, reply
 from grader.sandbox.clock import CallClock
 from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.reply import MachineFault, Reply
+from grader.sandbox.spawned import SpawnedSandbox
 
 OWN_SERVERS = True
 TIMER = """import ctypes, os
@@ -165,6 +166,18 @@ def test_a_system_that_counts_no_waiting(answer: Callable[..., Reply], monkeypat
     assert calls == ["call"] or found.cpu_seconds < found.seconds / 2, "it computed all the time, and was called again"
 
 
+def test_a_loop_runs_once_where_nothing_can_be_measured(sandbox: ForkedSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a loop of a student's, on macOS or Windows, that is waited for three times."""
+    monkeypatch.setattr(clock, "read_times", lambda _: None)
+    path = sandbox.folders[0] / "submitted.py"
+    path.write_text("def function():\n    while True: pass\n")
+    with SpawnedSandbox(sandbox.drivers, sandbox.folders) as box:
+        box.warm_up()
+        found = box.call("run", {}, path, 1.0)
+    assert (found.status, found.disturbed) == ("timeout", False)
+    assert found.spent == found.seconds
+
+
 # Processes that end by somebody else's hand
 
 
@@ -230,7 +243,7 @@ def test_a_first_thread_that_ends_is_not_a_process_that_was_killed(answer: Calla
 
 
 def test_what_a_reply_says_of_libraries_is_not_believed(sandbox: ForkedSandbox, answer: Callable[..., Reply]) -> None:
-    """Catches: a claim so long that the server, which is told of it, ends; other names than the known ones."""
+    """Catches: a claim so long that it ends the server to which it is passed on; other names than the known ones."""
     lie = "['sympy', 7, None, 'antigravity', *(letter * 60_000 for letter in 'abcdefghij')]"
     body = (
         "import os, sys\nwire = sys.modules['grader.sandbox.wire']\n"
