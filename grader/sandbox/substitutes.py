@@ -83,6 +83,8 @@ def _replace_functions(torch: Any) -> None:
     torch.cuda.set_device = lambda *_, **__: None
     torch.cuda.synchronize = lambda *_, **__: None
     torch.cuda.reset_peak_memory_stats = lambda *_, **__: None
+    torch.mps.synchronize = lambda: None
+    torch.mps.empty_cache = lambda: None
     torch.cuda.device = lambda *_, **__: contextlib.nullcontext()
     for name in TENSOR_TYPES:
         setattr(torch.cuda, name, getattr(torch, name))
@@ -95,6 +97,15 @@ def _replace_functions(torch: Any) -> None:
 
     load_here.original = load  # type: ignore[attr-defined]  # for the next submission in this process
     torch.load = load_here
+    move = getattr(torch.nn.Module.to, "original", torch.nn.Module.to)
+
+    def move_here(module: Any, *where: Any, **options: Any) -> Any:
+        if where and type(where[0]) is int:  # the number of an accelerator
+            where = ("cpu", *where[1:])
+        return move(module, *where, **options)
+
+    move_here.original = move  # type: ignore[attr-defined]
+    torch.nn.Module.to = move_here
 
 
 def _make_generator(original: Any) -> Any:
@@ -113,17 +124,26 @@ def _make_generator(original: Any) -> Any:
 def _make_mode(torch: Any) -> Any:
     here = torch.device("cpu")
 
+    def names_one(value: Any) -> bool:
+        return isinstance(value, str | torch.device) and ACCELERATOR.fullmatch(str(value)) is not None
+
     def place(value: Any) -> Any:
-        if isinstance(value, torch.device):
-            return here if ACCELERATOR.fullmatch(str(value)) else value
-        if isinstance(value, str):
-            return here if ACCELERATOR.fullmatch(value) else TYPE.sub(r"torch.\1", value)
-        return value
+        if names_one(value):
+            return here
+        return TYPE.sub(r"torch.\1", value) if isinstance(value, str) else value
 
     class OnCpu(torch.overrides.TorchFunctionMode):  # type: ignore[misc]  # torch is not imported in every server
         def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
             if function in (torch.Tensor.cuda, torch.Tensor.pin_memory):
                 return args[0]
-            return function(*map(place, args), **{name: place(value) for name, value in (kwargs or {}).items()})
+            if function is torch.device:
+                first = next(iter((*args, *kwargs.values())))
+                return here if type(first) is int or names_one(first) else function(*args, **kwargs)
+            if function is torch.Tensor.to and len(args) > 1 and type(args[1]) is int:
+                args = args[0], here, *args[2:]
+            if type(kwargs.get("device")) is int:
+                kwargs = kwargs | {"device": here}
+            return function(*map(place, args), **{name: place(value) for name, value in kwargs.items()})
 
     return OnCpu()

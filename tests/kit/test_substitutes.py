@@ -41,6 +41,11 @@ def run(box: ForkedSandbox | SpawnedSandbox, code: str) -> object:
     [
         "torch.ones(2, device='cuda')",
         "torch.ones(2, device=torch.device('cuda:0'))",
+        "torch.ones(2, device=torch.device('cuda', 0))",
+        "torch.ones(2, device=torch.device(type='cuda', index=1))",
+        "[torch.device('cpu'), torch.ones(2, device=torch.device(0)).to(0)]['cuda' and 1]",
+        "torch.zeros(2, device=0).cuda() + torch.nn.Linear(1, 2).to(0, torch.float32)(torch.ones(1)).detach() * 0 + 1",
+        "[torch.mps.empty_cache(), torch.mps.synchronize(), torch.ones(2, device='mps')][2]",
         "torch.ones(2).cuda()",
         "torch.ones(2).to('cuda')",
         "torch.ones(2).to(torch.device('mps'), torch.float32)",
