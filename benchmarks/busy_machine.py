@@ -3,8 +3,10 @@
     python benchmarks/busy_machine.py [SITUATION ...] [--rounds N] [--only NAME ...] [-o benchmarks/results]
 
 Situations: `quiet`; `busy` (six processes that compute beside it); `one-core`; `half-core` (half a core and 768 MB, in a cgroup
-of its own, which needs root). Works: the five solutions; solutions whose first question does something slow in each call; and
-wrong ones, which must lose points, in a report that is final. Slow: minutes for each round.
+of its own, which needs root). Works: the five solutions; solutions whose first question does something slow in each call; all
+alternatives, on the questions that their function decides alone; and wrong ones, which must lose points, in a report that is
+final. Slow: many minutes for each round. What an earlier run has kept counts, so a run may be ended at any time and started
+again; remove its files after a change of the kit.
 """
 
 from __future__ import annotations
@@ -20,7 +22,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 BUSY = 6
@@ -43,52 +48,79 @@ WRONG = {
     "sleep": "import time\ntime.sleep(1000)",
     "self-kill": "import os\nimport signal\nos.kill(os.getpid(), signal.SIGKILL)",
 }
-GRADE = """
-import json, sys
-from pathlib import Path
-from grader.assignment import SUITES, AssignmentFiles
-from grader.judge.run import GradingOptions, grade, select_questions
-name, path, questions = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
-report = grade(AssignmentFiles(Path.cwd(), name), path, SUITES, GradingOptions(questions))
-lost = [[check.id, check.outcome.value, check.message[:200]] for check in report.checks if check.outcome.value != "passed"]
-print(json.dumps([report.points, report.max_points, report.final, lost[:2]]))
-"""
+FEW = 3  # rounds of the works that are many, or wrong
+NONE = {"held": 0, "of": 0, "slowest seconds": 0.0}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("situations", nargs="*", default=list(SITUATIONS))
     parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--jobs", type=int, default=1, help="works that are graded side by side, which makes it busier still")
     parser.add_argument("--only", nargs="*", default=list(PLACES), help="assignments")
     parser.add_argument("-o", dest="output", type=Path, default=ROOT / "benchmarks" / "results")
     options = parser.parse_args()
-    result = {
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        works = list(write_works(Path(folder), options.only, options.rounds))
+        wrong = [failed for situation in options.situations for failed in try_all(situation, works, options)]
+    print(f"{len(wrong)} did not get what they deserve every time. {'; '.join(wrong)}")
+    sys.exit(bool(wrong))
+
+
+def try_all(situation: str, works: list[Work], options: argparse.Namespace) -> list[str]:
+    """Grade all works until each has had its rounds; return those that did not always get what they deserve."""
+    kept = options.output / f"busy_machine_{situation}.json"
+    result: dict[str, Any] = {
         "about": "of so many rounds, in how many right work got full marks, and wrong work less, in a final report",
         "machine": {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()},
-        "rounds": options.rounds,
+        "side by side": options.jobs,
+        "works": {},
     }
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        works = list(write_works(Path(folder), options.only))
-        for situation in options.situations:
-            with SITUATIONS[situation]() as prefix:
-                result[situation] = try_all(works, options.rounds, prefix)
-            text = json.dumps(result, indent=1)
-            (options.output / "busy_machine.json").write_text(text + "\n")
-    print(text)
+    if kept.exists():
+        result = json.loads(kept.read_text())
+    found = result["works"]
+    for number in range(options.rounds):
+        left = [work for work in works if found.get(work.name, NONE)["of"] <= number < work.rounds]
+        with (
+            SITUATIONS[situation]() if left else contextlib.nullcontext([]) as prefix,
+            ThreadPoolExecutor(options.jobs) as pool,
+        ):
+            pending = {pool.submit(try_once, work, prefix, found.get(work.name, NONE)): work.name for work in left}
+            for done in as_completed(pending):
+                found[pending[done]] = done.result()
+                print(situation, pending[done], done.result(), file=sys.stderr, flush=True)
+                kept.write_text(json.dumps(result, indent=1) + "\n")
+    return [f"{situation}: {work}" for work, one in found.items() if "failures" in one]
 
 
-def write_works(folder: Path, names: list[str]) -> Iterator[tuple[str, list[str], bool]]:
-    """Yield of each work (its name, the arguments of GRADE, whether it is right)."""
+@dataclass(frozen=True)
+class Work:
+    """What is graded in each situation.
+
+    Attributes:
+        arguments: Those of `grade_alone` or `grade_alternatives`, after its name.
+        right: Whether it deserves full marks.
+    """
+
+    name: str
+    arguments: list[str]
+    right: bool
+    rounds: int
+
+
+def write_works(folder: Path, names: list[str], rounds: int) -> Iterator[Work]:
     for name in names:
         solution = ROOT / "solutions" / name
         place, questions = PLACES[name]
         questions = [question for question in list_questions(name) if question.partition(".")[0] in questions]
-        yield f"{name}: solution", [name, str(solution)], True
+        yield Work(f"{name}: solution", ["alone", name, str(solution)], True, rounds)
         for kind, statement in (SLOW | WRONG).items():
             own = folder / name / kind
             own.mkdir(parents=True)
             (own / "submitted.py").write_text(insert((solution / "submitted.py").read_text(), place, statement))
-            yield f"{name}: {kind}", [name, str(own), *questions], kind in SLOW
+            arguments = ["alone", name, str(own), *questions]
+            yield Work(f"{name}: {kind}", arguments, kind in SLOW, rounds if kind in SLOW else min(rounds, FEW))
+        yield Work(f"{name}: alternatives", ["alternatives", name], True, min(rounds, FEW))
 
 
 def list_questions(name: str) -> list[str]:
@@ -109,30 +141,55 @@ def insert(source: str, place: str, statement: str) -> str:
     return ast.unparse(tree)
 
 
-def try_all(works: list[tuple[str, list[str], bool]], rounds: int, prefix: list[str]) -> dict:
-    """Grade every work so often, and return in how many rounds it got what it deserves, and how long the slowest took."""
-    found = {}
-    for work, arguments, right in works:
-        held, slowest, failures = 0, 0.0, []
-        for _ in range(rounds if right else min(rounds, 3)):
-            began = time.monotonic()
-            done = subprocess.run(
-                [*prefix, sys.executable, "-c", GRADE, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-            )
-            slowest = max(slowest, time.monotonic() - began)
-            try:
-                points, most, final, lost = json.loads(done.stdout)
-                fine = final and (points == most if right else points < most)
-            except ValueError:
-                fine, lost = False, [done.returncode, done.stderr[-500:]]
-            held += fine
-            if not fine:
-                failures.append(lost)
-        found[work] = {"held": held, "of": rounds if right else min(rounds, 3), "slowest seconds": round(slowest, 1)}
-        if failures:
-            found[work]["failures"] = failures[:3]
-        print(work, found[work], file=sys.stderr, flush=True)
-    return found
+def try_once(work: Work, prefix: list[str], found: dict[str, Any]) -> dict[str, Any]:
+    """Grade a work, and return what is known of it then: how often it got what it deserves, and how long the slowest took."""
+    began = time.monotonic()
+    command = [*prefix, sys.executable, __file__, "--grade", *work.arguments]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    slowest = max(found["slowest seconds"], round(time.monotonic() - began, 1))
+    try:
+        points, most, final, lost = json.loads(done.stdout)
+        fine = final and (points == most if work.right else points < most)
+    except ValueError:
+        fine, lost = False, [done.returncode, done.stderr[-500:]]
+    after = found | {"held": found["held"] + fine, "of": found["of"] + 1, "slowest seconds": slowest}
+    return after if fine else after | {"failures": [*found.get("failures", []), lost][:3]}
+
+
+def grade_alone(name: str, path: str, *questions: str) -> None:
+    """Print the points of a submission, the most that it can get, whether the report is final, and checks that it lost."""
+    from grader.assignment import SUITES, AssignmentFiles
+    from grader.judge.run import GradingOptions, grade
+
+    report = grade(AssignmentFiles(ROOT, name), Path(path), SUITES, GradingOptions(questions or None))
+    print(json.dumps([report.points, report.max_points, report.final, list_lost(report)[:2]]))
+
+
+def grade_alternatives(assignment: str) -> None:
+    """Print the same for all alternatives together."""
+    from same_points import grade_text
+
+    from grader.assignment import AssignmentFiles
+    from grader.judge.harness import Harness
+    from grader.publish.catalogue import load_catalogue
+    from grader.publish.pool import TrialPool
+    from grader.publish.trials import list_unit_questions
+
+    home = AssignmentFiles(ROOT, assignment)
+    with Harness(home) as harness, TrialPool(harness, os.cpu_count() or 1, assignment) as pool:
+        pending = {
+            one.id: pool.submit(grade_text, one.submission, sorted(list_unit_questions(home.assignment, one.function)))
+            for one in load_catalogue(home, "alternatives")
+        }
+        reports = {name: result.result() for name, result in pending.items()}
+    points, most = (sum(getattr(report, which) for report in reports.values()) for which in ("points", "max_points"))
+    lost = [[name, *check] for name, report in reports.items() for check in list_lost(report)]
+    print(json.dumps([points, most, all(report.final for report in reports.values()), lost[:2]]))
+
+
+def list_lost(report: Any) -> list[list[str]]:
+    return [[check.id, check.outcome.value, check.message[:200]] for check in report.checks if check.outcome.value != "passed"]
 
 
 @contextlib.contextmanager
@@ -184,5 +241,10 @@ def half_core() -> Iterator[list[str]]:
 
 SITUATIONS = {"quiet": quiet, "busy": busy, "one-core": one_core, "half-core": half_core}
 
+GRADED = {"alone": grade_alone, "alternatives": grade_alternatives}
+
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--grade"]:
+        GRADED[sys.argv[2]](*sys.argv[3:])
+    else:
+        main()

@@ -124,13 +124,18 @@ def add_prefix(text: str, prefix: str) -> str:
 
 
 def points_of(grader: Any, text: str, select: list[str] | None) -> dict[str, float | str]:
-    """Return the points of each check, or what came of it if it may be repeated, and of the whole."""
+    """Return the points of each check and of the whole, or that the report is not final."""
+    report = grade_text(grader, text, select)
+    points = {check.id: check.points for check in report.checks}
+    return points | {"whole": report.points if report.final else "not final", "of": report.max_points}
+
+
+def grade_text(grader: Any, text: str, select: list[str] | None) -> Any:
+    """Return the report of a submission with this text."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / grader.home.assignment.submission
         path.write_text(text, encoding="utf-8")
-        report = grader.grade(path, select)
-    points = {check.id: check.points for check in report.checks}
-    return points | {"whole": report.points if report.final else "not final", "of": report.max_points}
+        return grader.grade(path, select)
 
 
 def compare(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
