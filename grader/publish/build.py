@@ -30,6 +30,7 @@ from grader.report.model import write_atomically
 from grader.sandbox.wire import ValueRefused
 from grader.sandbox.worker import hash_functions
 
+WORTH_A_WORKER = 8  # mistakes: a copy of the grader costs as much as trying some of them
 DEFAULT_SEED = 1
 MAX_CASE = 250_000  # characters of a case with its answer: people read them, and every clone holds them
 SECONDS = 60  # wall clock of one case on the solution
@@ -122,8 +123,9 @@ def _from_trials(harness: Harness, recipes: list[CaseRecipe], stub: dict[str, st
                 )
     stale += write_overview(home.root, check)
     if options.mistakes:
-        with TrialPool(harness, options.workers, "mistakes") as pool:
-            recorded = record_mistakes(pool, load_catalogue(home, "mistakes"))
+        catalogue = load_catalogue(home, "mistakes")
+        with TrialPool(harness, min(options.workers, 1 + len(catalogue) // WORTH_A_WORKER), "mistakes") as pool:
+            recorded = record_mistakes(pool, catalogue)
         for suite, found in recorded.items():
             path, known = home.mistakes[suite], answers.read_mistakes(home.mistakes[suite], name)
             if not mistakes_agree(known, found):
