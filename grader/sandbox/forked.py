@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from grader.sandbox.clock import LOOK_SECONDS, CallClock
 from grader.sandbox.interpreter import ServerInterpreter
@@ -292,8 +292,8 @@ class ForkedSandbox(SandboxCalls):
                 "cpu_seconds": count_cpu_limit(seconds),
             }
             try:
-                with theirs:
-                    self._tell(order, theirs.fileno(), printed.fileno())
+                with theirs, _reopen(printed) as output:
+                    self._tell(order, theirs.fileno(), output.fileno())
                     pid = self._hear(END_SECONDS)["pid"]
                 interrupted = self.interrupted if request["do"] in RUNNING else None
                 exchange = _Exchange(ours, frame, seconds, pid, scratch, interrupted)
@@ -355,6 +355,11 @@ class WorkerEnd:
     status: int = 0
     alive: bool = False
     cpu_seconds: float = 0.0
+
+
+def _reopen(file: BinaryIO) -> BinaryIO:
+    """Return a file opened anew to be written at its end: what its user does to position and flags stays its own."""
+    return open(f"/proc/self/fd/{file.fileno()}", "ab", buffering=0)
 
 
 def count_cpu_limit(seconds: float) -> int:

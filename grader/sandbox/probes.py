@@ -32,6 +32,8 @@ def run_probes(judge: int, secrets: list[str], outside: list[str]) -> dict[str, 
         "read hidden files": lambda: _any(secrets, lambda path: open(path, "rb").close()),
         "list the folders of hidden files": lambda: _any(secrets, lambda path: os.listdir(os.path.dirname(path))),
         "write outside of its folder": lambda: _any(outside, lambda folder: tempfile.TemporaryFile(dir=folder).close()),
+        "empty files outside of its folder": _truncate,
+        "lock files that others use": _lock,
         "see how the grader was started": lambda: open(f"/proc/{judge}/cmdline").close(),
         "read the grader's environment": lambda: open(f"/proc/{judge}/environ").close(),
         "read the grader's memory": lambda: open(f"/proc/{judge}/mem", "rb").close(),
@@ -66,6 +68,25 @@ def _fork() -> None:
     if child == 0:
         os._exit(0)
     os.waitpid(child, 0)
+
+
+def _truncate() -> None:
+    """Cut the server's log to the length that it has."""
+    log = os.path.join(os.pardir, "server.log")
+    os.truncate(log, os.stat(log).st_size)
+
+
+def _lock() -> None:
+    """Lock a file that every worker may open. Where locks are without effect, a second one on it seems to succeed as well."""
+    import fcntl
+
+    with open(os.devnull) as one, open(os.devnull) as other:
+        try:
+            fcntl.flock(one, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+    raise OSError("without effect")
 
 
 def _unreadable() -> str | None:

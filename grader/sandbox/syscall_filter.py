@@ -21,6 +21,8 @@ CLONE_THREAD = 0x00010000  # <linux/sched.h>
 F_SETOWN_EX = 15  # <fcntl.h>; Python knows the others
 # The first three make the kernel send signals, the others watch and hold up whoever uses a file.
 CONTROLLING = (fcntl.F_SETOWN, fcntl.F_SETSIG, F_SETOWN_EX, fcntl.F_SETLEASE, fcntl.F_NOTIFY)
+# A lock on a file that every submission may open, as /dev/null, is a note that the one beside it could read.
+LOCKS = (fcntl.F_SETLK, fcntl.F_SETLKW, getattr(fcntl, "F_OFD_SETLK", 37), getattr(fcntl, "F_OFD_SETLKW", 38))
 RWF_NOWAIT = 8  # <linux/fs.h>; a Python made for older systems has no name for it
 UNKNOWN = -1  # <seccomp.h>, __NR_SCMP_ERROR: this libseccomp is older than the call
 
@@ -43,6 +45,8 @@ REFUSED = (
     *("fsopen", "fsconfig", "fsmount", "fspick", "name_to_handle_at", "open_by_handle_at", "quotactl", "quotactl_fd"),
     *("fanotify_init", "fanotify_mark", "inotify_init", "inotify_init1", "lookup_dcookie", "modify_ldt", "personality"),
     *("init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff"),
+    # Landlock knows it from its third version on; open files are made shorter by ftruncate
+    *("truncate", "truncate64"),
     *("acct", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname", "syslog"),
     *("iopl", "ioperm", "vhangup", "mincore", "cachestat", "sync", "syncfs"),
 )
@@ -103,6 +107,9 @@ def make_rules(own_user: bool) -> pyseccomp.SyscallFilter:
     made.add_rule(refuse, "prctl", _low(0, PR_SET_PDEATHSIG))
     for command in CONTROLLING:
         made.add_rule(refuse, "fcntl", _low(1, command))
+    _add(made, ignore, "flock")
+    for command in LOCKS:  # honest code locks its own files, so this says that all went well
+        made.add_rule(ignore, "fcntl", _low(1, command))
     # Of a terminal's, which libraries ask whether there is one, and of descriptors; none of file systems, sockets and devices.
     _all_but(made, refuse, "ioctl", 1, 0xFF00, ord("T") << 8)
     # Whether a page of a file is in memory is a note that every later call could read.

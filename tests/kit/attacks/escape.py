@@ -156,6 +156,45 @@ def damages_files(values, scale, known):
                 print("refused")
 
 
+@attack("empties files by their path, and writes a note by a lock on what all may open")
+def empties_and_locks(values, scale, known):
+    import fcntl
+    import os
+
+    for path in (*known["hidden"], *known["results files"], known["other submission"], known["platform"]):
+        try:
+            os.truncate(path, 0)
+            print("LEAKED", path)
+        except OSError:
+            print("refused")
+    one, other = os.open("/dev/null", os.O_RDWR), os.open("/dev/null", os.O_RDWR)
+    for lock in (fcntl.flock, fcntl.lockf):
+        try:
+            lock(one, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            print("nothing is locked" if lock is fcntl.flock else "locks of one process never exclude each other")
+        except BlockingIOError:
+            print("LEAKED", lock)
+    import struct
+
+    wanted = struct.pack("hhqqi0q", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+    fcntl.fcntl(one, 37, wanted)  # a lock of the open file
+    held = struct.unpack("hhqqi0q", fcntl.fcntl(other, 36, wanted))[0]
+    print("LEAKED" if held == fcntl.F_WRLCK else "nothing is locked")
+
+
+@attack("changes the flags of the file into which it prints, which the grader reads")
+def changes_its_output(values, scale, known):
+    import fcntl
+    import os
+
+    for flags in (os.O_DIRECT, os.O_NONBLOCK, os.O_APPEND | os.O_DIRECT, 0):
+        fcntl.fcntl(1, fcntl.F_SETFL, flags)
+        os.lseek(1, 1 << 40, os.SEEK_SET)
+    os.write(1, b"sparse")
+    fcntl.fcntl(2, fcntl.F_SETFL, os.O_DIRECT)
+
+
 @attack("becomes root again, or another user")
 def regains_rights(values, scale, known):
     import os
