@@ -15,6 +15,7 @@ else:
 
 SUITES = ("visible", "hidden")
 Requirement = Annotated[str, Field(pattern=r"^[A-Za-z0-9][^\r\n]*$")]
+PythonFile = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*\.py$", max_length=80)]
 Attachment = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w-]*\.[\w.-]+$", max_length=80)]
 
 
@@ -87,8 +88,8 @@ class Assignment(_Strict):
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     title: str
     version: str
-    submission: str
-    support: tuple[str, ...] = ()
+    submission: PythonFile
+    support: tuple[PythonFile, ...] = ()
     attachments: tuple[Attachment, ...] = Field(default=(), max_length=8)
     requirements: tuple[Requirement, ...] = ()
     limits: Limits = Limits()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import difflib
+import io
 import os
+import re
 import stat
+import tokenize
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +22,9 @@ MAX_BYTES = {".py": 1 << 20, ".ipynb": 64 << 20, ".zip": 256 << 20}  # a noteboo
 MAX_DEPTH = 4
 MAX_FILES = 10_000
 NOTEBOOK = ".ipynb"
+# In which a file may be written beside UTF-8, if it says so: a character is a byte, and those of Python are what they seem.
+CHARSETS = ("iso8859-1", "iso8859-2", "iso8859-15", "cp1250", "cp1251", "cp1252", "koi8-r")
+DECLARED = re.compile(r"(\A(?:[ \t\f]*(?:#.*)?(?:\r\n?|\n))?[ \t\f]*#.*?coding[:=][ \t]*)[-\w.]+")
 # What editors, systems and Python leave beside a submission.
 NOT_HANDED_IN = ("__MACOSX", "__pycache__", "node_modules", "site-packages", "venv")
 
@@ -191,8 +198,12 @@ def _in_zip(archive: zipfile.ZipFile, path: Path) -> dict[PurePosixPath, Opener]
     for entry in entries:
         name = PurePosixPath(entry.filename.replace("\\", "/"))
         if not entry.is_dir() and not any(map(_left_by_tools, name.parts)) and len(name.parts) <= MAX_DEPTH + 1:
-            found[name] = partial(_open_entry, archive, entry)
+            found[name] = partial(_refuse_twice, name) if name in found else partial(_open_entry, archive, entry)
     return found
+
+
+def _refuse_twice(name: PurePosixPath) -> IO[bytes]:
+    raise UsageError(f"{name} is in the zip more than once, and only one of them can be meant; pack it anew")
 
 
 def _open_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> IO[bytes]:
@@ -218,7 +229,31 @@ def _read(name: str, opener: Opener, suffix: str, path: Path | None, attachments
         raise UsageError(f"{name} is larger than {most >> 20} MB; {hint}")
     # A notebook under another name: no Python begins like this.
     renamed = content.lstrip()[:1] == b"{" and b'"cells"' in content
-    return SubmittedFile(name, content, suffix == NOTEBOOK or renamed, path, attachments)
+    notebook = suffix == NOTEBOOK or renamed
+    return SubmittedFile(name, content if notebook else _as_utf8(name, content), notebook, path, attachments)
+
+
+def _as_utf8(name: str, content: bytes) -> bytes:
+    """Return source code in UTF-8, so that whoever reads it reads the same; no encoding may hide what it says.
+
+    What Python itself would refuse stays as it is, for Python to say where.
+    """
+    lines = re.sub(rb"\r\n?", b"\n", content)
+    try:
+        charset = codecs.lookup(tokenize.detect_encoding(io.BytesIO(lines).readline)[0]).name
+    except (SyntaxError, LookupError):
+        return content
+    if charset == "utf-8-sig":
+        return content[len(codecs.BOM_UTF8) :]
+    if charset in ("utf-8", "ascii"):
+        return content
+    if charset not in CHARSETS:
+        raise UsageError(f"{name} says that it is written in {charset}; save it as UTF-8")
+    try:
+        text = content.decode(charset)
+    except UnicodeDecodeError:
+        return content
+    return DECLARED.sub(r"\1utf-8", text, count=1).encode()
 
 
 def _open(path: Path) -> BinaryIO:

@@ -15,6 +15,7 @@ from grader.course.results import Course, ResultsFolder
 from grader.course.similarity import SimilarPair, find_similar_pairs
 from grader.course.worklist import Person
 from grader.report.model import write_atomically
+from grader.sandbox.cells import NotANotebook, read_code_cells
 
 SIMILAR = "similarity.json"
 OLDER = "none: a newer submission counts, not this one"
@@ -91,10 +92,8 @@ def _text(content: bytes) -> str:
 
 
 def _code(notebook: bytes) -> str:
-    """Return the code cells of a notebook, one after the other; of what is none, its text."""
+    """Return the code cells of a notebook, one after the other, as they are graded; of what is none, its text."""
     try:
-        cells = json.loads(notebook)["cells"]
-        code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
-        return "\n".join(source if isinstance(source, str) else "".join(source) for source in code)
-    except (ValueError, KeyError, TypeError, RecursionError):
+        return "\n".join(text for _, _, text in read_code_cells(notebook))
+    except NotANotebook:
         return _text(notebook)

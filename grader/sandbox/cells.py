@@ -118,7 +118,7 @@ def extract_definitions(content: bytes, names: list[str], own: str) -> Extract:
     words: dict[int, str] = {}
     left_out: list[str] = []
     size = 0
-    for number, count, text in _code_cells(content):
+    for number, count, text in read_code_cells(content):
         size += len(text.encode("utf-8", "replace"))
         if size > MAX_CODE:
             raise NotANotebook(f"it holds more than {MAX_CODE >> 20} MB of code")
@@ -196,8 +196,12 @@ def _at_most(seconds: float | None) -> Iterator[None]:
 # The notebook
 
 
-def _code_cells(content: bytes) -> Iterator[tuple[int, int | None, str]]:
-    """Yield number, execution count and text of every cell of code; cells are counted from 1, those of text as well."""
+def read_code_cells(content: bytes) -> Iterator[tuple[int, int | None, str]]:
+    """Yield number, execution count and text of every cell of code; cells are counted from 1, those of text as well.
+
+    Raises:
+        NotANotebook: If the file cannot be read as a notebook.
+    """
     try:
         # Numbers too long for an int would be refused, and none is of interest.
         notebook = json.loads(content.decode("utf-8-sig"), parse_int=lambda digits: int(digits[:9]))

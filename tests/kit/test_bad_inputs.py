@@ -243,3 +243,18 @@ def test_results_are_not_written_into_what_is_no_folder(
     words = [word.format(toy=toy, output=path) for word in FOLDER_WRITERS[writer]]
     ends_well(lambda: command_line(*words, root=toy), capfd, USAGE)
     assert read_all(toy) == before
+
+
+@pytest.mark.parametrize(
+    ("field", "name"),
+    [("submission", "../../x.py"), ("submission", "/tmp/x.py"), ("submission", "x.txt"), ("support", "../other/x.py")],
+)
+def test_an_assignment_names_files_of_its_own_folder(
+    toy: Path, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str], field: str, name: str
+) -> None:
+    """Catches: `build` writes, and `package` takes along, whatever file of the machine an assignment.toml names."""
+    toml, line = toy / "assignments" / "toy" / "assignment.toml", 'submission = "submitted.py"\n'
+    other = f'submission = "{name}"\n' if field == "submission" else f'{line}support = ["{name}"]\n'
+    toml.write_text(toml.read_text().replace(line, other))
+    ends_well(lambda: command_line("build", "toy", root=toy), capfd, USAGE)
+    assert list(toy.parent.glob("*.py")) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import random
+import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
@@ -646,6 +647,7 @@ HOSTILE = [
 @given(st.lists(st.sampled_from(HOSTILE) | st.text(max_size=8), min_size=3, max_size=3))
 @settings(max_examples=examples(100), deadline=None)
 @example(["=cmd|'/C calc'!A0", "=x@y", "-7"])
+@example(["Ada;=1+1", 'Ada; "=1+1"', "7\t@8"])
 def test_no_cell_is_a_formula(texts: list[str]) -> None:
     """Names come from students: none starts a formula or breaks a row, in any of the files; numbers stay numbers."""
     student = Person(name=texts[0], email=texts[1], sid=texts[2])
@@ -663,6 +665,7 @@ def test_no_cell_is_a_formula(texts: list[str]) -> None:
         assert len({len(row) for row in table}) == 1
         for cell in table[-1]:
             assert not cell.lstrip().startswith(FORMULA)
+        assert not re.search(r"[;\t][\s\"]*[=+@＝＋－＠-]", text), "a formula where semicolons or tabs separate"
         assert "25" in table[-1]
 
 

@@ -387,6 +387,15 @@ def test_no_message_is_a_formula(toy: AssignmentFiles, begin: str) -> None:
     assert next(rows)["message"].startswith("'")
 
 
+@pytest.mark.parametrize("separator", [";", "\t", "\n", "\r\n", '; "'])
+def test_no_part_of_a_message_is_a_formula(toy: AssignmentFiles, separator: str) -> None:
+    """Where semicolons separate, a comma and the quotes of a whole message mean nothing."""
+    one = report(toy, check("a", "total", "failed", message=f"wrong{separator}=1+1"))
+    text = choose_renderer("csv", toy.assignment)(one)
+    assert "1+1" in text
+    assert all(not line.lstrip(' "').startswith("=") for line in re.split("[;\t\n]", text))
+
+
 @settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text(max_size=60), min_size=4, max_size=4), st.integers(1, 200))
 @example(["\t", "", "", ""], 1)  # one cell that is one tab

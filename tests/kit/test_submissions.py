@@ -497,6 +497,57 @@ def test_hostile_zips(tmp_path: Path) -> None:
         read_submission(tmp_path / "many.zip", "submitted.py")
 
 
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_zip_with_two_of_one_name(tmp_path: Path) -> None:
+    """Catches: the last one is graded in silence, while another tool shows the first. It does not matter for other files."""
+    with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
+        for text in (b"x = 1", b"x = 2"):
+            archive.writestr("submitted.py", text)
+    with pytest.raises(UsageError, match=r"submitted\.py is in the zip more than once"):
+        read_submission(tmp_path / "two.zip", "submitted.py")
+    with zipfile.ZipFile(tmp_path / "notes.zip", "w") as archive:
+        for name in ("notes.txt", "notes.txt", "submitted.py"):
+            archive.writestr(name, b"x = 1")
+    assert read_submission(tmp_path / "notes.zip", "submitted.py")[0].content == b"x = 1"
+
+
+@pytest.mark.parametrize(
+    ("content", "read"),
+    [
+        (b"\xef\xbb\xbfx = '\xc3\xa9'\n", "x = 'é'\n"),
+        (b"# -*- coding: latin-1 -*-\nx = '\xe9'\n", "# -*- coding: utf-8 -*-\nx = 'é'\n"),
+        (b"#!python\n# vim: set fileencoding=cp1252 :\nx = '\x80'\n", "#!python\n# vim: set fileencoding=utf-8 :\nx = '€'\n"),
+        (b"\r\n# coding: koi8-r\r\nx = '\xc1'\r\n", "\r\n# coding: utf-8\r\nx = 'а'\r\n"),
+        (b"x = 1\n\n# coding: utf-7\n", "x = 1\n\n# coding: utf-7\n"),
+    ],
+)
+def test_all_read_the_same_text(tmp_path: Path, content: bytes, read: str) -> None:
+    """Whatever a file of Python is written in, what is graded is UTF-8, line by line the same."""
+    (tmp_path / "submitted.py").write_bytes(content)
+    (handed,) = read_submission(tmp_path, "submitted.py")
+    assert handed.content == read.encode()
+    spoken: dict[str, object] = {}
+    for source, names in ((content, spoken), (handed.content, other := {})):
+        exec(compile(source, "submitted.py", "exec"), names)
+    assert spoken["x"] == other["x"]
+
+
+@pytest.mark.parametrize("begin", [b"", b"\r", b"# a\r", b"\n", b"#!python\r\n"])
+@pytest.mark.parametrize("charset", ["utf-7", "unicode_escape", "raw_unicode_escape", "utf-16", "rot13", "cp037"])
+def test_no_encoding_hides_a_text(tmp_path: Path, begin: bytes, charset: str) -> None:
+    """Catches: a copy in unicode_escape, which Python runs and nobody who compares texts can read."""
+    (tmp_path / "submitted.py").write_bytes(begin + f"# coding: {charset}\nx = 1\n".encode())
+    with pytest.raises(UsageError, match=r"says that it is written in [\w-]+; save it as UTF-8"):
+        read_submission(tmp_path, "submitted.py")
+
+
+def test_what_python_refuses_is_told_by_python(tmp_path: Path) -> None:
+    """No encoding, and bytes that are none: a report says where, as for every other syntax error."""
+    for content in (b"# coding: klingon\n", b"x = '\xe9'\n", b"# coding: cp1252\nx = '\x81'\n"):
+        (tmp_path / "submitted.py").write_bytes(content)
+        assert read_submission(tmp_path, "submitted.py")[0].content == content
+
+
 @pytest.mark.skipif(not hasattr(os, "symlink"), reason="no links here")
 def test_links_are_not_followed(tmp_path: Path, solution: bytes) -> None:
     """A folder or notebook that is a link could lead anywhere."""
