@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import subprocess
 import time
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -642,3 +644,29 @@ def test_nothing_overflows_sideways(tmp_path: Path, width: int) -> None:
     whole, right, headings = map(int, title[1].split(","))
     assert headings == 1, "the page was not there yet"
     assert max(whole, right) <= width
+
+
+@pytest.mark.parametrize("form", ["a cell without source", "format 3"])
+def test_a_copy_in_an_odd_notebook_is_found(tmp_path: Path, form: str) -> None:
+    """Catches: a notebook that is graded in one way and compared in another, so that a copy gets full marks unseen."""
+    text = Path(__file__).read_text(encoding="utf-8")
+    notebooks: dict[str, Any] = {
+        "a cell without source": {"cells": [{"cell_type": "code"}, {"cell_type": "code", "source": text}]},
+        "format 3": {"worksheets": [{"cells": [{"cell_type": "code", "input": text.splitlines(True)}]}]},
+    }
+    (tmp_path / "ann.py").write_text(text)
+    (tmp_path / "zoe.ipynb").write_text(json.dumps(notebooks[form]))
+    (tmp_path / "stub.py").write_text("")
+    home: Any = SimpleNamespace(assignment=ASSIGNMENT, stub=tmp_path / "stub.py")
+    whole = Course(
+        assignment=ASSIGNMENT,
+        suites=("visible",),
+        export=str(tmp_path),
+        layout="files",
+        suite="t" * 64,
+        environment="e" * 64,
+        submissions={},
+        entries=[WorklistEntry(id=path, path=path, students=(Person(name=path),)) for path in ("ann.py", "zoe.ipynb")],
+    )
+    (pair,) = summary.find_similar_submissions(home, whole)
+    assert (pair.first, pair.second, pair.score) == ("ann.py", "zoe.ipynb", 1.0)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -13,11 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.assignment import SUITES, AssignmentFiles
-from grader.course.results import Course
 from grader.course.similarity import LEVEL, MOST, MOST_TOKENS, SimilarPair, find_similar_pairs
-from grader.course.summary import find_similar_submissions
-from grader.course.worklist import Person, WorklistEntry
 
 pytestmark = pytest.mark.recorded
 
@@ -356,31 +351,3 @@ def test_only_the_beginning_of_an_endless_text_is_compared() -> None:
 def test_no_class_and_one_submission() -> None:
     assert find_similar_pairs({}) == []
     assert find_similar_pairs({"ann": CLASS["ann"]}) == []
-
-
-@pytest.mark.parametrize(
-    "notebook",
-    [
-        {"cells": [{"cell_type": "code"}, {"cell_type": "code", "source": CLASS["ann"]}]},
-        {"worksheets": [{"cells": [{"cell_type": "code", "input": CLASS["ann"].splitlines(True)}]}]},
-    ],
-    ids=["a cell without source", "format 3"],
-)
-def test_a_copy_in_an_odd_notebook_is_found(built_toy: Path, tmp_path: Path, notebook: dict[str, object]) -> None:
-    """Catches: a notebook that is graded in one way and compared in another, so that a copy gets full marks unseen."""
-    for name, text in CLASS.items():
-        (tmp_path / f"{name}.py").write_text(text)
-    (tmp_path / "zoe.ipynb").write_text(json.dumps(notebook))
-    paths, toy = sorted(path.name for path in tmp_path.iterdir()), AssignmentFiles(built_toy, "toy")
-    whole = Course(
-        assignment=toy.assignment,
-        suites=SUITES,
-        export=str(tmp_path),
-        layout="files",
-        suite="t" * 64,
-        environment="e" * 64,
-        submissions=dict.fromkeys(paths, "s" * 64),
-        entries=[WorklistEntry(id=path, path=path, students=(Person(name=path),)) for path in paths],
-    )
-    (pair,) = find_similar_submissions(toy, whole)
-    assert (pair.first, pair.second, pair.score) == ("ann.py", "zoe.ipynb", 1.0)
