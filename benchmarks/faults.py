@@ -46,9 +46,7 @@ def main() -> None:
         for fault in options.faults:
             result[fault] = dict(FAULTS[fault](kit, options.times))
             print(fault, result[fault], file=sys.stderr, flush=True)
-    text = json.dumps(result, indent=1)
-    print(text)
-    (options.output / "faults.json").write_text(text + "\n")
+            (options.output / "faults.json").write_text(json.dumps(result, indent=1) + "\n")
     sys.exit(any(found.get("wrong") for found in result.values() if isinstance(found, dict)))
 
 
@@ -249,6 +247,22 @@ def stopped(kit: Path, times: int) -> Counter:
     return found
 
 
+def clock_jumps(kit: Path, times: int) -> Counter:
+    """Set the judge's clock a day forward or back, by libfaketime, and with it the age of every file that it looks at."""
+    found: Counter = Counter()
+    library, clock = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None), kit.parent / "clock"
+    if library is None:
+        return Counter({"not run: needs libfaketime": 1})
+    faked = {"LD_PRELOAD": str(library), "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1"}
+    for number in range(max(times // 5, 2)):
+        clock.write_text("+0")
+        process = start_one(kit, env=os.environ | faked | {"FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+        time.sleep(random.Random(number).uniform(0.5, 3.0))
+        clock.write_text(("+1d", "-1d")[number % 2])
+        found.update([judge_one(kit, process)])
+    return found
+
+
 def regrade_meanwhile(kit: Path, times: int) -> Counter:
     found: Counter = Counter()
     for number in range(max(times // 10, 1)):
@@ -272,6 +286,7 @@ FAULTS: dict[str, Callable[[Path, int], Counter]] = {
     "few open files": few_files,
     "no /dev/shm": lambda kit, _: in_namespace(kit, "mount -t tmpfs -o ro none /dev/shm"),
     "read-only home": lambda kit, _: in_namespace(kit, "mount --bind /root /root", "mount -o remount,ro,bind /root"),
+    "clock set a day forward or back": clock_jumps,
     "two graders at once": two_at_once,
     "regrade during course": regrade_meanwhile,
 }
