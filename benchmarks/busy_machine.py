@@ -41,7 +41,7 @@ SLOW = {
     "scipy": "import scipy.signal",
     "optimizer": "import torch\ntorch.optim.NAdam([torch.nn.Parameter(torch.ones(1))])",
     "distribution": "import torch\ntorch.distributions.MultivariateNormal(torch.zeros(2), torch.eye(2)).sample()",
-    "work": "import time\n_end = time.process_time() + 0.3\nwhile time.process_time() < _end:\n    pass",
+    "work": "import time\n_end = time.process_time() + 0.15\nwhile time.process_time() < _end:\n    pass",
 }
 WRONG = {
     "loop": "while True:\n    pass",

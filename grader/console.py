@@ -80,6 +80,13 @@ def _reported(action: Callable[[], int]) -> int:
     except OSError as error:
         _tell(f"the grader cannot work here: {error}")
         return GRADER_ERROR
+    except Exception as error:
+        from grader.sandbox.reply import SandboxFault
+
+        if not isinstance(error, SandboxFault):
+            raise
+        _tell(f"the grader cannot work here: {error}")
+        return GRADER_ERROR
 
 
 def _tell(error: object) -> None:

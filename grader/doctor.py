@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,13 +132,11 @@ def _tried(sandbox: Sandbox, path: Path, attempt: Attack, body: str, isolation: 
     lines = "".join(f"    {line}\n" for line in body.splitlines())
     path.write_text(f"def function():\n{lines}", encoding="utf-8")
     path.chmod(0o644)
-    began = time.monotonic()
     try:
         reply = sandbox.call("run", {}, path, SECONDS)
     except SandboxFault as error:
         return f"{attempt.tries}: the grader itself failed: {error}", False
-    held = attempt.held(reply) and time.monotonic() - began < 3 * SECONDS
-    if held:
+    if attempt.held(reply) and reply.seconds < 3 * SECONDS:
         return f"{attempt.tries}: contained ({reply.status}, {reply.seconds:.2f} s)", True
     return f"open  {attempt.tries}: it got through", False if isolation.level == "full" else None
 

@@ -24,7 +24,7 @@ MAX_FILES = 10_000
 NOTEBOOK = ".ipynb"
 # In which a file may be written beside UTF-8, if it says so: a character is a byte, and those of Python are what they seem.
 CHARSETS = ("iso8859-1", "iso8859-2", "iso8859-15", "cp1250", "cp1251", "cp1252", "koi8-r")
-DECLARED = re.compile(r"(\A(?:[ \t\f]*(?:#.*)?(?:\r\n?|\n))?[ \t\f]*#.*?coding[:=][ \t]*)[-\w.]+")
+DECLARED = re.compile(r"([ \t\f]*#.*?coding[:=][ \t]*)[-\w.]+")
 # What editors, systems and Python leave beside a submission.
 NOT_HANDED_IN = ("__MACOSX", "__pycache__", "node_modules", "site-packages", "venv")
 
@@ -238,14 +238,18 @@ def _as_utf8(name: str, content: bytes) -> bytes:
 
     What Python itself would refuse stays as it is, for Python to say where.
     """
-    lines = re.sub(rb"\r\n?", b"\n", content)
+    head = re.split(rb"\r\n?|\n", content)[:2]
+    readable = re.sub(rb"[\x80-\xff]", b"?", b"\n".join(head).removeprefix(codecs.BOM_UTF8))  # as the C parser looks for it
     try:
-        charset = codecs.lookup(tokenize.detect_encoding(io.BytesIO(lines).readline)[0]).name
+        charset = codecs.lookup(tokenize.detect_encoding(io.BytesIO(readable).readline)[0]).name
     except (SyntaxError, LookupError):
         return content
-    if charset == "utf-8-sig":
-        return content[len(codecs.BOM_UTF8) :]
-    if charset in ("utf-8", "ascii"):
+    marked = content.startswith(codecs.BOM_UTF8)
+    if charset == "utf-8":
+        _require_utf8(name, content)
+        double = content.startswith(codecs.BOM_UTF8 * 2)  # which Python refuses
+        return content[len(codecs.BOM_UTF8) :] if marked and not double else content
+    if marked:
         return content
     if charset not in CHARSETS:
         raise UsageError(f"{name} says that it is written in {charset}; save it as UTF-8")
@@ -253,7 +257,22 @@ def _as_utf8(name: str, content: bytes) -> bytes:
         text = content.decode(charset)
     except UnicodeDecodeError:
         return content
-    return DECLARED.sub(r"\1utf-8", text, count=1).encode()
+    lines = re.split(r"(\r\n?|\n)", text, maxsplit=2)
+    at = 0 if DECLARED.match(lines[0]) else 2  # the first of two counts
+    lines[at] = DECLARED.sub(r"\1utf-8", lines[at])
+    return "".join(lines).encode()
+
+
+def _require_utf8(name: str, content: bytes) -> None:
+    """Raise UsageError if code that names no encoding is not UTF-8, as files of older editors are."""
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        line = len(re.split(rb"\r\n?|\n", content[: error.start]))
+        raise UsageError(
+            f"{name} is {'UTF-16' if wide else f'not UTF-8 in line {line}'}; save it as UTF-8, as every editor can"
+        ) from None
 
 
 def _open(path: Path) -> BinaryIO:

@@ -28,10 +28,12 @@ from grader.course.worklist import WorklistEntry, find_unread_files, read_export
 from grader.judge.run import Grader, GradingOptions
 from grader.report.model import Cause, Report
 from grader.report.text import sanitize
+from grader.sandbox.reply import ServerGone
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkContext, SpawnContext
 
+STARTS = 3  # of a sandbox that somebody ends before the first submission
 ATTEMPTS = 3  # to grade a submission over which workers die
 PATIENCE = 6.0  # times the budget of a run, which counts no waiting for a processor
 SPARE_SECONDS = 120.0  # beyond the budget of a run, before a worker counts as hung
@@ -294,16 +296,25 @@ def open_warm_grader(job: GradingJob) -> Iterator[Grader]:
 
     Raises:
         UsageError: If the suite cannot be run, or the isolation is less than required.
+        ServerGone: If the sandbox was ended each time that it was started.
         KeyboardInterrupt: After SIGINT or SIGTERM while the sandbox gets ready. Later ones are
             noted, see `stopping`.
     """
-    with stopping.catch_signals() as stop, Grader(job.home, job.course.suites, job.require_level) as template:
-        template.start()
-        with stop.raises():
-            template.warm_up(wait=True)
-            template.require_isolation()
-            # One run of nothing: it shows that the suite can be run, and leaves in memory what all copies share.
-            trial = template.grade(template.refused(Path("nothing"), "nothing was handed in"))
+    with stopping.catch_signals() as stop, contextlib.ExitStack() as kept:
+        for left in reversed(range(STARTS)):
+            template = kept.enter_context(Grader(job.home, job.course.suites, job.require_level))
+            try:
+                template.start()
+                with stop.raises():
+                    template.warm_up(wait=True)
+                    template.require_isolation()
+                    # One run of nothing: it shows that the suite can be run, and leaves in memory what all copies share.
+                    trial = template.grade(template.refused(Path("nothing"), "nothing was handed in"))
+                break
+            except ServerGone:
+                kept.close()
+                if not left:
+                    raise
         if not trial.final:
             raise UsageError(f"nothing was graded: {trial.explain_stop() or 'the checks cannot be run here'}")
         yield template

@@ -113,7 +113,11 @@ class Confinement:
 
     def _filter(self) -> Callable[[], None]:
         syscall_filter = importlib.import_module("grader.sandbox.syscall_filter")
-        return functools.partial(syscall_filter.load_rules, syscall_filter.make_rules(own_user=bool(self._own_user)))
+        landlock = 0
+        with contextlib.suppress(OSError):
+            landlock = 0 if "landlock" in self._without else kernel.read_landlock_version()
+        rules = syscall_filter.make_rules(bool(self._own_user), landlock)
+        return functools.partial(syscall_filter.load_rules, rules)
 
     def separate(self, number: int, folders: list[str], home: str, second: bool) -> None:
         """Let a copy of the server work beside other copies, in folders and as users of its own.

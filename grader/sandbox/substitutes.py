@@ -11,7 +11,8 @@ import sys
 from types import ModuleType
 from typing import Any
 
-ASKED_FIRST = re.compile(rb"""(?:["'](?:cuda|mps)(?::\d+)?["']\s+if\s+)?[\w.]*\.is_available\(\)|#.*""")
+# Also comments, where no quote follows that would make the sign a part of a text.
+ASKED_FIRST = re.compile(rb"""(?:["'](?:cuda|mps)(?::\d+)?["']\s+if\s+)?[\w.]*\.is_available\(\)|#[^"'\n]*$""")
 NAMES_ACCELERATOR = re.compile(rb"\b(?:cuda|mps)\b")
 ACCELERATOR = re.compile(r"(?:cuda|mps)(?::\d+)?")
 TYPE = re.compile(r"torch\.cuda\.(\w+Tensor)")
@@ -91,9 +92,10 @@ def _replace_functions(torch: Any) -> None:
     torch.Generator = _make_generator(getattr(torch.Generator, "original", torch.Generator))
     load = getattr(torch.load, "original", torch.load)
 
-    def load_here(file: Any, map_location: Any = "cpu", **options: Any) -> Any:
+    def load_here(f: Any, map_location: Any = "cpu", *more: Any, **options: Any) -> Any:
+        elsewhere = type(map_location) is int or ACCELERATOR.match(str(map_location))
         with torch._C.DisableTorchFunction():  # it looks at devices itself
-            return load(file, "cpu" if ACCELERATOR.match(str(map_location)) else map_location, **options)
+            return load(f, "cpu" if elsewhere else map_location, *more, **options)
 
     load_here.original = load  # type: ignore[attr-defined]  # for the next submission in this process
     torch.load = load_here

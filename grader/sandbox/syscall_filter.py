@@ -23,6 +23,7 @@ F_SETOWN_EX = 15  # <fcntl.h>; Python knows the others
 CONTROLLING = (fcntl.F_SETOWN, fcntl.F_SETSIG, F_SETOWN_EX, fcntl.F_SETLEASE, fcntl.F_NOTIFY)
 # A lock on a file that every submission may open, as /dev/null, is a note that the one beside it could read.
 LOCKS = (fcntl.F_SETLK, fcntl.F_SETLKW, getattr(fcntl, "F_OFD_SETLK", 37), getattr(fcntl, "F_OFD_SETLKW", 38))
+HINTS = (1036, 1038)  # F_SET_RW_HINT, F_SET_FILE_RW_HINT, which stay with a file: <linux/fcntl.h>
 RWF_NOWAIT = 8  # <linux/fs.h>; a Python made for older systems has no name for it
 UNKNOWN = -1  # <seccomp.h>, __NR_SCMP_ERROR: this libseccomp is older than the call
 
@@ -45,8 +46,6 @@ REFUSED = (
     *("fsopen", "fsconfig", "fsmount", "fspick", "name_to_handle_at", "open_by_handle_at", "quotactl", "quotactl_fd"),
     *("fanotify_init", "fanotify_mark", "inotify_init", "inotify_init1", "lookup_dcookie", "modify_ldt", "personality"),
     *("init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff"),
-    # Landlock knows it from its third version on; open files are made shorter by ftruncate
-    *("truncate", "truncate64"),
     *("acct", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname", "syslog"),
     *("iopl", "ioperm", "vhangup", "mincore", "cachestat", "sync", "syncfs"),
 )
@@ -78,16 +77,19 @@ YOUNG = {
 }
 
 
-def make_rules(own_user: bool) -> pyseccomp.SyscallFilter:
+def make_rules(own_user: bool, landlock: int) -> pyseccomp.SyscallFilter:
     """Return the rules about the calls above, for `load_rules`.
 
     Args:
         own_user: Whether the process has a user id that owns nothing else.
+        landlock: The version of Landlock that confines it; 0 for none.
     """
     made = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
     refuse, ignore = pyseccomp.ERRNO(errno.EPERM), pyseccomp.ERRNO(0)
     for name in REFUSED:
         _add(made, refuse, name)
+    if not own_user and landlock < 3:  # which does not know it before; open files are made shorter by ftruncate
+        _add(made, refuse, "truncate")
     for name in TIMES if own_user else (*TIMES, *OWNERSHIP):
         _add(made, ignore, name)
     # A thread may be started, a process may not. clone3 hides its flags behind a pointer, so it fails with ENOSYS; the C
@@ -108,7 +110,7 @@ def make_rules(own_user: bool) -> pyseccomp.SyscallFilter:
     for command in CONTROLLING:
         made.add_rule(refuse, "fcntl", _low(1, command))
     _add(made, ignore, "flock")
-    for command in LOCKS:  # honest code locks its own files, so this says that all went well
+    for command in (*LOCKS, *HINTS):  # honest code locks its own files, so this says that all went well
         made.add_rule(ignore, "fcntl", _low(1, command))
     # Of a terminal's, which libraries ask whether there is one, and of descriptors; none of file systems, sockets and devices.
     _all_but(made, refuse, "ioctl", 1, 0xFF00, ord("T") << 8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import os
@@ -519,6 +520,16 @@ def test_a_zip_with_two_of_one_name(tmp_path: Path) -> None:
         (b"#!python\n# vim: set fileencoding=cp1252 :\nx = '\x80'\n", "#!python\n# vim: set fileencoding=utf-8 :\nx = '€'\n"),
         (b"\r\n# coding: koi8-r\r\nx = '\xc1'\r\n", "\r\n# coding: utf-8\r\nx = 'а'\r\n"),
         (b"x = 1\n\n# coding: utf-7\n", "x = 1\n\n# coding: utf-7\n"),
+        (b"# Ren\xe9\n# -*- coding: latin-1 -*-\nx = 1\n", "# René\n# -*- coding: utf-8 -*-\nx = 1\n"),
+        (b"# Ren\xe9, coding: latin-1\nx = '\xe9'\n", "# René, coding: utf-8\nx = 'é'\n"),
+        (
+            b"# coding: cp1252\n# vim: set fileencoding=latin-1 :\nx = '\xe9'\n",
+            "# coding: utf-8\n# vim: set fileencoding=latin-1 :\nx = 'é'\n",
+        ),
+        (
+            b"# coding: latin-1\rx = '\xe9'\r# a\rdef f(encoding=None): 0\r",
+            "# coding: utf-8\rx = 'é'\r# a\rdef f(encoding=None): 0\r",
+        ),
     ],
 )
 def test_all_read_the_same_text(tmp_path: Path, content: bytes, read: str) -> None:
@@ -532,7 +543,7 @@ def test_all_read_the_same_text(tmp_path: Path, content: bytes, read: str) -> No
     assert spoken["x"] == other["x"]
 
 
-@pytest.mark.parametrize("begin", [b"", b"\r", b"# a\r", b"\n", b"#!python\r\n"])
+@pytest.mark.parametrize("begin", [b"", b"\r", b"# a\r", b"\n", b"#!python\r\n", b"# \xe9\n"])
 @pytest.mark.parametrize("charset", ["utf-7", "unicode_escape", "raw_unicode_escape", "utf-16", "rot13", "cp037"])
 def test_no_encoding_hides_a_text(tmp_path: Path, begin: bytes, charset: str) -> None:
     """Catches: a copy in unicode_escape, which Python runs and nobody who compares texts can read."""
@@ -541,9 +552,23 @@ def test_no_encoding_hides_a_text(tmp_path: Path, begin: bytes, charset: str) ->
         read_submission(tmp_path, "submitted.py")
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"x = 1\r# \xdcbung\r", "is not UTF-8 in line 2; save it as UTF-8"),
+        ("x = 1".encode("utf-16"), "is UTF-16; save it as UTF-8"),
+    ],
+)
+def test_other_text_is_refused_in_words_for_an_editor(tmp_path: Path, content: bytes, words: str) -> None:
+    """Catches: bytes in a comment that are graded here and refused by Python, and `null bytes` for a file of an editor."""
+    (tmp_path / "submitted.py").write_bytes(content)
+    with pytest.raises(UsageError, match=words):
+        read_submission(tmp_path, "submitted.py")
+
+
 def test_what_python_refuses_is_told_by_python(tmp_path: Path) -> None:
     """No encoding, and bytes that are none: a report says where, as for every other syntax error."""
-    for content in (b"# coding: klingon\n", b"x = '\xe9'\n", b"# coding: cp1252\nx = '\x81'\n"):
+    for content in (b"# coding: klingon\n", b"# coding: cp1252\nx = '\x81'\n", codecs.BOM_UTF8 * 2 + b"x = 1\n"):
         (tmp_path / "submitted.py").write_bytes(content)
         assert read_submission(tmp_path, "submitted.py")[0].content == content
 

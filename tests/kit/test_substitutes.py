@@ -59,6 +59,7 @@ def run(box: ForkedSandbox | SpawnedSandbox, code: str) -> object:
         "torch.rand(2, generator=torch.Generator(device='cuda').manual_seed(3)) * 0 + 1",
         "torch.ones(isinstance(torch.default_generator, torch.Generator) + 1, device='cuda')",
         "[torch.save(torch.ones(2), 'x.pt'), torch.load('x.pt', map_location='cuda')][1]",
+        "[torch.save(torch.ones(2), 'x.pt'), torch.load(f='x.pt', map_location=0)]['cuda' and 1]",
         "[torch.save(torch.ones(2), 'x.pt'), torch.load('x.pt', map_location=torch.device('cuda:0'), weights_only=True)][1]",
         "[torch.cuda.set_device(torch.cuda.current_device()), torch.cuda.get_device_name(0), torch.ones(2).cuda()][2]",
         "[torch.cuda.synchronize(), torch.cuda.manual_seed_all(3), torch.ones(2, device='cuda:1')][-1]",
@@ -113,7 +114,9 @@ def test_gym_is_gymnasium(box: ForkedSandbox | SpawnedSandbox) -> None:
         ("device = 'mps' if torch.backends.mps.is_available() else 'cuda'", True),
         ("device = 'cuda' if use_gpu else 'cpu'", True),
         ("if torch.cuda.is_available():", False),
-        ("# device = 'cuda'", False),
+        ("# device = 'cuda'", True),  # as in a text; then the CPU stands in for nothing
+        ("# device = cuda", False),
+        ("Net(color='#fff').cuda()", True),
         ("x = 1  # not on cuda", False),
         ("barracuda = 1", False),
     ],

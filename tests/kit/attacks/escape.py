@@ -177,6 +177,12 @@ def empties_and_locks(values, scale, known):
             print("LEAKED", lock)
     import struct
 
+    with open("own", "w") as own:
+        own.write("honest code may do this")
+    os.truncate("own", 6)
+    assert open("own").read() == "honest"
+    fcntl.fcntl(one, 1036, struct.pack("Q", 3))  # a hint that stays with the file
+    print("LEAKED" if struct.unpack("Q", fcntl.fcntl(other, 1035, bytes(8)))[0] == 3 else "nothing is noted")
     wanted = struct.pack("hhqqi0q", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
     fcntl.fcntl(one, 37, wanted)  # a lock of the open file
     held = struct.unpack("hhqqi0q", fcntl.fcntl(other, 36, wanted))[0]
