@@ -95,6 +95,30 @@ def test_server_killed_in_the_middle(home: AssignmentFiles) -> None:
     assert report.final
 
 
+@pytest.mark.parametrize(("times", "code", "graded"), [(2, 0, 2), (3, 3, 0)])
+def test_server_killed_before_a_class_begins(
+    built_toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, command_line, times: int, code: int, graded: int
+) -> None:
+    """It is started again, and a sentence says so where it is ended each time; a class of 100 must not end in a traceback."""
+    export, warm_up, killed = tmp_path / "export", ForkedSandbox.warm_up, []
+    export.mkdir()
+    for name in ("ann", "bob"):
+        (export / f"{name}.py").write_bytes((built_toy / "solutions" / "toy" / "submitted.py").read_bytes())
+
+    def kill_first(self: ForkedSandbox, wait: bool = True) -> None:
+        if len(killed) < times and self._server is not None:
+            killed.append(self._server.pid)
+            os.kill(self._server.pid, signal.SIGKILL)
+        warm_up(self, wait)
+
+    monkeypatch.setattr(ForkedSandbox, "warm_up", kill_first)
+    assert command_line("course", "toy", str(export), "-o", str(tmp_path / "class"), "--workers", "1", root=built_toy) == code
+    assert len(killed) == times
+    assert len(list((tmp_path / "class" / "results").glob("*.json"))) == graded
+    said = capsys.readouterr().err
+    assert ("error: the grader cannot work here: the sandbox server" in said) == (code == 3)
+
+
 @pytest.mark.parametrize("jump", [1e9, -1e9])
 def test_the_clock_jumps(home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch, jump: float) -> None:
     """A clock that is set during the run must not end it, nor let it go on for ever."""
