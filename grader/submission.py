@@ -23,7 +23,7 @@ MAX_DEPTH = 4
 MAX_FILES = 10_000
 NOTEBOOK = ".ipynb"
 # In which a file may be written beside UTF-8, if it says so: a character is a byte, and those of Python are what they seem.
-CHARSETS = ("iso8859-1", "iso8859-2", "iso8859-15", "cp1250", "cp1251", "cp1252", "koi8-r")
+CHARSETS = ("ascii", "iso8859-1", "iso8859-2", "iso8859-15", "cp1250", "cp1251", "cp1252", "koi8-r")
 DECLARED = re.compile(r"([ \t\f]*#.*?coding[:=][ \t]*)[-\w.]+")
 # What editors, systems and Python leave beside a submission.
 NOT_HANDED_IN = ("__MACOSX", "__pycache__", "node_modules", "site-packages", "venv")

@@ -92,7 +92,7 @@ def _text(content: bytes) -> str:
 
 
 def _code(notebook: bytes) -> str:
-    """Return the code cells of a notebook, one after the other, as they are graded; of what is none, its text."""
+    """Return the code of a notebook's cells, as they are graded; of another file, all its text."""
     try:
         return "\n".join(text for _, _, text in read_code_cells(notebook))
     except NotANotebook:

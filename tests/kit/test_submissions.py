@@ -519,6 +519,7 @@ def test_a_zip_with_two_of_one_name(tmp_path: Path) -> None:
         (b"# -*- coding: latin-1 -*-\nx = '\xe9'\n", "# -*- coding: utf-8 -*-\nx = 'é'\n"),
         (b"#!python\n# vim: set fileencoding=cp1252 :\nx = '\x80'\n", "#!python\n# vim: set fileencoding=utf-8 :\nx = '€'\n"),
         (b"\r\n# coding: koi8-r\r\nx = '\xc1'\r\n", "\r\n# coding: utf-8\r\nx = 'а'\r\n"),
+        (b"# coding: us-ascii\nx = 1\n", "# coding: utf-8\nx = 1\n"),
         (b"x = 1\n\n# coding: utf-7\n", "x = 1\n\n# coding: utf-7\n"),
         (b"# Ren\xe9\n# -*- coding: latin-1 -*-\nx = 1\n", "# René\n# -*- coding: utf-8 -*-\nx = 1\n"),
         (b"# Ren\xe9, coding: latin-1\nx = '\xe9'\n", "# René, coding: utf-8\nx = 'é'\n"),
