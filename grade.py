@@ -6,7 +6,7 @@ from pathlib import Path
 if (here := str(Path(__file__).resolve().parent)) not in sys.path:  # as PYTHONSAFEPATH has it
     sys.path.insert(0, here)
 
-from grader.command import student
+from grader.student import main
 
 if __name__ == "__main__":
-    sys.exit(student())
+    sys.exit(main())

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from grader import fingerprints
+from grader import fingerprints, machine
 from grader.assignment import AssignmentFiles, UsageError
 from grader.course import run, stopping
 from grader.course.results import ResultsFolder
@@ -95,7 +95,7 @@ def grade_shard(job: run.GradingJob, names: list[str], workers: int | None, temp
         # A file that is not there would be graded, as an empty submission.
         if run.hash_submission(job.home, job.export, entry) != course.submissions[entry.id]:
             raise UsageError(f"{entry.path} is not what the client read; {job.export} has to be shared, and at rest")
-    return run.grade_entries(job, entries, workers or run.count_cores(), template=template).failed
+    return run.grade_entries(job, entries, workers or machine.count_cores(), template=template).failed
 
 
 @contextlib.contextmanager

@@ -233,11 +233,6 @@ def list_ungraded_entries(job: GradingJob, entries: Sequence[WorklistEntry]) -> 
     return [entry for entry in entries if (result := done[entry.id]) is None or result.status == "failed"]
 
 
-def count_cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 @dataclass
 class GradingProcess:
     """A process that grades one submission after another.

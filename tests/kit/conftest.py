@@ -23,7 +23,6 @@ from grader.sandbox import open_sandbox
 from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.places import make_temporary_folder
 from tests.kit.examples import USUAL
-from tests.kit.warm_servers import WarmServers, in_use
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run side by side: threads of one would wait for those of others
 
@@ -34,7 +33,7 @@ settings.register_profile("thorough", settings.get_profile("kit"), max_examples=
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "kit"))
 collect_ignore = ["toy"]  # an assignment of its own, with checks that need a judge
 SOLUTION = ROOT / "solutions" / "policy_gradient" / "submitted.py"
-pytest_plugins = ["tests.kit.selection"]
+pytest_plugins = ["tests.kit.selection", "tests.kit.warm_servers"]
 # Files that tests read by a fixture of this module, beside what its code names (tests/kit/inputs.py says how).
 FIXTURE_INPUTS = {
     "home": ("grading:policy_gradient",),
@@ -77,22 +76,6 @@ def _seconds(item: pytest.Item) -> float:
     return slow.args[0] if slow else 0.0
 
 
-@pytest.fixture(scope="session")
-def warm_servers() -> Iterator[WarmServers]:
-    """The servers of this test process that the sandboxes of tests are copies of."""
-    servers = WarmServers()
-    yield servers
-    servers.close()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def copied_servers(request: pytest.FixtureRequest, warm_servers: WarmServers) -> Iterator[None]:
-    """Let the module's harnesses copy warm servers, unless it says OWN_SERVERS."""
-    own = getattr(request.module, "OWN_SERVERS", False)
-    with contextlib.nullcontext() if own else in_use(warm_servers):
-        yield
-
-
 @pytest.fixture
 def own_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a single test start its own servers."""
@@ -103,14 +86,28 @@ def own_servers(monkeypatch: pytest.MonkeyPatch) -> None:
 def command_line(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """Run `python -m grader` here and return its exit code: `command_line("verify", "toy", root=toy)`.
 
-    A test that needs this depends on the whole kit; a module that imports `grader.__main__` would make all of its tests do so.
+    INPUTS of a test that needs this name the command, as in "command:verify".
     """
-    import grader.__main__ as main
+    import grader.__main__ as kit
 
     def run(*arguments: str, root: Path = ROOT) -> int:
+        for place in (f"commands/{arguments[0]}.py", f"platforms/{arguments[0]}/package.py"):
+            with contextlib.suppress(FileNotFoundError):
+                (ROOT / "grader" / place).read_bytes()  # the guard of inputs does not see a module that is loaded already
         monkeypatch.setattr(sys, "argv", ["grader", *arguments])
-        monkeypatch.setattr(main, "ROOT", root)
-        return main.main()
+        return kit.main(root)
+
+    return run
+
+
+@pytest.fixture
+def grade_py(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """Run `python grade.py` here and return its exit code: `grade_py("--show", "total", root=toy)`."""
+    from grader import student
+
+    def run(*arguments: str, root: Path = ROOT) -> int:
+        monkeypatch.setattr(student, "ROOT", root)
+        return student.main(arguments)
 
     return run
 

@@ -5,9 +5,11 @@ A test module declares the data that it reads in a constant, as glob patterns fr
     INPUTS = ("solutions/ddpg/**", "tests/visible/test_{name}.py", "grading:{name}")
 
 `{name}` is replaced by the value of the test's parameter of that name, and by `*` where the test
-has none. `grading:NAME` is everything that grading a submission of this assignment reads. INPUTS can
-also be a dict from the name of a test function, or from "*" for all of them, to such a tuple. It must
-be a literal: it is read, not executed.
+has none. `grading:NAME` is everything that grading a submission of this assignment reads,
+`command:NAME` what `python -m grader NAME` runs, and `packed:grader` what a package takes of the
+grader: the command line imports its commands by name, which nothing can follow. INPUTS can also be
+a dict from the name of a test function, or from "*" for all of them, to such a tuple. It must be a
+literal: it is read, not executed.
 """
 
 from __future__ import annotations
@@ -41,7 +43,14 @@ NOT_INPUTS = frozenset(
     }
 )
 CONFTEST = "tests/kit/conftest.py"
-OF_ALL_TESTS = ("pyproject.toml", "constraints.txt", CONFTEST, "tests/kit/inputs.py", "tests/kit/selection.py")
+OF_ALL_TESTS = (
+    "pyproject.toml",
+    "constraints.txt",
+    CONFTEST,
+    "tests/kit/inputs.py",
+    "tests/kit/selection.py",
+    "tests/kit/warm_servers.py",
+)
 LIBRARIES = ("torch", "numpy", "gymnasium", "matplotlib", "mujoco", "ale_py", "nbclient", "ipykernel", "safetensors")
 GRADING = (
     "assignments/{name}/assignment.toml",
@@ -56,6 +65,23 @@ GRADING = (
     "tests/visible/mistakes/{name}.json",
     "tests/hidden/mistakes/{name}.json",
 )
+
+
+COMMAND = (
+    "grader/__main__.py",
+    "grader/commands/__init__.py",
+    "grader/commands/{name}.py",
+    "grader/platforms/{name}/package.py",
+)
+PACKED = (
+    "{name}/*.py",
+    "{name}/desk/**",
+    "{name}/judge/**",
+    "{name}/platforms/**",
+    "{name}/report/**",
+    "{name}/sandbox/**",
+)
+KINDS = {"grading": GRADING, "command": COMMAND, "packed": PACKED}
 
 
 class Source(NamedTuple):
@@ -187,6 +213,11 @@ class Snapshot:
         places = (prefix + "/".join(parts[:count]) for count in range(1, len(parts) + 1))
         return {path for place in places for path in (f"{place}.py", f"{place}/__init__.py") if path in self.files}
 
+    def find_command(self, name: str) -> set[str]:
+        """Return the files that `python -m grader NAME` imports by name."""
+        own = [path for path in COMMAND if "{name}" in path]
+        return {path.replace("{name}", name) for path in own} & self.files.keys()
+
     def find_fixture_inputs(self, fixtures: Iterable[str]) -> tuple[frozenset[str], list[str]]:
         """Return the files that the fixtures of conftest.py name, and the patterns they declare.
 
@@ -309,7 +340,7 @@ def _defined_names(statement: ast.stmt) -> set[str]:
 
 def _expand(pattern: str, params: Mapping[str, object]) -> list[str]:
     kind, _, name = pattern.partition(":")
-    patterns = [form.replace("{name}", name) for form in GRADING] if kind == "grading" else [pattern]
+    patterns = [form.replace("{name}", name) for form in KINDS[kind]] if kind in KINDS else [pattern]
     return [re.sub(r"\{(\w+)\}", lambda found: str(params.get(found[1], "*")), form) for form in patterns]
 
 

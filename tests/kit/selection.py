@@ -352,7 +352,7 @@ class Guard:
         return {name} & self.snapshot.files.keys()
 
     def _find_started(self, command: list[str | bytes | os.PathLike], folder: str | bytes | os.PathLike) -> set[str]:
-        """Return the files among the arguments, the module after `-m`, and what code after `-c` names."""
+        """Return the files among the arguments, the module after `-m`, what code after `-c` names, and the grader's command."""
         found = set()
         for before, word in pairwise(["", *map(os.fsdecode, command)]):
             if before == "-m":
@@ -362,6 +362,7 @@ class Guard:
                     found |= self.snapshot.find_named(describe_code(word), "")
             else:
                 found |= self._locate(os.path.join(os.fsdecode(folder), word))
+                found |= self.snapshot.find_command(word)
         return found
 
 

@@ -32,13 +32,13 @@ from tests.kit.test_gradescope import check_contract
 INPUTS = {
     "test_packages_of_one_assignment_are_asked_for": (
         "grade.py",
-        "grader/**",
+        "packed:grader",
         "assignments/policy_gradient/notebook.ipynb",
         "utils.py",
     ),
     "test_students_read_what_else_they_may_hand_in": (
         "grade.py",
-        "grader/**",
+        "packed:grader",
         "assignments/policy_gradient/notebook.ipynb",
         "utils.py",
     ),

@@ -173,12 +173,9 @@ def test_nothing_beside_the_file_is_taken(toy_home: AssignmentFiles, tmp_path: P
         (lambda source: source.rstrip(), 6),
         (lambda source: b"\x0c\n" + source, 6),
         (lambda source: source + b"\x00", 0),
-        (lambda source: b"name = '\xff'\n" + source, 0),
         (lambda source: b"# coding: no-such-coding\n" + source, 0),
-        (lambda source: source.decode().encode("utf-16"), 0),
         (lambda source: b"\xef\xbb\xbf# coding: latin-1\n" + source, 0),
         (lambda source: b"", 0),
-        (lambda source: b"PK\x03\x04" + bytes(range(256)) * 10, 0),
         (lambda source: source + b"x = " + b"(" * 10_000 + b"1" + b")" * 10_000, 0),
         (lambda source: source + b"x = " + b"-" * 300_000 + b"1\n", 0),
         (lambda source: source + b"x = " + b"1+" * 100_000 + b"1\n", None),
@@ -186,8 +183,8 @@ def test_nothing_beside_the_file_is_taken(toy_home: AssignmentFiles, tmp_path: P
         (lambda source: source + b"x = " + b"9" * 100_000, 0),
     ],
     ids=[
-        *("bom", "crlf", "latin-1", "no end of line", "form feed", "null byte", "broken utf-8", "unknown coding", "utf-16"),
-        *("bom against coding", "empty", "not text", "deep brackets", "deep signs", "long sum", "open string", "long number"),
+        *("bom", "crlf", "latin-1", "no end of line", "form feed", "null byte", "unknown coding"),
+        *("bom against coding", "empty", "deep brackets", "deep signs", "long sum", "open string", "long number"),
     ],
 )
 def test_odd_sources_run_as_in_python_or_fail_clearly(
@@ -202,3 +199,20 @@ def test_odd_sources_run_as_in_python_or_fail_clearly(
     if report.points == 0:
         assert {check.outcome.value for check in report.checks} <= {"failed", "crashed", "memory", "not run"}
         assert all(check.message for check in report.checks)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda source: b"name = '\xff'\n" + source, "not UTF-8 in line 1; save it as UTF-8"),
+        (lambda source: source.decode().encode("utf-16"), "is UTF-16; save it as UTF-8"),
+        (lambda source: b"PK\x03\x04" + bytes(range(256)) * 10, "not UTF-8 in line 3"),
+    ],
+    ids=["broken utf-8", "utf-16", "not text"],
+)
+def test_text_that_could_be_read_in_two_ways_is_refused(toy_home: AssignmentFiles, tmp_path: Path, change, words: str) -> None:
+    """Catches: source that similarity and people read otherwise than Python does, and a sentence that no editor can follow."""
+    path = tmp_path / "submitted.py"
+    path.write_bytes(change((toy_home.solution / "submitted.py").read_bytes()))
+    with pytest.raises(UsageError, match=words):
+        grade(toy_home, path, ("visible", "hidden"))

@@ -13,12 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from grader import command
 from grader.console import GRADED, GRADER_ERROR, USAGE
 
 pytestmark = pytest.mark.recorded
 
-INPUTS = ("grader/**", "tests/kit/toy/**", "assignments/*/assignment.toml")
+INPUTS = {
+    "*": ("tests/kit/toy/**", "assignments/*/assignment.toml"),
+    "test_what_is_read_may_be_anything": ("command:{command}",),
+    "test_what_is_read_of_a_class_may_be_anything": ("command:course", "command:regrade"),
+    "test_a_zip_may_hold_anything": ("command:{command}",),
+    "test_what_must_not_be_overwritten_is_refused_at_once": ("command:grade", "command:verify"),
+    "test_results_are_not_written_into_what_is_no_folder": ("command:{command}",),
+    "test_an_assignment_names_files_of_its_own_folder": ("command:build",),
+}
 SECONDS = 60
 SOLUTION = "solutions/toy/submitted.py"
 
@@ -83,23 +90,27 @@ def limited() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-@pytest.fixture(scope="module")
-def graded_toy(built_toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the built toy with a class of one, graded, in `class`, and its export in `export`."""
-    root = tmp_path_factory.mktemp("graded") / "toy"
-    shutil.copytree(built_toy, root)
+@pytest.fixture
+def toy(built_toy: Path, tmp_path: Path) -> Path:
+    """A copy of the built toy that a test may damage, with the export of a class of one in `export`."""
+    root = Path(shutil.copytree(built_toy, tmp_path / "toy"))
     (root / "export").mkdir()
     shutil.copy(root / SOLUTION, root / "export" / "ada.py")
     return root
 
 
+@pytest.fixture(scope="module")
+def folder_of_the_class(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("graded") / "class"
+
+
 @pytest.fixture
-def toy(graded_toy: Path, tmp_path: Path, command_line: Callable[..., int]) -> Path:
-    """A copy of it that a test may damage; its class is graded when the first test needs it."""
-    if not (graded_toy / "class").exists():
-        assert command_line("course", "toy", str(graded_toy / "export"), "-o", str(graded_toy / "class"), root=graded_toy) == 0
-    shutil.copytree(graded_toy, tmp_path / "toy")
-    return tmp_path / "toy"
+def graded_toy(toy: Path, folder_of_the_class: Path, command_line: Callable[..., int]) -> Path:
+    """Such a copy with the results of that class in `class`; it is graded when the first test needs it."""
+    if not folder_of_the_class.exists():
+        assert command_line("course", "toy", str(toy / "export"), "-o", str(folder_of_the_class), root=toy) == 0
+    shutil.copytree(folder_of_the_class, toy / "class")
+    return toy
 
 
 def replace(path: Path, damage: str) -> None:
@@ -121,11 +132,13 @@ def ends_well(run: Callable[[], int], capfd: pytest.CaptureFixture[str], *allowe
         assert "\x1b[2J" not in said[0]
 
 
-READERS = {
-    "a policy": ("policy.toml", ("course", "toy", "{toy}/export", "-o", "{toy}/new", "--policy", "{toy}/policy.toml")),
+CLASS_READERS = {
     "a policy that only scores": ("policy.toml", ("regrade", "{toy}/class", "--policy", "{toy}/policy.toml")),
     "the course": ("class/course.json", ("regrade", "{toy}/class")),
     "a result": ("class/results/{result}", ("regrade", "{toy}/class")),
+}
+READERS = {
+    "a policy": ("policy.toml", ("course", "toy", "{toy}/export", "-o", "{toy}/new", "--policy", "{toy}/policy.toml")),
     "the description of an assignment": ("assignments/toy/assignment.toml", ("grade", "toy", "{toy}/" + SOLUTION)),
     "stored answers": ("tests/visible/answers/toy.json", ("grade", "toy", "{toy}/" + SOLUTION)),
     "stored mistakes": ("tests/hidden/mistakes/toy.json", ("grade", "toy", "{toy}/" + SOLUTION)),
@@ -138,28 +151,46 @@ READERS = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(("command", "reader"), [(words[0], reader) for reader, (_, words) in READERS.items()])
 def test_what_is_read_may_be_anything(
-    toy: Path, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str], reader: str, damage: str
+    toy: Path, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str], command: str, reader: str, damage: str
 ) -> None:
     """Catches: a traceback, a hang, or the exit code of something else, for a file that is damaged or not even a file."""
     file, words = READERS[reader]
-    names = {"toy": str(toy), "result": next((path.name for path in (toy / "class/results").glob("*.json")), "")}
-    replace(toy / file.format(**names), damage)
-    ends_well(lambda: command_line(*(word.format(**names) for word in words), root=toy), capfd, GRADED, USAGE, GRADER_ERROR)
+    replace(toy / file, damage)
+    ends_well(lambda: command_line(*(word.format(toy=toy) for word in words), root=toy), capfd, GRADED, USAGE, GRADER_ERROR)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("reader", CLASS_READERS)
+def test_what_is_read_of_a_class_may_be_anything(
+    graded_toy: Path, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str], reader: str, damage: str
+) -> None:
+    """Catches the same of what `course` wrote, and of what is read beside it."""
+    file, words = CLASS_READERS[reader]
+    names = {"toy": str(graded_toy), "result": next(path.name for path in (graded_toy / "class/results").glob("*.json"))}
+    replace(graded_toy / file.format(**names), damage)
+    ends_well(
+        lambda: command_line(*(word.format(**names) for word in words), root=graded_toy), capfd, GRADED, USAGE, GRADER_ERROR
+    )
 
 
 @pytest.mark.parametrize("content", ZIP)
-@pytest.mark.parametrize("words", [("grade", "toy"), ("course", "toy", "-o", "{toy}/new")], ids=["grade", "course"])
+@pytest.mark.parametrize(("command", "words"), [("grade", ("toy",)), ("course", ("toy", "-o", "{toy}/new"))])
 def test_a_zip_may_hold_anything(
-    toy: Path, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str], content: str, words: tuple[str, ...]
+    toy: Path,
+    command_line: Callable[..., int],
+    capfd: pytest.CaptureFixture[str],
+    content: str,
+    command: str,
+    words: tuple[str, ...],
 ) -> None:
     """Catches: a file outside of the archive's own place, and a traceback."""
     with zipfile.ZipFile(toy / "one.zip", "w") as archive:
         for name, text in ZIP[content].items():
             archive.writestr(name, text)
     arguments = [word.format(toy=toy) for word in words]
-    ends_well(lambda: command_line(*arguments, str(toy / "one.zip"), root=toy), capfd, USAGE, GRADED)
+    ends_well(lambda: command_line(command, *arguments, str(toy / "one.zip"), root=toy), capfd, USAGE, GRADED)
 
 
 OUTPUTS: dict[str, Callable[[Path], Path]] = {
@@ -177,11 +208,11 @@ OUTPUTS: dict[str, Callable[[Path], Path]] = {
     "somebody's notebook": lambda toy: _made(toy / "work.ipynb", write(b"{}")),
 }
 WRITERS = {
-    "grade": ("grade", "toy", "{toy}/" + SOLUTION, "-o", "{output}"),
-    "grade as a page": ("grade", "toy", "{toy}/" + SOLUTION, "--format", "html", "-o", "{output}"),
-    "verify": ("verify", "toy", "--html", "{output}"),
-    "grade.py --json": ("--submission", "{toy}/" + SOLUTION, "--json", "{output}"),
-    "grade.py --html": ("--submission", "{toy}/" + SOLUTION, "--html", "{output}"),
+    "grade": ("grader", "grade", "toy", "{toy}/" + SOLUTION, "-o", "{output}"),
+    "grade as a page": ("grader", "grade", "toy", "{toy}/" + SOLUTION, "--format", "html", "-o", "{output}"),
+    "verify": ("grader", "verify", "toy", "--html", "{output}"),
+    "grade.py --json": ("grade.py", "--submission", "{toy}/" + SOLUTION, "--json", "{output}"),
+    "grade.py --html": ("grade.py", "--submission", "{toy}/" + SOLUTION, "--html", "{output}"),
 }
 FOLDER_WRITERS = {
     "course": ("course", "toy", "{toy}/export", "-o", "{output}"),
@@ -215,6 +246,7 @@ def read_all(folder: Path) -> dict[str, bytes]:
 def test_what_must_not_be_overwritten_is_refused_at_once(
     toy: Path,
     command_line: Callable[..., int],
+    grade_py: Callable[..., int],
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
     writer: str,
@@ -223,24 +255,23 @@ def test_what_must_not_be_overwritten_is_refused_at_once(
     """Catches: a student's work, or a device, replaced by a report; a minute of grading whose report nobody can read."""
     path = OUTPUTS[output](toy)
     before = read_all(toy)
-    words = [word.format(toy=toy, output=path) for word in WRITERS[writer]]
-    monkeypatch.setattr(command, "ROOT", toy)
+    program, *words = (word.format(toy=toy, output=path) for word in WRITERS[writer])
     monkeypatch.setattr("grader.judge.run.Grader.take", lambda *_, **__: pytest.fail("it began to grade"))
-    run = (lambda: command.student(words)) if writer.startswith("grade.py") else (lambda: command_line(*words, root=toy))
-    ends_well(run, capfd, USAGE)
+    run = {"grade.py": grade_py, "grader": command_line}[program]
+    ends_well(lambda: run(*words, root=toy), capfd, USAGE)
     assert read_all(toy) == before
     assert not Path("/dev/full").is_file()
 
 
 @pytest.mark.parametrize("output", NO_FOLDERS)
-@pytest.mark.parametrize("writer", FOLDER_WRITERS)
+@pytest.mark.parametrize("command", FOLDER_WRITERS)
 def test_results_are_not_written_into_what_is_no_folder(
-    toy: Path, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str], writer: str, output: str
+    toy: Path, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str], command: str, output: str
 ) -> None:
     """Catches: a traceback after minutes, for a name that could have been looked at before."""
     path = OUTPUTS[output](toy)
     before = read_all(toy)
-    words = [word.format(toy=toy, output=path) for word in FOLDER_WRITERS[writer]]
+    words = [word.format(toy=toy, output=path) for word in FOLDER_WRITERS[command]]
     ends_well(lambda: command_line(*words, root=toy), capfd, USAGE)
     assert read_all(toy) == before
 

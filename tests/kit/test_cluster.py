@@ -21,7 +21,7 @@ from grader.course import cluster, hosting, run
 from grader.course.results import Course, ResultsFolder
 
 INPUTS = (
-    "grader/__main__.py",
+    "command:course",
     "grader/course/host.py",
     "grader/judge/*.py",
     "grader/sandbox/*.py",

@@ -18,14 +18,14 @@ from tests.kit.copies import copy_assignment
 pytestmark = pytest.mark.recorded
 
 INPUTS = {
-    "*": ("grade.py", "grader/__main__.py", "assignments/*/assignment.toml", "grading:policy_gradient"),
+    "*": ("grade.py", "command:build", "command:grade", "assignments/*/assignment.toml", "grading:policy_gradient"),
     "test_suite_error_is_the_graders_fault": (
-        "grader/**",
+        "packed:grader",
         "assignments/policy_gradient/**",
         "solutions/policy_gradient/**",
     ),
     "test_build_does_not_overwrite_work": (
-        "grader/**",
+        "packed:grader",
         "assignments/policy_gradient/**",
         "solutions/policy_gradient/**",
     ),
@@ -235,8 +235,8 @@ def test_torch_that_is_not_installed_is_told(
     own_servers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A forgotten pip install is the user's to mend: no fault of the grader, and no table of failures."""
-    from grader import command, sandbox
+    from grader import sandbox, student
 
     monkeypatch.setattr(sandbox.importlib.util, "find_spec", lambda _: None)
-    assert command.student(["policy_gradient"]) == 2
+    assert student.main(["policy_gradient"]) == 2
     assert "has no module 'torch'" in capsys.readouterr().err

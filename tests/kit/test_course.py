@@ -27,10 +27,16 @@ from grader.course.worklist import WorklistEntry
 from grader.judge.run import Grader
 from grader.sandbox.places import make_temporary_folder
 
-INPUTS = ("grader/__main__.py", "grader/judge/*.py", "grader/sandbox/*.py", "tests/kit/toy/solutions/toy/submitted.py")
+INPUTS = (
+    "command:course",
+    "command:regrade",
+    "grader/judge/*.py",
+    "grader/sandbox/*.py",
+    "tests/kit/toy/solutions/toy/submitted.py",
+)
 
 ROOT = Path(__file__).resolve().parents[2]
-KIT = "import sys, pathlib, grader.__main__ as kit; kit.ROOT = pathlib.Path(sys.argv.pop(1)); sys.exit(kit.main())"
+KIT = "import sys, pathlib, grader.__main__ as kit; sys.exit(kit.main(pathlib.Path(sys.argv.pop(1))))"
 
 # What Gradescope writes; names and numbers are invented.
 METADATA = """---

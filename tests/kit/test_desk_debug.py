@@ -31,9 +31,9 @@ RIGHT = "def total(values):\n    first = sum(values)\n    return first\n"
 TOY = """
 import sys
 from pathlib import Path
-from grader import command
-command.ROOT = Path(sys.argv.pop(1))
-sys.exit(command.student(sys.argv[1:]))
+from grader import student
+student.ROOT = Path(sys.argv.pop(1))
+sys.exit(student.main(sys.argv[1:]))
 """
 
 

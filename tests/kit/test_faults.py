@@ -24,7 +24,11 @@ from tests.kit.attacks.soak import soak
 pytestmark = pytest.mark.attack
 
 OWN_SERVERS = True
-INPUTS = ("tests/kit/attacks/**",)
+INPUTS = {
+    "*": ("tests/kit/attacks/**", "command:grade"),
+    "test_server_killed_before_a_class_begins": ("command:course",),
+    "test_doctor_tells_the_level": ("command:doctor",),
+}
 
 QUESTIONS = ["get_returns", "get_value_net_loss"]
 

@@ -36,8 +36,8 @@ pytestmark = pytest.mark.recorded
 
 INPUTS = {
     "*": ("grading:policy_gradient",),
-    "test_every_format_is_registered_and_read_here": ("grader/__main__.py",),
-    "test_grade_for_a_student": ("grader/__main__.py",),
+    "test_every_format_is_registered_and_read_here": ("command:grade",),
+    "test_grade_for_a_student": ("command:grade",),
 }
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,7 +15,7 @@ import pytest
 
 pytestmark = pytest.mark.recorded
 
-INPUTS = ("tests/kit/graded_class.zip", "grading:policy_gradient", "grader/**")
+INPUTS = ("tests/kit/graded_class.zip", "grading:policy_gradient", "command:regrade", "packed:grader")
 POINTS = {"ada": "100", "bob": "88", "eve": "83", "kim": "100", "lee": "88", "stub": "0"}
 
 

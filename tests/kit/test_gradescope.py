@@ -23,7 +23,7 @@ from grader.platforms.gradescope.package import SCRIPTS, collect_autograder_file
 from grader.publish.release import make_zip
 from grader.report.model import CheckResult, Outcome, Report
 
-INPUTS = ("grade.py", "grader/**", "assignments/policy_gradient/notebook.ipynb", "utils.py")
+INPUTS = ("grade.py", "packed:grader", "assignments/policy_gradient/notebook.ipynb", "utils.py")
 
 NUMBER, TEXT = (int, float), (str,)
 FORMATS = {"text", "html", "simple_format", "md", "ansi"}

@@ -27,6 +27,8 @@ from tests.kit.attacks.soak import resident_kb
 
 pytestmark = pytest.mark.attack
 
+INPUTS = ("command:grade",)
+
 OWN_SERVERS = True
 
 HOSTILE: tuple[Callable[[], Any], ...] = (

@@ -13,7 +13,7 @@ import pytest
 
 from grader import machine
 
-INPUTS = {"test_a_class_has_as_many_workers_as_there_is_memory_for": ("grader/**", "tests/kit/toy/**")}
+INPUTS = {"test_a_class_has_as_many_workers_as_there_is_memory_for": ("command:course", "tests/kit/toy/**")}
 ROOT = Path(__file__).resolve().parents[2]
 GROUPS = Path("/sys/fs/cgroup/memory")  # where the first version of cgroups has them
 READ = "import json\nfrom grader import machine as m\nprint(json.dumps([m.read_memory_limit_mb(), m.read_free_memory_mb()]))"

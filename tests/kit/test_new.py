@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-import grader.__main__ as main
+import grader.__main__
 from grader.assignment import UsageError
 from grader.publish import new as module
 from grader.publish.build import BuildOptions, build
@@ -22,7 +22,7 @@ from grader.publish.verify import ProofOptions, verify
 
 pytestmark = pytest.mark.recorded
 
-INPUTS = ("docs/authoring.md", "grader/publish/example/**")
+INPUTS = ("docs/authoring.md", "grader/publish/example/**", "command:new", "command:remove")
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME, TITLE = "smoothing_of_long_curves", "Smoothing " * 8  # as long as they may be, for the length of lines
@@ -43,9 +43,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     root = with_another(tmp_path_factory.mktemp("new") / "kit")
     said = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said):
-        patch.setattr(main, "ROOT", root)
         patch.setattr(sys, "argv", ["grader", "new", NAME, "--title", TITLE])
-        assert main.main() == 0
+        assert grader.__main__.main(root) == 0
     return root, said.getvalue()
 
 
@@ -103,8 +102,6 @@ def test_comes_and_goes_without_a_trace(kit: Path, monkeypatch: pytest.MonkeyPat
     assert before.items() - content(kit).items() == {("solution.json", before["solution.json"])}
     (kit / "solutions" / "fine" / "__pycache__").mkdir()
     (kit / "solutions" / "fine" / "__pycache__" / "cases.pyc").touch()
-    monkeypatch.setattr(main, "ROOT", kit)
-
     for arguments, code, words in (
         (["fine"], 2, "say --yes"),
         (["fines", "--yes"], 2, "there is no assignment 'fines'; there are: fine, other"),
@@ -113,7 +110,7 @@ def test_comes_and_goes_without_a_trace(kit: Path, monkeypatch: pytest.MonkeyPat
     ):
         monkeypatch.setattr(sys, "argv", ["grader", "remove", *arguments])
         monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
-        assert main.main() == code
+        assert grader.__main__.main(kit) == code
         said = capsys.readouterr()
         assert words in said.out + said.err
     assert {path: data for path, data in content(kit).items() if (kit / path).is_file()} == before

@@ -14,6 +14,7 @@ import tarfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ from grader.publish import package
 
 pytestmark = pytest.mark.recorded
 
-INPUTS = ("grade.py", "grader/**", "assignments/policy_gradient/notebook.ipynb")
+INPUTS = ("grade.py", "packed:grader", "command:grade", "assignments/policy_gradient/notebook.ipynb")
 
 ROOT = Path(__file__).resolve().parents[2]
 SLOW = "import time\n\n\ndef total(values):\n    time.sleep(0.3)\n    return sum(values)\n"
@@ -53,7 +54,8 @@ def make(name: str, root: Path, folder: Path) -> Iterator[str]:
     """Make the toy's package for a platform, as its command does without further options."""
     parser = argparse.ArgumentParser()
     PLATFORMS[name].add_arguments(parser)
-    return PLATFORMS[name].write_package(root, parser.parse_args(["toy", "-o", str(folder)]))
+    package_of = import_module(f"grader.platforms.{name}.package")
+    return package_of.write_package(root, parser.parse_args(["toy", "-o", str(folder)]))
 
 
 @pytest.mark.parametrize("name", ["prairielearn", "classroom", "autolab"])
@@ -155,8 +157,8 @@ def add_arguments(parser):
 
 def render(report, assignment):
     return json.dumps({"made up": report.points, "of": assignment.total("visible")})
-
-
+"""
+PACKAGE_OF_MADE_UP = """
 def write_package(root, options):
     (options.output / "package").write_text(options.name)
     yield "wrote a package"
@@ -170,6 +172,7 @@ def test_another_platform_is_a_folder_and_a_name_in_the_registry(built_toy: Path
     platforms = root / "grader" / "platforms"
     (platforms / "madeup").mkdir()
     (platforms / "madeup" / "__init__.py").write_text(MADE_UP)
+    (platforms / "madeup" / "package.py").write_text(PACKAGE_OF_MADE_UP)
     registry = (platforms / "registry.py").read_text()
     changed = registry.replace("import autolab", "import madeup, autolab").replace("= {", '= {"madeup": madeup, ')
     (platforms / "registry.py").write_text(changed)

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.recorded
 INPUTS = {
     "*": ("grading:policy_gradient",),
     "test_students_command_writes_page_and_json": ("grade.py",),
-    "test_instructors_command_writes_the_whole": ("grader/__main__.py",),
+    "test_instructors_command_writes_the_whole": ("command:grade",),
 }
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,7 +16,7 @@ from grader.platforms.gradescope.package import collect_autograder_files
 from grader.publish import release as module
 from grader.publish.release import collect_student_files, make_zip, release
 
-INPUTS = ("grading:policy_gradient", "grade.py", "grader/**", "assignments/policy_gradient/notebook.ipynb", "utils.py")
+INPUTS = ("grading:policy_gradient", "grade.py", "packed:grader", "assignments/policy_gradient/notebook.ipynb", "utils.py")
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -24,7 +24,7 @@ from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import sanitize
 from tests.kit.examples import examples
 
-INPUTS = {"*": ("grading:policy_gradient",), "test_survives_kill_9_of_the_judge": ("grader/__main__.py",)}
+INPUTS = {"*": ("grading:policy_gradient",), "test_survives_kill_9_of_the_judge": ("command:grade",)}
 
 ROOT = Path(__file__).resolve().parents[2]
 

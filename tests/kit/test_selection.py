@@ -556,13 +556,17 @@ def test_every_pattern_matches_a_file(repository: Snapshot) -> None:
     for module in list_modules(repository):
         for patterns in repository.source(module).declared.values():
             for pattern in patterns:
-                if not pattern.startswith("grading:"):
+                kind, _, name = pattern.partition(":")
+                if kind == "command":
+                    assert name == "{command}" or repository.find_command(name), f"{module}: {pattern}"
+                elif not name:
                     assert repository.match(re.sub(r"\{\w+\}", "*", pattern)), f"{module}: {pattern}"
 
 
-def test_every_fixture_in_the_table_exists(repository: Snapshot) -> None:
-    """An entry for a fixture that was renamed declares nothing."""
+def test_fixtures_of_all_modules_are_asked_for_and_declared(repository: Snapshot) -> None:
+    """An entry of a fixture that was renamed declares nothing; what one for all modules uses is an input of every test."""
     tree = ast.parse(repository.read(CONFTEST))
     defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     (table,) = [node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "FIXTURE_INPUTS"]
     assert ast.literal_eval(table).keys() <= defined
+    assert "autouse" not in {node.arg for node in ast.walk(tree) if isinstance(node, ast.keyword)}

@@ -23,7 +23,7 @@ from grader.report import terminal
 from grader.report.model import Report
 from grader.submission import MAX_BYTES, read_submission
 
-INPUTS = {"*": ("grading:policy_gradient",), "test_export_of_a_class": ("grader/__main__.py",)}
+INPUTS = {"*": ("grading:policy_gradient",), "test_export_of_a_class": ("command:grade",)}
 
 ROOT = Path(__file__).resolve().parents[2]
 QUESTIONS = {"get_returns", "get_vanilla_policy_gradient_loss", "get_value_net_loss", "get_PPO_policy_gradient_loss"}

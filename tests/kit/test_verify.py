@@ -17,6 +17,8 @@ from grader.publish.verify import ProofOptions, verify
 
 pytestmark = pytest.mark.recorded
 
+INPUTS = {"test_exit_code_and_lines": ("command:verify",)}
+
 VACUOUS = '''
 
 @points(0, question="total")

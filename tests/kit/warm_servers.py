@@ -1,12 +1,11 @@
-"""Warm servers for the kit's own tests: what a test opens is a copy of one that has imported everything already.
+"""A pytest plugin: what a test opens is a copy of a warm server, one that has imported everything already.
 
 A class is graded in the same way (grader/course/run.py). A test module about servers, faults or attacks says
-`OWN_SERVERS = True`, and starts its own.
+`OWN_SERVERS = True`, and starts its own. It is no part of conftest.py, by which every test would depend on the sandbox.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import itertools
 import os
@@ -16,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
 
 from grader.judge import harness
 from grader.sandbox import open_sandbox
@@ -124,11 +125,18 @@ class WarmServers:
         return warm
 
 
-@contextlib.contextmanager
-def in_use(servers: WarmServers) -> Iterator[None]:
-    """Let every harness get its sandbox from these servers."""
-    harness.open_sandbox = servers.open
-    try:
-        yield
-    finally:
-        harness.open_sandbox = open_sandbox
+@pytest.fixture(scope="session")
+def warm_servers() -> Iterator[WarmServers]:
+    """The servers of this test process that the sandboxes of tests are copies of."""
+    servers = WarmServers()
+    yield servers
+    servers.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def copied_servers(request: pytest.FixtureRequest, warm_servers: WarmServers) -> Iterator[None]:
+    """Let the module's harnesses copy warm servers, unless it says OWN_SERVERS."""
+    if not getattr(request.module, "OWN_SERVERS", False):
+        harness.open_sandbox = warm_servers.open
+    yield
+    harness.open_sandbox = open_sandbox

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.console import add_level, add_output
@@ -28,10 +26,3 @@ def render(report: Report, assignment: Assignment) -> str:
     from grader.platforms.autolab import report as form
 
     return form.render(report, assignment)
-
-
-def write_package(root: Path, options: argparse.Namespace) -> Iterator[str]:
-    """Write what an instructor uploads, and yield what was checked and written; see package.py."""
-    from grader.platforms.autolab import package
-
-    return package.write_package(root, options)

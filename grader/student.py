@@ -1,4 +1,4 @@
-"""The student's command line, and Gradescope's entry."""
+"""The student's command line, `python grade.py`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def student(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Grade with the visible checks and print the report; return the exit code."""
     flat = (ROOT / "assignment.toml").is_file()
     parser = argparse.ArgumentParser(prog="grade.py", description="Grade your work with the checks that you were given.")

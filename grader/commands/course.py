@@ -1,0 +1,66 @@
+"""Grade a class: resumable, in parallel, on many machines."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from grader.commands.shared import add_sound, add_workers, count_workers, end_class, read_suites, require_sound
+from grader.console import ClassProgress, add_level, refuse_file
+
+REFERENCE_FROM = 20  # submissions of a class, for which one more, the reference, costs little
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("name", metavar="NAME", help="the assignment")
+    about = "what Gradescope or Canvas exported, or a folder of files"
+    parser.add_argument("export", type=Path, metavar="EXPORT_DIR", help=about)
+    parser.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="write results and pages here")
+    parser.add_argument("--suite", default="visible,hidden", help="visible, hidden or both (default: visible,hidden)")
+    parser.add_argument("--layout", choices=("gradescope", "canvas", "folder"), help="of the export (default: found out)")
+    parser.add_argument("--shard", default="1/1", metavar="I/N", help="only this part of N; all parts share DIR")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="grade on the workers of this Dask cluster: see docs/cluster.md")
+    parser.add_argument("--policy", type=Path, metavar="FILE", help="late days, weights, caps: see docs/policy.md")
+    add_workers(parser, "submissions graded")
+    add_level(parser)
+    add_sound(parser)
+
+
+def run(root: Path, options: argparse.Namespace) -> int:
+    """Return 0, or 3 where a submission was not graded."""
+    from grader.assignment import AssignmentFiles, UsageError
+    from grader.course import run
+    from grader.course.policy import parse_policy, read_policy_text, require_known_names
+    from grader.course.results import ResultsFolder
+    from grader.course.summary import write_class_results
+
+    home = AssignmentFiles(root, options.name)
+    numbers = options.shard.split("/")
+    if len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
+        raise UsageError(f"--shard {options.shard}: expected two numbers, as in 1/4")
+    refuse_file(options.output)
+    policy = parse_policy(read_policy_text(options.policy), str(options.policy)) if options.policy else None
+    with ClassProgress() as progress:
+        job = run.prepare_job(
+            home, options.export, options.output, read_suites(options.suite), options.layout, options.require_level
+        )
+        own = run.take_shard(job.course.entries, *map(int, numbers))
+        entries = run.list_ungraded_entries(job, own)
+        print(f"{len(own)} submissions ({job.course.layout}), {len(own) - len(entries)} graded before", flush=True)
+        if options.require_sound or len(entries) >= REFERENCE_FROM:
+            require_sound(home, options)
+        for line in run.list_remarks(job):
+            print(line, flush=True)
+        if policy:
+            require_known_names(job.course, {}, policy)
+        if options.scheduler:
+            from grader.course import cluster
+
+            workers = None if options.workers is None else count_workers(options)
+            standing = cluster.grade_on_cluster(job, entries, options.scheduler, workers, progress.show)
+        else:
+            standing = run.grade_entries(job, entries, count_workers(options), progress.show)
+    for line in write_class_results(home, ResultsFolder(options.output), options.policy):
+        print(line, flush=True)
+    return end_class(standing.failed, standing.lost)

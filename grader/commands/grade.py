@@ -1,0 +1,81 @@
+"""Grade submissions."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from grader.commands.shared import add_sound, read_suites, require_sound
+from grader.console import GRADED, GRADER_ERROR, USAGE, ProgressLine, ReportNotWritten, ReportWriter, add_level, refuse_output
+from grader.formats import ENDINGS
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("name", metavar="NAME", help="the assignment")
+    about = "a submission (file, notebook, zip, folder), or a class's export"
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=about)
+    parser.add_argument("--suite", default="visible,hidden", help="visible, hidden or both (default: visible,hidden)")
+    parser.add_argument("--format", default="text", choices=sorted(ENDINGS), help="of what is printed or written")
+    about = "of hidden checks show nothing but their points; formats for platforms never show more"
+    parser.add_argument("--for-student", action="store_true", help=about)
+    parser.add_argument("-o", dest="output", type=Path, metavar="FILE", help="write here; for several paths, a folder")
+    add_level(parser)
+    add_sound(parser)
+
+
+def run(root: Path, options: argparse.Namespace) -> int:
+    """Return 0; 2 where one of several submissions could not be read, 3 where a report is not final."""
+    from grader import submission
+    from grader.assignment import AssignmentFiles, UsageError
+    from grader.formats import choose_renderer
+    from grader.judge.run import GradingOptions, grade
+    from grader.report import shared, terminal
+    from grader.report.text import sanitize
+
+    suites = read_suites(options.suite)
+    home = AssignmentFiles(root, options.name)
+    paths = [one for path in options.paths for one in submission.expand_paths(path, home.assignment.submission)]
+    several = len(paths) > 1
+    if options.require_sound:
+        require_sound(home, options)
+    code, refused = GRADED, []
+    for path in paths:
+        if several:
+            print(f"== {sanitize(str(path))}", file=sys.stdout if options.format == "text" else sys.stderr)
+        output = options.output
+        if output is not None and several:
+            output = output / f"{'_'.join(part for part in path.parts if part not in '/..')}.{ENDINGS[options.format]}"
+        try:
+            submission.read_submission(path, home.assignment.submission)
+            refuse_output(output, path)
+        except UsageError as error:
+            # In a batch, one bad path must not cost the others their grade.
+            if not several:
+                raise
+            print(f"error: {sanitize(str(error))}", file=sys.stderr)
+            refused.append(str(path))
+            continue
+        rendered = choose_renderer(options.format, home.assignment, options.for_student)
+        with ProgressLine() as progress:
+            kept = ReportWriter(output, rendered, progress.show)
+            report = grade(home, path, suites, GradingOptions(changed=kept), require_level=options.require_level)
+        try:
+            kept.check()
+        except ReportNotWritten as error:
+            if not several:
+                raise
+            print(f"error: {sanitize(str(error))}", file=sys.stderr)
+            code = GRADER_ERROR
+            continue
+        if output is not None:
+            print(f"wrote {output}: {report.points:g}/{report.max_points:g} points")
+        elif options.format == "text":
+            terminal.render(shared.fold_hidden_checks(report) if options.for_student else report)
+        else:
+            print(rendered(report), end="")
+        code = code if report.final else GRADER_ERROR
+    if refused:
+        print(f"graded {len(paths) - len(refused)} of {len(paths)}; not: {', '.join(refused)}")
+    return USAGE if refused and code == GRADED else code

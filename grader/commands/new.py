@@ -1,0 +1,30 @@
+"""Begin an assignment: a small one that is proven already, to be changed."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from grader.console import GRADED
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("name", metavar="NAME", help="how files and commands call it: a to z, 0 to 9 and _")
+    parser.add_argument("--title", help="how students call it (default: the name in words)")
+
+
+def run(root: Path, options: argparse.Namespace) -> int:
+    """Return 0 when the assignment is there."""
+    from grader.publish.new import new
+
+    for path in new(root, options.name, options.title):
+        print(f"wrote {path.relative_to(root)}")
+    name = options.name
+    print(
+        f"\n{name} is complete, with one question. docs/authoring.md says how to go on. Next:\n"
+        f"  python -m grader verify {name}    # the proof; it holds now, and should after each of your changes\n"
+        f"  python grade.py {name} --submission solutions/{name}    # what a student sees\n"
+        f"  python -m grader build {name}     # after a change to solutions/, drivers or checks; then verify again"
+    )
+    return GRADED

@@ -1,0 +1,23 @@
+"""Make the zip that students get."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from grader.console import GRADED, add_output, refuse_file
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_output(parser, "NAME.zip")
+
+
+def run(root: Path, options: argparse.Namespace) -> int:
+    """Return 0 when the zip has been tried out and written."""
+    from grader.publish.release import release
+
+    refuse_file(options.output)
+    for line in release(root, options.name, options.output):
+        print(line, flush=True)
+    return GRADED

@@ -1,0 +1,36 @@
+"""Delete all files of an assignment, which lie in several folders."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from grader.console import GRADED
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("name", metavar="NAME", help="the assignment")
+    parser.add_argument("--yes", action="store_true", help="do not ask whether to")
+
+
+def run(root: Path, options: argparse.Namespace) -> int:
+    """Return 0, also where the answer was no."""
+    from grader.assignment import UsageError
+    from grader.publish.new import remove
+
+    def agreed(files: list[Path]) -> bool:
+        if options.yes:
+            return True
+        if not sys.stdin.isatty():
+            raise UsageError("nothing was deleted: say --yes where nobody can be asked")
+        print(*(path.relative_to(root) for path in files), sep="\n")
+        try:
+            return input(f"Delete these {len(files)} files? [y/N] ").strip().lower() in ("y", "yes")
+        except EOFError:
+            return False
+
+    deleted = remove(root, options.name, agreed)
+    print(f"deleted {len(deleted)} files" if deleted else "nothing was deleted")
+    return GRADED

@@ -1,0 +1,65 @@
+"""What several commands share: their options, and the end of a class."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from grader.console import GRADED, GRADER_ERROR
+
+if TYPE_CHECKING:
+    from grader.assignment import AssignmentFiles
+
+
+def add_workers(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add --workers."""
+    parser.add_argument("--workers", type=int, metavar="N", help=f"{what} at the same time (default: one a core)")
+
+
+def count_workers(options: argparse.Namespace) -> int:
+    """Return how many workers were asked for, by default one a core."""
+    from grader.assignment import UsageError
+    from grader.machine import count_cores
+
+    workers = count_cores() if options.workers is None else options.workers
+    if workers < 1:
+        raise UsageError(f"--workers {workers}: expected at least 1")
+    return workers
+
+
+def read_suites(text: str) -> tuple[str, ...]:
+    """Return the suites that --suite names."""
+    from grader.assignment import SUITES, UsageError
+
+    suites = tuple(dict.fromkeys(text.split(",")))
+    if unknown := [suite for suite in suites if suite not in SUITES]:
+        raise UsageError(f"there is no suite {unknown[0]!r}; there are: {', '.join(SUITES)}")
+    return suites
+
+
+def add_sound(parser: argparse.ArgumentParser) -> None:
+    """Add --require-sound."""
+    about = "grade nothing where the reference, which is graded first, does not get full marks"
+    parser.add_argument("--require-sound", action="store_true", help=about)
+
+
+def require_sound(home: AssignmentFiles, options: argparse.Namespace) -> None:
+    """Say that this machine takes points from right work; with --require-sound, raise UsageError."""
+    from grader.assignment import UsageError
+    from grader.doctor import check_reference
+
+    said, sound = check_reference(home, read_suites(options.suite), options.require_level)
+    if not sound and options.require_sound:
+        raise UsageError(f"nothing was graded: {said}")
+    if not sound:
+        print(f"Right work loses points on this machine: {said}", flush=True)
+
+
+def end_class(failed: list[str], lost: list[str] | None = None) -> int:
+    """Say what was not graded, and return the exit code of a class."""
+    if failed:
+        print(f"the grader failed for {', '.join(failed)}: run the same command again", file=sys.stderr)
+    if lost:
+        print(f"not graded: {', '.join(lost)}: run the same command again", file=sys.stderr)
+    return GRADER_ERROR if failed or lost else GRADED

@@ -1,0 +1,57 @@
+"""Prove suites: solution and alternatives get full marks, the stub nothing, mistakes are caught."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from grader.commands.shared import add_workers, count_workers
+from grader.console import GRADED, refuse_output
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("names", nargs="*", metavar="NAME", help="assignments (default: all)")
+    about = "without mutants, and without training alternatives that return what the solution returns in every call"
+    parser.add_argument("--quick", action="store_true", help=about)
+    about = "believe no record of a trial (tests/proof), and write them anew"
+    parser.add_argument("--all", action="store_true", help=about)
+    about = "the seed by which records are drawn that are tried all the same (default: another one at each run)"
+    parser.add_argument("--sample", type=int, metavar="SEED", help=about)
+    parser.add_argument("--matrix", action="store_true", help="try every mistake on every question")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the matrix of mistakes and checks as a page")
+    parser.add_argument("--flake", type=int, default=0, metavar="N", help="measure with N seeds what chance decides; slow")
+    add_workers(parser, "trials run")
+
+
+def run(root: Path, options: argparse.Namespace) -> int:
+    """Return 0, or 1 where something is not proven."""
+    from grader.assignment import UsageError, list_assignments
+    from grader.publish.verify import ProofOptions, verify
+
+    code, chosen = GRADED, options.names or list_assignments(root)
+    refuse_output(options.html)
+    if options.html and len(chosen) > 1:
+        raise UsageError(f"--html makes the page of one assignment; name one of: {', '.join(chosen)}")
+    if options.all and (options.quick or options.matrix):
+        raise UsageError("--all records the whole proof of each assignment; leave out --quick and --matrix")
+    for name in chosen:
+        faults = []
+        asked = ProofOptions(
+            quick=options.quick,
+            everything=options.matrix,
+            html=options.html,
+            seeds=options.flake,
+            workers=count_workers(options),
+            anew=options.all,
+            sample=options.sample,
+        )
+        for line, fault in verify(root, name, asked):
+            print(line if fault is None else f"{'FAULT' if fault else 'ok   '} {name}: {line}", flush=True)
+            faults += [line] if fault else []
+        if faults:
+            code = 1
+            print("\n".join([f"\n{name}: not proven, {len(faults)} found:", *(f"  {line}" for line in faults)]))
+        else:
+            print(f"\n{name}: proven")
+    return code
