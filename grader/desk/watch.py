@@ -307,7 +307,8 @@ class _Screen:
             self._console.print(event.message, markup=False)
             self._status("waiting for the next save")
         elif isinstance(event, GradingProgress):
-            self._status(f"grading {event.question}{f', {event.done} of {event.count} checks' if event.count else ''}")
+            what = f"grading {event.question}".strip()
+            self._status(f"{what}, {event.done} of {event.count} checks" if event.count else what)
         else:
             again = self._report
             self._report, self._changed, self._last = event.report, event.changed or self._changed, event

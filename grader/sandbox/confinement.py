@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import functools
 import importlib
 import os
 import resource
@@ -116,8 +115,8 @@ class Confinement:
         landlock = 0
         with contextlib.suppress(OSError):
             landlock = 0 if "landlock" in self._without else kernel.read_landlock_version()
-        rules = syscall_filter.make_rules(bool(self._own_user), landlock)
-        return functools.partial(syscall_filter.load_rules, rules)
+        made: Callable[[], None] = syscall_filter.WorkerFilter(bool(self._own_user), landlock).load
+        return made
 
     def separate(self, number: int, folders: list[str], home: str, second: bool) -> None:
         """Let a copy of the server work beside other copies, in folders and as users of its own.

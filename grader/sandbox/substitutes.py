@@ -117,7 +117,7 @@ def _make_generator(original: Any) -> Any:
 
     class Generator(original, metaclass=OfAnyKind):  # type: ignore[misc]
         def __new__(cls, device: Any = "cpu") -> Any:
-            return original("cpu" if ACCELERATOR.match(str(device)) else device)
+            return original("cpu" if type(device) is int or ACCELERATOR.match(str(device)) else device)
 
     Generator.original = original
     return Generator
@@ -146,6 +146,8 @@ def _make_mode(torch: Any) -> Any:
                 args = args[0], here, *args[2:]
             if type(kwargs.get("device")) is int:
                 kwargs = kwargs | {"device": here}
+            if kwargs.get("pin_memory"):
+                kwargs = kwargs | {"pin_memory": False}
             return function(*map(place, args), **{name: place(value) for name, value in kwargs.items()})
 
     return OnCpu()

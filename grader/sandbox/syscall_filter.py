@@ -12,10 +12,11 @@ import os
 import resource
 import signal
 import socket
+import struct
 
 import pyseccomp
 
-from grader.sandbox.kernel import PR_SET_PDEATHSIG
+from grader.sandbox.kernel import PR_SET_PDEATHSIG, load_syscall_filter
 
 CLONE_THREAD = 0x00010000  # <linux/sched.h>
 F_SETOWN_EX = 15  # <fcntl.h>; Python knows the others
@@ -25,6 +26,7 @@ CONTROLLING = (fcntl.F_SETOWN, fcntl.F_SETSIG, F_SETOWN_EX, fcntl.F_SETLEASE, fc
 LOCKS = (fcntl.F_SETLK, fcntl.F_SETLKW, getattr(fcntl, "F_OFD_SETLK", 37), getattr(fcntl, "F_OFD_SETLKW", 38))
 HINTS = (1036, 1038)  # F_SET_RW_HINT, F_SET_FILE_RW_HINT, which stay with a file: <linux/fcntl.h>
 RWF_NOWAIT = 8  # <linux/fs.h>; a Python made for older systems has no name for it
+OWN_PROCESS = 0x5E1F1D00  # in a filter that is made, the number of the process that will load it
 UNKNOWN = -1  # <seccomp.h>, __NR_SCMP_ERROR: this libseccomp is older than the call
 
 REFUSED = (
@@ -77,8 +79,28 @@ YOUNG = {
 }
 
 
-def make_rules(own_user: bool, landlock: int) -> pyseccomp.SyscallFilter:
-    """Return the rules about the calls above, for `load_rules`.
+class WorkerFilter:
+    """The rules about the calls above, made once: to make them takes a worker longer than anything else that confines it.
+
+    Args:
+        own_user, landlock: See `_make_rules`.
+    """
+
+    def __init__(self, own_user: bool, landlock: int) -> None:
+        self._program = _export(_make_rules(own_user, landlock))
+        operands = (place + 4 for place in range(0, len(self._program), 8))  # struct sock_filter, <linux/filter.h>
+        self._own = [place for place in operands if struct.unpack_from("=I", self._program, place) == (OWN_PROCESS,)]
+
+    def load(self) -> None:
+        """Refuse this process, for good, what the rules say."""
+        program = bytearray(self._program)
+        for place in self._own:
+            struct.pack_into("=I", program, place, os.getpid())
+        load_syscall_filter(bytes(program))
+
+
+def _make_rules(own_user: bool, landlock: int) -> pyseccomp.SyscallFilter:
+    """Return the rules for a process that is called OWN_PROCESS.
 
     Args:
         own_user: Whether the process has a user id that owns nothing else.
@@ -117,22 +139,25 @@ def make_rules(own_user: bool, landlock: int) -> pyseccomp.SyscallFilter:
     # Whether a page of a file is in memory is a note that every later call could read.
     made.add_rule(ignore, "fadvise64", _low(3, os.POSIX_FADV_DONTNEED))
     made.add_rule(refuse, "preadv2", pyseccomp.Arg(5, pyseccomp.MASKED_EQ, RWF_NOWAIT, RWF_NOWAIT))
+    # abort() and the like signal the own process; no other. What ends or stops it at once must come from outside, so that the
+    # judge can tell a submission from an operator, and from a kernel that is short of memory.
+    for name, place in (("kill", 1), ("tgkill", 2)):
+        made.add_rule(refuse, name, pyseccomp.Arg(0, pyseccomp.NE, OWN_PROCESS))
+        for number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
+            made.add_rule(refuse, name, _low(place, number))
+    # Beyond a limit of processor time the kernel sends SIGKILL as well; a worker's is set already.
+    made.add_rule(refuse, "setrlimit", _low(0, resource.RLIMIT_CPU))
+    made.add_rule(refuse, "prlimit64", _low(1, resource.RLIMIT_CPU), pyseccomp.Arg(2, pyseccomp.NE, 0))
     return made
 
 
-def load_rules(rules: pyseccomp.SyscallFilter) -> None:
-    """Refuse this process, for good, what the rules say, which a process above it may have made: making them takes longer."""
-    # abort() and the like signal the own process; no other. What ends or stops it at once must come from outside, so that the
-    # judge can tell a submission from an operator, and from a kernel that is short of memory.
-    refuse = pyseccomp.ERRNO(errno.EPERM)
-    for name, place in (("kill", 1), ("tgkill", 2)):
-        rules.add_rule(refuse, name, pyseccomp.Arg(0, pyseccomp.NE, os.getpid()))
-        for number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
-            rules.add_rule(refuse, name, _low(place, number))
-    # Beyond a limit of processor time the kernel sends SIGKILL as well; this one is set already.
-    rules.add_rule(refuse, "setrlimit", _low(0, resource.RLIMIT_CPU))
-    rules.add_rule(refuse, "prlimit64", _low(1, resource.RLIMIT_CPU), pyseccomp.Arg(2, pyseccomp.NE, 0))
-    rules.load()
+def _export(rules: pyseccomp.SyscallFilter) -> bytes:
+    """Return the program that the kernel takes, for this architecture; it is smaller than a pipe."""
+    reader, writer = os.pipe()
+    with open(reader, "rb") as made, open(writer, "wb") as wanted:
+        rules.export_bpf(wanted)
+        wanted.close()
+        return made.read()
 
 
 def _add(rules: pyseccomp.SyscallFilter, action: int, name: str) -> None:

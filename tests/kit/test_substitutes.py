@@ -57,6 +57,7 @@ def run(box: ForkedSandbox | SpawnedSandbox, code: str) -> object:
         "torch.cuda.FloatTensor([1, 1])",
         "torch.ones(2).type('torch.cuda.FloatTensor')",
         "torch.rand(2, generator=torch.Generator(device='cuda').manual_seed(3)) * 0 + 1",
+        "torch.rand(2, generator=torch.Generator(0).manual_seed(3)) * 0 + torch.ones(2, pin_memory=True).cuda()",
         "torch.ones(isinstance(torch.default_generator, torch.Generator) + 1, device='cuda')",
         "[torch.save(torch.ones(2), 'x.pt'), torch.load('x.pt', map_location='cuda')][1]",
         "[torch.save(torch.ones(2), 'x.pt'), torch.load(f='x.pt', map_location=0)]['cuda' and 1]",
