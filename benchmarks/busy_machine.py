@@ -172,9 +172,9 @@ def grade_alternatives(assignment: str) -> None:
 
     from grader.assignment import AssignmentFiles
     from grader.judge.harness import Harness
-    from grader.publish.catalogue import load_catalogue
-    from grader.publish.pool import TrialPool
-    from grader.publish.trials import list_unit_questions
+    from grader.proof.catalogue import load_catalogue
+    from grader.proof.pool import TrialPool
+    from grader.proof.trials import list_unit_questions
 
     home = AssignmentFiles(ROOT, assignment)
     with Harness(home) as harness, TrialPool(harness, os.cpu_count() or 1, assignment) as pool:

@@ -4,7 +4,7 @@
 
 Every mistake, every alternative and some mutants of each assignment, as they are here, are graded by the kit of this folder and
 by that of COMMIT, each with its own checks, on the questions that their function decides alone. A change that only moves code
-shows no differences. COMMIT must have grader/publish/pool.py.
+shows no differences. COMMIT must have grader/proof/pool.py.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def variants(name: str, options: argparse.Namespace) -> dict[str, list[Any]]:
     """Return, by a name, the text of each variant and the questions on which it is graded."""
     sys.path.insert(0, str(ROOT))
     from grader.assignment import AssignmentFiles
-    from grader.publish.catalogue import load_catalogue
-    from grader.publish.mutants import make_mutants
-    from grader.publish.trials import list_unit_questions
+    from grader.proof.catalogue import load_catalogue
+    from grader.proof.mutants import make_mutants
+    from grader.proof.trials import list_unit_questions
 
     home = AssignmentFiles(ROOT, name)
     found = {
@@ -96,7 +96,7 @@ def grade(name: str, plan: Path, found: Path) -> None:
     """Grade the variants of a plan with the kit in the current folder."""
     from grader import assignment
     from grader.judge.harness import Harness
-    from grader.publish.pool import TrialPool
+    from grader.proof.pool import TrialPool
 
     # Before 23 November 2026 the class was called Home.
     home = (getattr(assignment, "AssignmentFiles", None) or assignment.Home)(Path.cwd(), name)

@@ -19,7 +19,7 @@ from pathlib import Path
 import similarity_class
 import yaml
 
-from grader.publish import catalogue
+from grader.proof import catalogue
 from tests.kit.attacks.catalogue import load
 
 HOME = similarity_class.HOME

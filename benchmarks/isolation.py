@@ -24,8 +24,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from grader.assignment import SUITES, AssignmentFiles
+from grader.authoring.build import build
 from grader.judge.run import Grader
-from grader.publish.build import build
 from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.places import make_temporary_folder
 from tests.kit.attacks.catalogue import load

@@ -71,8 +71,8 @@ def draw_works(name: str, sample: int, seed: int) -> dict[str, tuple[str, list[s
     """Return, by a name, the text of each work and the questions on which it is graded; None for all."""
     sys.path.insert(0, str(ROOT))
     from grader.assignment import AssignmentFiles
-    from grader.publish.catalogue import load_catalogue
-    from grader.publish.trials import list_unit_questions
+    from grader.proof.catalogue import load_catalogue
+    from grader.proof.trials import list_unit_questions
 
     home = AssignmentFiles(ROOT, name)
     known = {f"{kind[:-1]} {one.id}": one for kind in ("mistakes", "alternatives") for one in load_catalogue(home, kind)}
@@ -107,7 +107,7 @@ def grade_all(plan: Path, prefix: str) -> None:
     """Grade all works with the kit of this folder, and print their points."""
     from grader.assignment import AssignmentFiles
     from grader.judge.harness import Harness
-    from grader.publish.pool import TrialPool
+    from grader.proof.pool import TrialPool
 
     found = {}
     for name, works in json.loads(plan.read_text()).items():

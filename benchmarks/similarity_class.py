@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from grader.assignment import AssignmentFiles
-from grader.publish import catalogue
+from grader.proof import catalogue
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = AssignmentFiles(ROOT, "policy_gradient")

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(root: Path, options: argparse.Namespace) -> int:
     """Return 0, or with --check 1 where something is stale."""
     from grader.assignment import list_assignments
-    from grader.publish.build import BuildOptions, build
+    from grader.authoring.build import BuildOptions, build
 
     stale = []
     for name in options.names or list_assignments(root):

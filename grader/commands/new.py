@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(root: Path, options: argparse.Namespace) -> int:
     """Return 0 when the assignment is there."""
-    from grader.publish.new import new
+    from grader.authoring.new import new
 
     for path in new(root, options.name, options.title):
         print(f"wrote {path.relative_to(root)}")

@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(root: Path, options: argparse.Namespace) -> int:
     """Return 0 when the zip has been tried out and written."""
-    from grader.publish.release import release
+    from grader.packing.release import release
 
     refuse_file(options.output)
     for line in release(root, options.name, options.output):

@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(root: Path, options: argparse.Namespace) -> int:
     """Return 0, also where the answer was no."""
     from grader.assignment import UsageError
-    from grader.publish.new import remove
+    from grader.authoring.new import remove
 
     def agreed(files: list[Path]) -> bool:
         if options.yes:

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(root: Path, options: argparse.Namespace) -> int:
     """Return 0, or 1 where something is not proven."""
     from grader.assignment import UsageError, list_assignments
-    from grader.publish.verify import ProofOptions, verify
+    from grader.proof.verify import ProofOptions, verify
 
     code, chosen = GRADED, options.names or list_assignments(root)
     refuse_output(options.html)

@@ -13,7 +13,7 @@ from torch import nn
 from torch.distributions import Independent, MultivariateNormal, Normal
 from torch.nn import functional
 
-from grader.publish.catalogue import altered, alternative
+from grader.proof.catalogue import altered, alternative
 
 # Summaries
 

@@ -5,7 +5,7 @@ the same one is told. Where several explain what a student's code does, the firs
 Nearly all are changes of a line or two of a class that has several questions, hence `altered`.
 """
 
-from grader.publish.catalogue import altered
+from grader.proof.catalogue import altered
 
 # Summaries
 

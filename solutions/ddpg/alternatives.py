@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - the seed's name
 from torch import nn, optim
 
-from grader.publish.catalogue import altered, alternative
+from grader.proof.catalogue import altered, alternative
 
 # ReplayBuffer
 

@@ -6,7 +6,7 @@ All are changes of a line or two of classes that have several questions, hence `
 is the source of what the course's own code does.
 """
 
-from grader.publish.catalogue import altered
+from grader.proof.catalogue import altered
 
 # ReplayBuffer.store
 

@@ -12,7 +12,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
 import utils
-from grader.publish.catalogue import altered, alternative
+from grader.proof.catalogue import altered, alternative
 
 # get_returns
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import utils
-from grader.publish.catalogue import altered, mistake
+from grader.proof.catalogue import altered, mistake
 
 # get_returns
 

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - as everybody calls it
 from torch import nn
 
-from grader.publish.catalogue import altered, alternative
+from grader.proof.catalogue import altered, alternative
 
 # GeneralizedAdvantageEstimator
 

@@ -11,7 +11,7 @@ import contextlib
 import numpy as np
 import torch
 
-from grader.publish.catalogue import altered, mistake
+from grader.proof.catalogue import altered, mistake
 
 # GeneralizedAdvantageEstimator.length
 

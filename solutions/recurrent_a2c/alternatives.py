@@ -8,7 +8,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F  # noqa: N812 - the seed's name
 
-from grader.publish.catalogue import altered, alternative
+from grader.proof.catalogue import altered, alternative
 
 # forward
 

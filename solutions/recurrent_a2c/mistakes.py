@@ -5,7 +5,7 @@ the same one is told. Where several explain what a student's code does, the firs
 All are changes of a line or two of long functions, hence `altered`. "public solutions" are those of the seed's notebook.
 """
 
-from grader.publish.catalogue import altered
+from grader.proof.catalogue import altered
 
 # forward
 

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from grader.assignment import AssignmentFiles
+from grader.authoring.build import build
 from grader.judge import harness
 from grader.judge.run import Grader, select_questions
-from grader.publish.build import build
 from grader.report.model import Report
 from grader.sandbox import open_sandbox
 from grader.sandbox.forked import ForkedSandbox

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from grader.publish.verify import ProofOptions, verify
+from grader.proof.verify import ProofOptions, verify
 
 
 def main() -> int:

@@ -20,10 +20,10 @@ from safetensors.numpy import save
 from grader.assignment import SUITES, AssignmentFiles, UsageError
 from grader.desk.watch import _Saves
 from grader.judge.run import Grader, GradingOptions
+from grader.packing.release import collect_student_files
 from grader.platforms.gradescope import report as gradescope
 from grader.platforms.gradescope.package import collect_autograder_files
-from grader.publish.release import collect_student_files
-from grader.publish.verify import ProofOptions, verify
+from grader.proof.verify import ProofOptions, verify
 from grader.report import page, terminal
 from grader.report.model import CheckResult, LeaderboardEntry, Outcome, Report
 from grader.sandbox.places import make_temporary_folder

@@ -9,9 +9,9 @@ import pytest
 
 from grader.assignment import SUITES, AssignmentFiles
 from grader.judge.run import Grader
-from grader.publish.coverage import find_changed_functions, instrument_functions
-from grader.publish.trials import TrialTask, run_task, write_coverage
-from grader.publish.verify import ProofOptions, verify
+from grader.proof.coverage import find_changed_functions, instrument_functions
+from grader.proof.trials import TrialTask, run_task, write_coverage
+from grader.proof.verify import ProofOptions, verify
 
 pytestmark = pytest.mark.recorded
 
@@ -161,7 +161,7 @@ def test_what_is_never_recalled(built_toy: Path, tmp_path: Path, driver: str, wh
 def test_the_proof_says_what_it_did_not_call(built_toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches: a proof that finds something else, or says nothing, where it makes fewer calls."""
     plain = list(verify(built_toy, "toy", ProofOptions(everything=True, sample=1)))
-    monkeypatch.setattr("grader.publish.verify.MANY", 1)
+    monkeypatch.setattr("grader.proof.verify.MANY", 1)
     found = list(verify(built_toy, "toy", ProofOptions(everything=True, sample=1)))
     own = [line for line, _ in found if line.endswith("enter no function that the variant changes")]
     assert len(own) == 1

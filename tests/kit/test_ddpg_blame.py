@@ -9,7 +9,7 @@ import pytest
 
 from grader.assignment import SUITES, AssignmentFiles
 from grader.judge.run import Grader
-from grader.publish.trials import recall_calls, try_variant, write_coverage
+from grader.proof.trials import recall_calls, try_variant, write_coverage
 
 pytestmark = pytest.mark.recorded
 

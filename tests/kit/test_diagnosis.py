@@ -20,7 +20,7 @@ from grader.judge.evidence import Evidence, subsample_arrays
 from grader.judge.failure import CheckFailed
 from grader.judge.run import Grader
 from grader.platforms.gradescope import report as gradescope
-from grader.publish.catalogue import load_catalogue
+from grader.proof.catalogue import load_catalogue
 from grader.report import terminal
 from grader.report.model import Outcome, Report
 from grader.sandbox.reply import Isolation, Reply

@@ -15,10 +15,10 @@ import pytest
 from safetensors.numpy import save
 
 from grader.assignment import AssignmentFiles
+from grader.authoring.build import build
 from grader.desk.look import NothingToInspect, find_failing_checks
 from grader.judge.run import Grader
-from grader.publish.build import build
-from grader.publish.verify import ProofOptions, verify
+from grader.proof.verify import ProofOptions, verify
 from grader.report.model import CheckResult, Outcome, Report
 from grader.sandbox import open_sandbox
 from grader.sandbox.forked import ForkedSandbox

@@ -14,7 +14,7 @@ import pytest
 
 from grader.assignment import AssignmentFiles
 from grader.judge.run import Grader
-from grader.publish.catalogue import load_catalogue
+from grader.proof.catalogue import load_catalogue
 from grader.report import terminal
 
 pytestmark = pytest.mark.recorded

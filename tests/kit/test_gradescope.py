@@ -18,9 +18,9 @@ import pytest
 
 from grader.assignment import AssignmentFiles
 from grader.judge.run import GradingOptions, grade
+from grader.packing.release import make_zip
 from grader.platforms.gradescope import report as gradescope
 from grader.platforms.gradescope.package import SCRIPTS, collect_autograder_files
-from grader.publish.release import make_zip
 from grader.report.model import CheckResult, Outcome, Report
 
 INPUTS = ("grade.py", "packed:grader", "assignments/policy_gradient/notebook.ipynb", "utils.py")
@@ -197,7 +197,7 @@ def test_zip_holds_what_the_platform_needs_and_no_solution(home: AssignmentFiles
     for line in (home.solution / "submitted.py").read_text().splitlines():
         if len(line.strip()) > 25 and line not in stub:
             assert line.strip() not in everything, line
-    assert not any(name.startswith(("solutions", "grader/publish")) for name in content)
+    assert not any(name.startswith(("solutions", "grader/authoring", "grader/packing", "grader/proof")) for name in content)
 
 
 def test_the_solution_on_the_platform(autograder, home: AssignmentFiles, tmp_path: Path) -> None:

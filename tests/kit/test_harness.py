@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import SUITES, AssignmentFiles
+from grader.authoring.build import build
 from grader.judge.harness import Harness
 from grader.judge.run import Grader
-from grader.publish.build import build
 
 OWN_SERVERS = True
 LOOKS = """

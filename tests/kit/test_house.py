@@ -15,21 +15,22 @@ INPUTS = {
     "test_parts_know_only_what_they_may": ("grader/{part}/**",),
     "test_fingerprints_stand_below_all_that_use_them": ("grader/fingerprints.py",),
     "test_imports_are_absolute": ("grader/**",),
-    "test_nothing_imports_publish_but_the_command_line": ("grader/**",),
+    "test_nothing_imports_what_authors_need_but_the_command_line": ("grader/**",),
     "test_nothing_imports_the_desk_but_the_command_line": ("grader/**",),
     "test_checks_import_nothing_of_the_students": ("tests/visible/*.py", "tests/hidden/*.py", "tests/views/*.py"),
     "test_judge_process_never_loads_torch_or_student_code": ("grader/judge/run.py", "grading:policy_gradient"),
     "test_no_absolute_paths_are_tracked": ("**",),
 }
 ROOT = Path(__file__).resolve().parents[2]
+OF_AUTHORS = ("grader.authoring", "grader.packing", "grader.proof")
 STUDENT_SIDE = ("utils", "submitted", "drivers", "solutions", "tests.drivers", "views")
 FORBIDDEN = {
-    "judge": ("torch", "grader.publish", *STUDENT_SIDE),
-    "report": ("torch", "grader.publish", "grader.judge", *STUDENT_SIDE),
-    "desk": ("torch", "grader.publish", *STUDENT_SIDE),
-    "course": ("torch", "grader.publish", *STUDENT_SIDE),
+    "judge": ("torch", *OF_AUTHORS, *STUDENT_SIDE),
+    "report": ("torch", *OF_AUTHORS, "grader.judge", *STUDENT_SIDE),
+    "desk": ("torch", *OF_AUTHORS, *STUDENT_SIDE),
+    "course": ("torch", *OF_AUTHORS, *STUDENT_SIDE),
     "platforms": ("torch", "grader.course", "grader.desk", *STUDENT_SIDE),
-    "sandbox": ("grader.judge", "grader.answers", "grader.report", "grader.publish", *STUDENT_SIDE),
+    "sandbox": ("grader.judge", "grader.answers", "grader.report", *OF_AUTHORS, *STUDENT_SIDE),
 }
 
 
@@ -55,13 +56,14 @@ def test_imports_are_absolute() -> None:
         assert not any(name.startswith(".") for name in imports(path)), path
 
 
-def test_nothing_imports_publish_but_the_command_line() -> None:
+def test_nothing_imports_what_authors_need_but_the_command_line() -> None:
     """What is only needed to make an assignment must not be needed to grade one."""
     for path in (ROOT / "grader").glob("**/*.py"):
         is_package = path.parents[1] == ROOT / "grader" / "platforms" and path.name == "package.py"
         is_command = path.parent.name == "commands"
-        if ROOT / "grader" / "publish" not in path.parents and not is_command and not is_package:
-            assert not any(name.startswith("grader.publish") for name in imports(path)), path
+        is_theirs = f"grader.{path.relative_to(ROOT / 'grader').parts[0]}" in OF_AUTHORS
+        if not (is_theirs or is_command or is_package):
+            assert not any(name.startswith(OF_AUTHORS) for name in imports(path)), path
 
 
 def test_nothing_imports_the_desk_but_the_command_line() -> None:

@@ -15,14 +15,14 @@ import pytest
 
 import grader.__main__
 from grader.assignment import UsageError
-from grader.publish import new as module
-from grader.publish.build import BuildOptions, build
-from grader.publish.new import new, remove
-from grader.publish.verify import ProofOptions, verify
+from grader.authoring import new as module
+from grader.authoring.build import BuildOptions, build
+from grader.authoring.new import new, remove
+from grader.proof.verify import ProofOptions, verify
 
 pytestmark = pytest.mark.recorded
 
-INPUTS = ("docs/authoring.md", "grader/publish/example/**", "command:new", "command:remove")
+INPUTS = ("docs/authoring.md", "grader/authoring/example/**", "command:new", "command:remove")
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME, TITLE = "smoothing_of_long_curves", "Smoothing " * 8  # as long as they may be, for the length of lines

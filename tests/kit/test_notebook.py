@@ -17,7 +17,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 from grader.assignment import AssignmentFiles, UsageError
-from grader.publish.notebook import make_notebook
+from grader.authoring.notebook import make_notebook
 
 pytestmark = pytest.mark.slow(90)
 

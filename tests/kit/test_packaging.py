@@ -20,13 +20,13 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import AssignmentFiles, UsageError
+from grader.packing import package
 from grader.platforms.autolab import package as autolab
 from grader.platforms.classroom import package as classroom
 from grader.platforms.entry import STOPPED
 from grader.platforms.gradescope.package import collect_autograder_files
 from grader.platforms.prairielearn import package as prairielearn
 from grader.platforms.registry import PLATFORMS
-from grader.publish import package
 
 pytestmark = pytest.mark.recorded
 
@@ -228,7 +228,7 @@ def test_packages_hold_what_they_need_and_no_solution(home: AssignmentFiles) -> 
     for content in (question, autograder, in_tar(autograder["autograde.tar"]), repository, given):
         everything = "\n".join(data.decode("utf-8", "replace") for data in content.values())
         assert not [line for line in secret if line in everything]
-        assert not any(name.startswith("solutions") or "publish" in name for name in content)
+        assert not any(name.startswith(("solutions", "grader/authoring", "grader/packing", "grader/proof")) for name in content)
     assert {"tests/tests/hidden/test_policy_gradient.py", "tests/hidden/test_policy_gradient.py"} <= set(on_servers)
     for content in (repository, given):
         assert not [name for name in content if "hidden" in name]

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import SUITES, AssignmentFiles
+from grader.authoring.stub import make_stub
 from grader.judge.run import Grader
-from grader.publish.catalogue import Variant, load_catalogue
-from grader.publish.stub import make_stub
-from grader.publish.trials import try_variant
+from grader.proof.catalogue import Variant, load_catalogue
+from grader.proof.trials import try_variant
 
 pytestmark = pytest.mark.recorded
 

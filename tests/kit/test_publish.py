@@ -11,9 +11,9 @@ import pytest
 
 from grader import answers
 from grader.assignment import AssignmentFiles, UsageError
+from grader.authoring.build import BuildOptions, build, load_recipes
+from grader.authoring.stub import make_stub
 from grader.judge.run import grade
-from grader.publish.build import BuildOptions, build, load_recipes
-from grader.publish.stub import make_stub
 from tests.kit.copies import copy_assignment
 
 pytestmark = pytest.mark.recorded

@@ -13,12 +13,12 @@ import pytest
 
 from grader import answers, fingerprints
 from grader.assignment import SUITES, AssignmentFiles
-from grader.publish import records
-from grader.publish.build import build
-from grader.publish.catalogue import load_catalogue
-from grader.publish.records import RecordKeys
-from grader.publish.trials import TrialTask
-from grader.publish.verify import ProofOptions, verify
+from grader.authoring.build import build
+from grader.proof import records
+from grader.proof.catalogue import load_catalogue
+from grader.proof.records import RecordKeys
+from grader.proof.trials import TrialTask
+from grader.proof.verify import ProofOptions, verify
 
 pytestmark = pytest.mark.recorded
 
@@ -323,7 +323,7 @@ def test_what_drivers_share(toy: Path, kit: Path) -> None:
     assert fallen(toy, lambda: edit(facts, "item in result[:6]", "item in result[:7]")) == set()
 
 
-@pytest.mark.parametrize("name", ["sandbox/worker.py", "judge/compare.py", "answers.py", "publish/trials.py"])
+@pytest.mark.parametrize("name", ["sandbox/worker.py", "judge/compare.py", "answers.py", "proof/trials.py"])
 def test_the_kit_decides_about_all(toy: Path, kit: Path, name: str) -> None:
     """Catches: a judge or a sandbox that was changed, and old verdicts that are believed."""
     assert len(fallen(toy, lambda: (kit / name).write_text("pass\n"))) == 4

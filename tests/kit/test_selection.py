@@ -520,8 +520,8 @@ PURE = {"test_wire", "test_views", "test_similarity", "test_utils", *SOLUTIONS}
             PURE | {"test_course_policy"},
         ),
         ("grader/desk/debug.py", {"test_desk_debug"}, PURE | {"test_course_policy", "test_sandbox"}),
-        ("grader/publish/mutants.py", {"test_verify", "test_new"}, PURE | {"test_course_policy", "test_sandbox"}),
-        ("grader/publish/example/solutions/NAME/cases.py", {"test_new"}, PURE | {"test_sandbox"}),
+        ("grader/proof/mutants.py", {"test_verify", "test_new"}, PURE | {"test_course_policy", "test_sandbox"}),
+        ("grader/authoring/example/solutions/NAME/cases.py", {"test_new"}, PURE | {"test_sandbox"}),
         ("grader/judge/student.py", {"test_outcomes", "test_course", "test_verify", "test_command"}, PURE | {"test_sandbox"}),
         ("grader/judge/checks.ini", {"test_outcomes", "test_course"}, PURE | {"test_sandbox"}),
         (

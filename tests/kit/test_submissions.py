@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import AssignmentFiles, UsageError
+from grader.authoring.stub import BEGIN, END
 from grader.judge.run import Grader, GradingOptions, grade
 from grader.platforms.gradescope import report as gradescope
-from grader.publish.stub import BEGIN, END
 from grader.report import terminal
 from grader.report.model import Report
 from grader.submission import MAX_BYTES, read_submission

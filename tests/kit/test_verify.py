@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import AssignmentFiles, UsageError
-from grader.publish.build import build
-from grader.publish.mutants import make_mutants
-from grader.publish.verify import ProofOptions, verify
+from grader.authoring.build import build
+from grader.proof.mutants import make_mutants
+from grader.proof.verify import ProofOptions, verify
 
 pytestmark = pytest.mark.recorded
 

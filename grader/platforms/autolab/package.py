@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from grader.assignment import Assignment, AssignmentFiles, UsageError
-from grader.platforms.autolab.report import list_problems
-from grader.publish.package import (
+from grader.packing.package import (
     SETUP,
     collect_platform_modules,
     collect_server_files,
@@ -22,7 +21,8 @@ from grader.publish.package import (
     write_files,
     write_folder,
 )
-from grader.publish.release import make_zip
+from grader.packing.release import make_zip
+from grader.platforms.autolab.report import list_problems
 
 ENTRY = "run"
 START = 60  # seconds for what is not the checks' budget

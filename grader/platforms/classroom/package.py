@@ -15,9 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.assignment import Assignment, AssignmentFiles, UsageError
-from grader.platforms.classroom.report import render_refusal
-from grader.platforms.entry import STOPPED
-from grader.publish.package import (
+from grader.packing.package import (
     collect_platform_modules,
     convert_to_unix_lines,
     run_entry_script,
@@ -25,7 +23,9 @@ from grader.publish.package import (
     write_files,
     write_folder,
 )
-from grader.publish.release import collect_student_files
+from grader.packing.release import collect_student_files
+from grader.platforms.classroom.report import render_refusal
+from grader.platforms.entry import STOPPED
 
 WORKFLOW = ".github/workflows/classroom.yml"
 ENTRY = ".github/grade.py"

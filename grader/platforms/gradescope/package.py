@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from grader.assignment import AssignmentFiles, UsageError
+from grader.authoring.stub import make_stub
+from grader.packing.package import ENTRY_SCRIPT, SETUP, collect_platform_modules, collect_server_files, convert_to_unix_lines
+from grader.packing.release import make_zip, write_zip
 from grader.platforms.entry import STOPPED
 from grader.platforms.gradescope.report import render_refusal
-from grader.publish.package import ENTRY_SCRIPT, SETUP, collect_platform_modules, collect_server_files, convert_to_unix_lines
-from grader.publish.release import make_zip, write_zip
-from grader.publish.stub import make_stub
 
 SCRIPTS = ("setup.sh", "run_autograder")
 

@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.assignment import Assignment, AssignmentFiles, UsageError
-from grader.platforms.entry import STOPPED
-from grader.platforms.prairielearn.report import render_refusal
-from grader.publish.package import (
+from grader.packing.package import (
     ENTRY_SCRIPT,
     SETUP,
     collect_platform_modules,
@@ -25,7 +23,9 @@ from grader.publish.package import (
     write_files,
     write_folder,
 )
-from grader.publish.release import collect_student_files, make_zip
+from grader.packing.release import collect_student_files, make_zip
+from grader.platforms.entry import STOPPED
+from grader.platforms.prairielearn.report import render_refusal
 
 FAMILY = uuid.UUID("5b0a6a0e-0d3c-5f5e-9c57-0f8f2f6c7e11")  # of all questions that are made here
 ENTRY = "tests/run"

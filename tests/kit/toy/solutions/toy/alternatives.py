@@ -1,7 +1,7 @@
 from dataclasses import dataclass
 from functools import reduce
 
-from grader.publish.catalogue import altered, alternative
+from grader.proof.catalogue import altered, alternative
 
 
 @dataclass

@@ -1,6 +1,6 @@
 import math
 
-from grader.publish.catalogue import altered, mistake
+from grader.proof.catalogue import altered, mistake
 
 
 @mistake("total", hint="What is the sum before the first value was added?")

@@ -22,7 +22,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-GRADER_PARTS = ("", "desk", "judge", "report", "sandbox")  # what a student's grader consists of; no publish
+GRADER_PARTS = ("", "desk", "judge", "report", "sandbox")  # what a student's grader consists of
 INSTRUCTORS_ONLY = ("__main__.py", "doctor.py", "formats.py")
 SHOWN_TO_STUDENTS = ("__init__.py", "model.py", "page.html", "page.py", "terminal.py", "text.py")  # of report; no platform's
 STAMP = (2020, 1, 1, 0, 0, 0)  # fixed, so that the same content makes the same zip

@@ -18,9 +18,9 @@ from grader.answers import UNPREDICTABLE, Mistake
 from grader.assignment import SUITES, Assignment, UsageError
 from grader.judge.compare import difference
 from grader.judge.run import Grader, GradingOptions
-from grader.publish.catalogue import Variant
-from grader.publish.coverage import Coverage, instrument_functions, read_coverage
-from grader.publish.pool import TrialPool
+from grader.proof.catalogue import Variant
+from grader.proof.coverage import Coverage, instrument_functions, read_coverage
+from grader.proof.pool import TrialPool
 from grader.report.model import CheckResult, Outcome, Report
 from grader.sandbox import wire
 from grader.sandbox.reply import Reply
@@ -156,7 +156,7 @@ class TrialResult:
         note: What the report says of the whole, if the grader failed.
         stale: Where what is recorded is not what the mistake shows.
         facts: What its calls returned, if that was asked for.
-        recalled: How many calls were not repeated (see `grader.publish.coverage`).
+        recalled: How many calls were not repeated (see `grader.proof.coverage`).
     """
 
     verdict: Verdict

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from grader.assignment import SUITES, UsageError, list_assignments
-from grader.publish.build import build, write_overview
+from grader.authoring.build import build, write_overview
 from grader.report.model import write_atomically
 
 EXAMPLE = Path(__file__).with_name("example")

@@ -11,17 +11,17 @@ from pathlib import Path
 from grader import answers
 from grader.answers import Mistake
 from grader.assignment import SUITES, AssignmentFiles
+from grader.authoring.build import BuildOptions, build
+from grader.authoring.stub import make_stub
 from grader.judge.harness import Harness
 from grader.judge.run import Grader
-from grader.publish import flake as flakiness
-from grader.publish.build import BuildOptions, build
-from grader.publish.catalogue import CatalogueError, Variant, load_catalogue
-from grader.publish.matrix import KillMatrix
-from grader.publish.mutants import Mutant, Survivor, make_mutants, read_survivors
-from grader.publish.pool import PendingResult, TrialPool
-from grader.publish.records import TrialRunner, shorten_name
-from grader.publish.stub import make_stub
-from grader.publish.trials import (
+from grader.proof import flake as flakiness
+from grader.proof.catalogue import CatalogueError, Variant, load_catalogue
+from grader.proof.matrix import KillMatrix
+from grader.proof.mutants import Mutant, Survivor, make_mutants, read_survivors
+from grader.proof.pool import PendingResult, TrialPool
+from grader.proof.records import TrialRunner, shorten_name
+from grader.proof.trials import (
     Facts,
     Trial,
     TrialResult,

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from grader.assignment import AssignmentFiles
 from grader.judge.run import Grader
-from grader.publish.catalogue import Variant
-from grader.publish.pool import TrialPool
-from grader.publish.trials import list_end_to_end_questions, try_variant
+from grader.proof.catalogue import Variant
+from grader.proof.pool import TrialPool
+from grader.proof.trials import list_end_to_end_questions, try_variant
 from grader.report.model import Outcome, write_atomically
 
 ALLOWED = 1 / 200  # of the solution's runs, at most so many may fail a check

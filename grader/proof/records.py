@@ -26,18 +26,18 @@ from grader import answers, fingerprints
 from grader.answers import Mistake
 from grader.assignment import SUITES, AssignmentFiles
 from grader.fingerprints import hash_parts
-from grader.publish.pool import PendingResult, TrialPool
-from grader.publish.trials import Facts, TrialResult, TrialTask, Verdict, facts_agree, run_task
+from grader.proof.pool import PendingResult, TrialPool
+from grader.proof.trials import Facts, TrialResult, TrialTask, Verdict, facts_agree, run_task
 from grader.report.model import write_atomically
 
 # Beside what decides about checks: how reports are made, and what a proof reads in them.
-DECIDES = ("report/model.py", "report/text.py", "publish/trials.py", "publish/coverage.py")
+DECIDES = ("report/model.py", "report/text.py", "proof/trials.py", "proof/coverage.py")
 SHARE = 0.05  # of the records that are believed, so many are tried all the same, others at each run
 KEY = 10  # characters of a hash: enough for some thousand records
 NAME = 46  # characters of a trial's id, or it is shortened
 VERSIONS = 20  # of a file of records, how far back one is compared with those that git has
 
-Finding = tuple[str, bool | None]  # see `grader.publish.verify`
+Finding = tuple[str, bool | None]  # see `grader.proof.verify`
 
 
 class RecordsHeader(BaseModel):

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from grader.assignment import Assignment, AssignmentFiles, UsageError
-from grader.publish.stub import BEGIN, END
+from grader.authoring.stub import BEGIN, END
 
 if sys.version_info >= (3, 11):
     import tomllib

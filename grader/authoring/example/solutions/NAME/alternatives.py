@@ -5,7 +5,7 @@ They keep checks from asking for one way to write it.
 
 import numpy as np
 
-from grader.publish.catalogue import alternative
+from grader.proof.catalogue import alternative
 
 
 @alternative("get_moving_average")

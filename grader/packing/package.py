@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from grader.assignment import AssignmentFiles, UsageError
-from grader.publish.release import collect_mistakes_file, collect_student_files, render_requirements
-from grader.publish.stub import make_stub
+from grader.authoring.stub import make_stub
+from grader.packing.release import collect_mistakes_file, collect_student_files, render_requirements
 
 # With these, a make inside of a make (make test, say) prints the folder that it leaves after all else; on a platform none is.
 MAKE_VARIABLES = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from grader.assignment import Assignment
-from grader.publish.catalogue import Variant
-from grader.publish.trials import RAISES, TrialTask, Verdict
+from grader.proof.catalogue import Variant
+from grader.proof.trials import RAISES, TrialTask, Verdict
 from grader.report.model import CheckResult
 
 FAILS, PASSES, NOT_RUN = "x", ".", " "

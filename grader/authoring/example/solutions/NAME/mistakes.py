@@ -6,7 +6,7 @@ then add here what you found.
 
 import numpy as np
 
-from grader.publish.catalogue import altered, mistake
+from grader.proof.catalogue import altered, mistake
 
 
 # A whole function, with the parameters of the solution's; its name is the mistake's id.

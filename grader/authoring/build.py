@@ -17,15 +17,15 @@ import numpy as np
 from grader import answers
 from grader.answers import UNPREDICTABLE, Case, CaseRecipe, Mistake, SuiteAnswers
 from grader.assignment import OVERVIEW, SUITES, AssignmentFiles, UsageError, list_assignments
+from grader.authoring.notebook import make_notebook
+from grader.authoring.stub import make_stub
 from grader.fingerprints import list_check_ingredients
 from grader.judge.compare import difference, format_value, is_number
 from grader.judge.failure import explain_failure
 from grader.judge.harness import Harness
-from grader.publish.catalogue import load_catalogue
-from grader.publish.notebook import make_notebook
-from grader.publish.pool import TrialPool
-from grader.publish.stub import make_stub
-from grader.publish.trials import record_mistakes
+from grader.proof.catalogue import load_catalogue
+from grader.proof.pool import TrialPool
+from grader.proof.trials import record_mistakes
 from grader.report.model import write_atomically
 from grader.sandbox.wire import ValueRefused
 from grader.sandbox.worker import hash_functions

@@ -1,0 +1,1 @@
+"""What leaves the repository: the zip of students, and what packages for platforms share."""

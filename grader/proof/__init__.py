@@ -1,0 +1,1 @@
+"""The proof of a suite: what it is tried with, and what that shows."""

@@ -1,1 +1,0 @@
-"""What is made from solutions/: the stub and the answers, and the proof that a suite does its work."""
