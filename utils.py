@@ -139,7 +139,7 @@ class GridWorldPointTargetEnv(EnvInterface):
         return self._observe(), self._steps >= self.episode_length, np.float64(-distance / size)
 
     def _begin_episode(self) -> None:
-        def draw() -> list[int]:
+        def draw() -> list[float]:
             return self._generator.integers(self.grid_size, size=self.dimensions).tolist()
 
         self._target = draw() if self._fixed_target is None else list(self._fixed_target)
@@ -381,7 +381,7 @@ class Cue(gymnasium.Env):
 
     def __init__(self, length: int = 8) -> None:
         self.length = _size("length", length)
-        self.observation_space = gymnasium.spaces.Box(np.float32([-1, 0, 0]), np.float32([1, 1, 1]))
+        self.observation_space = gymnasium.spaces.Box(np.array([-1, 0, 0], np.float32), np.array([1, 1, 1], np.float32))
         self.action_space = gymnasium.spaces.Discrete(2)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
@@ -570,6 +570,8 @@ class PointMassVector(_VectorOfEqualEpisodes):
     ones are in info["final_obs"], an object array of `num_envs` float32 `[2 * d]`, with the mask info["_final_obs"], just as
     SyncVectorEnv gives them with AutoresetMode.SAME_STEP. Other steps have an empty info.
     """
+
+    action_space: gymnasium.spaces.Box
 
     def __init__(self, num_envs: int, d: int = 1) -> None:
         super().__init__(num_envs, PointMass(d), PointMass.EPISODE_LENGTH)
@@ -829,7 +831,7 @@ class PlainAdam(torch.optim.Optimizer):
             parameter.grad = None
 
     @torch.no_grad()
-    def step(self, closure=None) -> None:
+    def step(self, closure=None):
         if closure is not None:
             with torch.enable_grad():
                 closure()
@@ -875,7 +877,7 @@ class RolloutBuffer:
         self.observations: Any = []
         self.rewards: Any = []
         self.terminateds: Any = []
-        self.final_size: int | None = None
+        self.final_size: Any = None
 
     def add(self, action: Tensor, logits: Tensor, observation: Tensor, terminated: bool, reward: float) -> None:
         """Append one row. Tensors carry a batch axis of 1. The tensors of a finalized buffer have no gradient: it is data."""

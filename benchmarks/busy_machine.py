@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +48,7 @@ WRONG = {
     "sleep": "import time\ntime.sleep(1000)",
     "self-kill": "import os\nimport signal\nos.kill(os.getpid(), signal.SIGKILL)",
 }
+DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 FEW = 3  # rounds of the works that are many, or wrong
 NONE = {"held": 0, "of": 0, "slowest seconds": 0.0}
 
@@ -135,7 +136,7 @@ def insert(source: str, place: str, statement: str) -> str:
     tree = ast.parse(source)
     body = tree.body
     for part in place.split("."):
-        found = next(node for node in body if getattr(node, "name", None) == part)
+        found = next(node for node in body if isinstance(node, DEFINITIONS) and node.name == part)
         body = found.body
     found.body[0:0] = ast.parse(statement).body
     return ast.unparse(tree)
@@ -239,9 +240,14 @@ def half_core() -> Iterator[list[str]]:
             group.rmdir()
 
 
-SITUATIONS = {"quiet": quiet, "busy": busy, "one-core": one_core, "half-core": half_core}
+SITUATIONS: dict[str, Callable[[], contextlib.AbstractContextManager[list[str]]]] = {
+    "quiet": quiet,
+    "busy": busy,
+    "one-core": one_core,
+    "half-core": half_core,
+}
 
-GRADED = {"alone": grade_alone, "alternatives": grade_alternatives}
+GRADED: dict[str, Callable[..., None]] = {"alone": grade_alone, "alternatives": grade_alternatives}
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--grade"]:

@@ -4,12 +4,13 @@
 
 Every mistake, every alternative and some mutants of each assignment, as they are here, are graded by the kit of this folder and
 by that of COMMIT, each with its own checks, on the questions that their function decides alone. A change that only moves code
-shows no differences. COMMIT must have grader/proof/pool.py.
+shows no differences. COMMIT is of 23 November 2026 or later.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import random
@@ -94,13 +95,12 @@ def variants(name: str, options: argparse.Namespace) -> dict[str, list[Any]]:
 
 def grade(name: str, plan: Path, found: Path) -> None:
     """Grade the variants of a plan with the kit in the current folder."""
-    from grader import assignment
+    from grader.assignment import AssignmentFiles
     from grader.judge.harness import Harness
-    from grader.proof.pool import TrialPool
 
-    # Before 23 November 2026 the class was called Home.
-    home = (getattr(assignment, "AssignmentFiles", None) or assignment.Home)(Path.cwd(), name)
-    with Harness(home) as harness, TrialPool(harness, os.cpu_count() or 1, name) as pool:
+    parts = "proof" if Path("grader", "proof").is_dir() else "publish"  # as it was called before 24 November 2026
+    pool_of = importlib.import_module(f"grader.{parts}.pool").TrialPool
+    with Harness(AssignmentFiles(Path.cwd(), name)) as harness, pool_of(harness, os.cpu_count() or 1, name) as pool:
         pending = {
             variant: pool.submit(report_of, text, questions)
             for variant, (text, questions) in json.loads(plan.read_text()).items()
@@ -110,10 +110,12 @@ def grade(name: str, plan: Path, found: Path) -> None:
 
 def report_of(grader: Any, text: str, questions: list[str]) -> dict[str, list[Any]]:
     """Return the outcome, points, hint and recognised mistakes of each check."""
+    from grader.judge.run import GradingOptions
+
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / grader.home.assignment.submission
         path.write_text(text, encoding="utf-8")
-        report = grader.grade(path, set(questions))
+        report = grader.grade(path, GradingOptions(set(questions)))
     return {check.id: [check.outcome.value, check.points, check.hint, list(check.mistakes)] for check in report.checks}
 
 

@@ -21,7 +21,6 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -136,6 +135,7 @@ def train_library(setting: Setting, seed: int, interactions: int, total: int) ->
         device="cpu",
     )
     for head in (agent.policy.action_net, agent.policy.value_net):
+        assert isinstance(head, nn.Linear)
         nn.init.orthogonal_(head.weight, gain=setting.head)
     begin = time.process_time()
     agent.learn(interactions)
@@ -281,17 +281,17 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "benchmarks" / "results", help="folder for the results")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    actions: dict[str, Callable[[], None]] = {
-        "run": lambda: [run(SETTINGS[arguments.setting], seed, arguments.work) for seed in arguments.seeds],
-        "report": lambda: report(arguments.work, arguments.output),
-    }
     if arguments.do == "speed":
         path = arguments.output / "continuous_ppo_training.json"
         kept = json.loads(path.read_text()) if path.is_file() else {}
         save(kept | {"speed": speed()}, path)
         return
     arguments.work.mkdir(parents=True, exist_ok=True)
-    actions[arguments.do]()
+    if arguments.do == "run":
+        for seed in arguments.seeds:
+            run(SETTINGS[arguments.setting], seed, arguments.work)
+    else:
+        report(arguments.work, arguments.output)
 
 
 if __name__ == "__main__":

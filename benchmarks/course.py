@@ -274,7 +274,9 @@ def found(work: Path) -> dict[str, Any]:
         missing = set(entries) - named
         if missing:
             outcome["partly" if len(missing) < len(entries) else "not"].append(name)
-            why[name] = reason(results[sorted(missing)[0]], question)
+            result = results[sorted(missing)[0]]
+            assert result is not None
+            why[name] = reason(result, question)
         else:
             outcome["alone" if all(len(key[1]) == 1 for key in fitting) else "with equals"].append(name)
             expected = {entry for key in fitting for one in key[1] for entry in planted["mistakes"].get(one, ())}
@@ -363,7 +365,7 @@ class Timed:
     def __init__(self, grader: Grader) -> None:
         self.calls: list[tuple[str, float, float]] = []
         self.exchange = grader._sandbox._exchange
-        grader._sandbox._exchange = self
+        grader._sandbox._exchange = self  # type: ignore[method-assign]  # on this object alone
 
     @contextlib.contextmanager
     def __call__(self, request: dict[str, Any], seconds: float) -> Any:
@@ -375,7 +377,8 @@ class Timed:
 
 def overhead(count: int = 20, empty: int = 200) -> dict[str, Any]:
     """Return what one worker needs for the solution beyond its checks: in the judge, and for the calls themselves."""
-    rows, kinds = [], Counter()
+    rows: list[dict[str, float]] = []
+    kinds: Counter[str] = Counter()
     home, suites = course_class.HOME, ("visible", "hidden")
     with Grader(home, suites) as template, contextlib.ExitStack() as stack:
         # A worker is a copy of a judge that has graded nothing, and its server a copy of a warm one; here in one process.
@@ -409,13 +412,14 @@ def overhead(count: int = 20, empty: int = 200) -> dict[str, Any]:
             )
         isolation = report.isolation
         # With a clock that only goes while the judge works, what others do on this machine makes no difference.
-        judging.time = SimpleNamespace(monotonic=time.process_time)
+        clocked: Any = judging  # whose `time` is not for others
+        clocked.time = SimpleNamespace(monotonic=time.process_time)
         alone = []
         for _ in range(count):
             judge = time.process_time()
             report = grader.grade(SOLUTION)
             alone.append(time.process_time() - judge - sum(check.seconds for check in report.checks))
-        judging.time = time
+        clocked.time = time
     nothing = empty_calls(empty)
     medians = {name: round(1000 * statistics.median(row[name] for row in rows), 1) for name in rows[0]}
     return {

@@ -162,7 +162,9 @@ def _zip(files: dict[str, bytes]) -> bytes:
 
 
 def _notebook(source: str) -> bytes:
-    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": source}]
+    cells: list[dict[str, object]] = [
+        {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": source}
+    ]
     return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
 
 

@@ -14,6 +14,7 @@ import random
 import sys
 import unittest
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -32,8 +33,10 @@ LEARNS = {
 }
 
 
-def load(name: str, path: Path):
+def load(name: str, path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -80,12 +83,12 @@ def main() -> None:
         setattr(TestSubmission, f"test_{case.name}", weight(2)(number(str(index))(test)))
     for name, setting in {}.items() if "--without-learning" in sys.argv else LEARNS.items():
 
-        def test(self, setting=setting) -> None:
+        def learns(self, setting=setting) -> None:
             facts = drivers.learn(submitted, **setting, seed=1)
             weights = [np.array(one.detach() if isinstance(one, torch.Tensor) else one) for one in facts["weights"]]
             self.assertGreaterEqual(drivers.play(None, weights=weights, seed=1)["success rate"], 0.5)
 
-        setattr(TestSubmission, f"test_learns_{name}", weight(1)(test))
+        setattr(TestSubmission, f"test_learns_{name}", weight(1)(learns))
     with open(sys.argv[2], "w") as stream:
         suite = unittest.defaultTestLoader.loadTestsFromTestCase(TestSubmission)
         JSONTestRunner(visibility="visible", stream=stream).run(suite)

@@ -124,8 +124,12 @@ def make_agent(setting: Setting, seed: int, hook: Callable[..., None] | None = N
     """
     solution = load_solution("ddpg")
     faults = setting.faults
+    noise: Any = solution.OUNoise  # bases that are only known as it runs
+    plain: Any = solution.DDPGAgent
 
-    class Noise(solution.OUNoise):
+    class Noise(noise):
+        state: np.ndarray
+
         def reset(self) -> None:
             if not ("noise_never_reset" in faults and hasattr(self, "state")):
                 super().reset()
@@ -136,7 +140,7 @@ def make_agent(setting: Setting, seed: int, hook: Callable[..., None] | None = N
             self.state = self.state + self.theta * (self.mu - self.state) + self.sigma * self.rng.random(len(self.mu))
             return self.state.copy()
 
-    class Agent(solution.DDPGAgent):
+    class Agent(plain):
         def select_action(self, state: np.ndarray) -> np.ndarray:
             if "environment_warm_up" not in faults or self.total_step >= self.initial_random_steps:
                 return super().select_action(state)
@@ -153,8 +157,7 @@ def make_agent(setting: Setting, seed: int, hook: Callable[..., None] | None = N
     env = gym.make(ENV, disable_env_checker=True)
     env = solution.ActionNormalizer(SameStart(env, seed) if "same_start" in faults else env)
     training.seed_everything(seed, env)
-    plain = solution.DDPGAgent if not faults else Agent
-    agent = plain(env, MEMORY, BATCH, setting.theta, setting.sigma, GAMMA, TAU, RANDOM_FRAMES, seed)
+    agent = (Agent if faults else plain)(env, MEMORY, BATCH, setting.theta, setting.sigma, GAMMA, TAU, RANDOM_FRAMES, seed)
     if faults:
         agent.noise = Noise(len(agent.noise.mu), theta=setting.theta, sigma=setting.sigma, rng=agent.rng)
     if hook is not None:
@@ -183,6 +186,8 @@ def train_library(setting: Setting, seed: int) -> tuple[nn.Module, Tests, float]
             pass
 
     class Watch(BaseCallback):
+        model: DDPG
+
         def _on_step(self) -> bool:
             if self.num_timesteps % INTERVAL == 0:
                 tests(self.model.actor)
@@ -369,7 +374,8 @@ def measure_plots(frames: int = FRAMES, interval: int = 200) -> dict[str, Any]:
     import IPython.display
 
     shown = NotebookDisplay()
-    IPython.display.display, training.in_notebook = shown, lambda: True
+    notebook: Any = IPython.display
+    notebook.display, training.in_notebook = shown, lambda: True
     training.draw_training("", [0.0], [0.0], [0.0])  # the first picture of a process imports matplotlib
     result: dict[str, Any] = {"frames": frames, "interval": interval}
     for name in ("live_plot", "notebook"):
@@ -455,7 +461,7 @@ def report(work: Path, output: Path) -> None:
         runs = [json.loads(found.read_text()) for found in work.glob(f"{name}-*.json")]
         if runs:
             settings[name] = summarise(name, sorted(runs, key=lambda found: found["seed"]))
-    result = {
+    result: dict[str, Any] = {
         "about": (
             f"mean return on {ENV} of {len(TEST_SEEDS)} episodes without noise, every {INTERVAL} frames; "
             f"at the end, of {len(FINAL_SEEDS)} other episodes"

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -53,6 +54,7 @@ def time_single(env: gymnasium.Env, steps: int) -> float:
     if isinstance(space, gymnasium.spaces.Discrete):
         actions = torch.randint(int(space.n), (steps,)).tolist()
     else:
+        assert space.shape is not None
         actions = list(np.random.default_rng().uniform(-1, 1, (steps, *space.shape)).astype(space.dtype))
     begin = time.process_time()
     env.reset()
@@ -91,7 +93,7 @@ def main() -> None:
         "cue": utils.Cue,
         "metronome": utils.Metronome,
     }
-    batch = {
+    batch: dict[str, Any] = {
         "point_mass": utils.PointMassVector,
         "grid_world_env": utils.GridWorldVector,
         "cue": utils.CueVector,

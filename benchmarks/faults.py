@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -75,11 +75,11 @@ def make_kit(folder: Path) -> Path:
 # What is graded, and what became of it
 
 
-def start_one(kit: Path, *prefix: str, **options: object) -> subprocess.Popen:
+def start_one(kit: Path, *prefix: str, env: Mapping[str, str] | None = None) -> subprocess.Popen:
     (kit / "report.json").unlink(missing_ok=True)
     command = [*prefix, sys.executable, "-m", "grader", "grade", "toy", "right", "--format", "json", "-o", "report.json"]
     return subprocess.Popen(
-        command, cwd=kit, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, **options
+        command, cwd=kit, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, env=env
     )
 
 
@@ -108,7 +108,7 @@ def judge_one(kit: Path, process: subprocess.Popen) -> str:
 def judge_class(kit: Path, process: subprocess.Popen) -> Counter:
     if wait(process) is None:
         return Counter(hangs=1)
-    found = Counter()
+    found: Counter = Counter()
     for path in (kit / "class" / "results").glob("*.json"):
         result = json.loads(path.read_text())
         report = result["report"]

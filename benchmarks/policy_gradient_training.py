@@ -222,7 +222,7 @@ def draw(result: dict[str, Any], path: Path) -> None:
         places = column + (np.linspace(-0.32, 0.32, len(success)) if len(success) > 1 else np.zeros(1))
         axes.scatter(places, success, color=colour, s=26, zorder=3, label="one seed" if column == 0 else None)
         median, claim = 100 * summary["success_median"], 100 * summary["claim_of_seed_002"]
-        axes.hlines(median, column - 0.4, column + 0.4, color=colour, lw=2, label="median" if column == 0 else None)
+        axes.hlines(median, column - 0.4, column + 0.4, color=colour, lw=2, label="median" if column == 0 else "")
         axes.scatter(
             column + 0.43, claim, marker="<", facecolor="white", edgecolor="black", s=60, zorder=4,
             label="what seed 002 prints" if column == 0 else None,

@@ -155,6 +155,8 @@ def make_agent(setting: Setting, seed: int) -> Any:
     """
     solution = load_solution("ppo_agent")
     fault, right = setting.fault, solution.GeneralizedAdvantageEstimator
+    process: Any = solution.IndependentGaussianProcess  # bases that are only known as it runs
+    plain: Any = solution.PPOAgent
 
     def estimator(critic: Any, state: Tensor, reward: np.ndarray, gamma: float, lamb: float, *ends: Any) -> np.ndarray:
         next_state, terminated, truncated = ends
@@ -167,7 +169,7 @@ def make_agent(setting: Setting, seed: int) -> Any:
             critic, state, reward, gamma, lamb, next_state, terminated | (truncated & (fault == "terminal")), truncated
         )
 
-    class Process(solution.IndependentGaussianProcess):
+    class Process(process):
         def sample(self, x: tuple[Tensor, Tensor]) -> Tensor:
             mu, log_sigma = x
             return super().sample((mu, log_sigma.abs().log()) if fault == "sampled" else x)
@@ -176,7 +178,7 @@ def make_agent(setting: Setting, seed: int) -> Any:
             mu, log_sigma, y = x
             return super().get_dist((mu, log_sigma.exp(), y) if fault == "scored" else x)
 
-    class Agent(solution.PPOAgent):
+    class Agent(plain):
         def anneal(self, progress: float) -> None:
             if fault != "constant":
                 super().anneal(progress)
@@ -193,7 +195,7 @@ def make_agent(setting: Setting, seed: int) -> Any:
             return -super().policy_loss(batch) if fault == "sign" else super().policy_loss(batch)
 
     training.seed_everything(seed)
-    agent = (Agent if fault else solution.PPOAgent)(
+    agent = (Agent if fault else plain)(
         3, 1, setting.envs, 1, setting.gamma, LAMBDA, ROWS // EPISODE, EPOCHS, BATCH, CLIP, learning_rate=RATE, seed=seed
     )
     if fault:
@@ -226,6 +228,9 @@ def train_library(setting: Setting, seed: int, steps: int = STEPS) -> Trained:
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.logger import Logger
     from stable_baselines3.common.vec_env import DummyVecEnv
+
+    scores: list[float] = []
+    score = np.zeros(setting.envs)
 
     class Watch(BaseCallback):
         """Tests after updates, and adds up rewards like `training.fit_vector`."""
@@ -267,8 +272,6 @@ def train_library(setting: Setting, seed: int, steps: int = STEPS) -> Trained:
     def policy(observations: np.ndarray) -> np.ndarray:
         return agent.predict(observations, deterministic=True)[0]
 
-    scores: list[float] = []
-    score = np.zeros(setting.envs)
     tests = Tests(policy)
     agent.learn(steps, callback=Watch())
     seconds = time.process_time() - tests.begin
@@ -406,7 +409,7 @@ def report(work: Path, output: Path) -> None:
             settings[name] = summarise(name, sorted(runs, key=lambda found: found["seed"]))
     if missing := {"solution", "sb3_same", "sb3"} - set(settings):
         raise SystemExit(f"there is no run of {', '.join(sorted(missing))} in {work}")
-    result = {
+    result: dict[str, Any] = {
         "about": (
             f"{ENV}, {STEPS} steps; curves: mean score of {len(TEST_SEEDS)} episodes with the mean action, every {INTERVAL} "
             f"steps, the last one is the end; others: of {len(OTHER_SEEDS)} other episodes then; training_scores: of the "

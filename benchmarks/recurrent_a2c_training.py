@@ -19,9 +19,10 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsFloat
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -113,9 +114,10 @@ class Game(gym.Wrapper):
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
         observation, reward, terminated, truncated, info = self.env.step(action)
-        self.score += float(reward)
+        earned = float(reward)
+        self.score += earned
         life_lost, self.lives = info["lives"] < self.lives, info["lives"]
-        shaped = min(max(reward * self.scale, -self.clip), self.clip)
+        shaped = min(max(earned * self.scale, -self.clip), self.clip)
         return observation, shaped, terminated, truncated, {"life_lost": life_lost, "score": self.score}
 
 
@@ -147,7 +149,7 @@ class Player:
             self.scores += [(self.steps, float(score)) for score in info["score"][terminated | truncated]]
             return result
 
-        envs.step = watched
+        envs.step = watched  # type: ignore[method-assign]  # on this object alone
         self.pool = EnvPool(agent, envs, seed=seed)
 
     def interact(self, ticks: int) -> tuple[np.ndarray, ...]:
@@ -157,17 +159,17 @@ class Player:
         return *rollout, np.stack(self.life_lost, axis=1)
 
 
-def recipe_loss(agent: nn.Module, memory: tuple, rollout: tuple, recipe: Recipe) -> torch.Tensor:
+def recipe_loss(agent: nn.Module, memory: Sequence[torch.Tensor], rollout: tuple, recipe: Recipe) -> torch.Tensor:
     """Return the loss of a rollout: policy gradient with normalised GAE, value loss on its targets, entropy."""
     observations, actions, rewards, is_not_done, life_lost = map(torch.as_tensor, rollout)
     played = is_not_done.float()
-    logits, values = [], []
+    logits, estimates = [], []
     for t in range(observations.shape[1]):
         memory, (logits_t, values_t) = agent(memory, observations[:, t])
         memory = [m * played[:, t, None] for m in memory]
         logits.append(logits_t)
-        values.append(values_t)
-    values = torch.stack(values, dim=1)
+        estimates.append(values_t)
+    values = torch.stack(estimates, dim=1)
     logprobas = torch.stack(logits, dim=1)[:, :-1].log_softmax(dim=-1)
 
     fixed = values.detach()
@@ -189,7 +191,7 @@ def recipe_loss(agent: nn.Module, memory: tuple, rollout: tuple, recipe: Recipe)
     return -(chosen[mask] * weights).mean() + recipe.value_coefficient * value_loss - recipe.entropy_coefficient * entropy
 
 
-def entropy_of(agent: nn.Module, player: Player) -> float:
+def entropy_of(agent: Any, player: Player) -> float:
     """Return the entropy of the policy in what the games show now, in nats."""
     _, (logits, _) = agent.step(player.pool.prev_memory_states, player.pool.prev_observations)
     return float(torch.distributions.Categorical(logits=logits).entropy().mean())
@@ -204,7 +206,7 @@ def train(recipe: Recipe, seed: int, steps: int) -> tuple[nn.Module, dict[str, A
         orthogonal(agent)
     solution.opt = torch.optim.Adam(agent.parameters(), lr=recipe.learning_rate, eps=1e-5, fused=True)
     player = Player(agent, recipe, seed)
-    entropies = []
+    entropies: list[tuple[int, float]] = []
     begin = time.process_time()
     while player.steps < steps:
         if recipe.anneal:
@@ -252,9 +254,9 @@ class SeedGame(gym.Wrapper):
         frame, info = self.env.reset(**kwargs)
         return self.prepared(frame), info
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        frame, *others = self.env.step(action)
-        return self.prepared(frame), *others
+    def step(self, action: int) -> tuple[np.ndarray, SupportsFloat, bool, bool, dict]:
+        frame, reward, terminated, truncated, info = self.env.step(action)
+        return self.prepared(frame), reward, terminated, truncated, info
 
     def prepared(self, frame: np.ndarray) -> np.ndarray:
         small = cv2.resize(frame[60:-30, 15:] / 255, (42, 42))
@@ -264,7 +266,7 @@ class SeedGame(gym.Wrapper):
 class SeedPool:
     """The pool of seed 001's course: a list of games, one after another; the agent tracks gradients while it plays."""
 
-    def __init__(self, agent: nn.Module, games: int) -> None:
+    def __init__(self, agent: Any, games: int) -> None:
         self.agent = agent
         self.games = [SeedGame() for _ in range(games)]
         self.observations = [game.reset(seed=number)[0] for number, game in enumerate(self.games)]
@@ -272,7 +274,7 @@ class SeedPool:
         self.ended = [False] * games
 
     def interact(self, columns: int) -> tuple[np.ndarray, ...]:
-        log = []
+        log: list[tuple[Any, ...]] = []
         for _ in range(columns - 1):
             observations = torch.tensor(np.asarray(self.observations), dtype=torch.float32)
             (h, c), (logits, _) = self.agent(self.prev_memory_states, observations)

@@ -19,6 +19,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -53,7 +54,7 @@ def main() -> None:
     pythons = {"own": sys.executable}
     if options.libraries:
         pythons |= {"copydetect": options.libraries, "compare50": options.libraries}
-    result = {
+    result: dict[str, Any] = {
         "about": "one core; CPU seconds and memory of a whole process, its start included; ranks of planted copies",
         "machine": {"python": platform.python_version(), "system": platform.platform()},
         "words": {

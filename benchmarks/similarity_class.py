@@ -756,9 +756,9 @@ class _Hand(ast.NodeTransformer):
                 found.insert(-1, statement)
             else:
                 found.append(statement)
-            named = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
-            if named and self.chance.random() < self.prints:
-                found.append(ast.parse(self.chance.choice(OUTPUTS).format(statement.targets[0].id)).body[0])
+            target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+            if isinstance(target, ast.Name) and self.chance.random() < self.prints:
+                found.append(ast.parse(self.chance.choice(OUTPUTS).format(target.id)).body[0])
         return found
 
 
@@ -771,7 +771,9 @@ def _holds(node: ast.AST, kinds: tuple[type, ...]) -> bool:
 
 def _independent(first: ast.stmt, second: ast.stmt) -> bool:
     """Return whether two plain assignments may change places: neither touches a name that the other one sets, nor calls."""
-    if not all(isinstance(one, ast.Assign) and not _holds(one.value, (ast.Call,)) for one in (first, second)):
+    if not (isinstance(first, ast.Assign) and isinstance(second, ast.Assign)):
+        return False
+    if any(_holds(one.value, (ast.Call,)) for one in (first, second)):
         return False
     names = [{node.id for node in ast.walk(one) if isinstance(node, ast.Name)} for one in (first, second)]
     sets = [

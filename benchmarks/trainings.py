@@ -18,6 +18,8 @@ def load_solution(assignment: str) -> Any:
     """Return the solution of an assignment as a module of its own, in which things may be replaced."""
     path = ROOT / "solutions" / assignment / "submitted.py"
     spec = importlib.util.spec_from_file_location(f"{assignment}_solution", path)
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -139,9 +139,10 @@ class AssignmentFiles:
     Args:
         root: The kit's repository, or the flat folder that a student unzips.
         name: The assignment's name; not needed in a student's folder.
+        container_mb: The memory of the container around the grader, which limits that of a call; None where it sets no limit.
     """
 
-    def __init__(self, root: Path, name: str | None = None) -> None:
+    def __init__(self, root: Path, name: str | None = None, container_mb: int | None = None) -> None:
         self.root = root
         flat = root / "assignment.toml"
         if flat.is_file():
@@ -155,7 +156,7 @@ class AssignmentFiles:
             raise UsageError(
                 f"there is no assignment {name!r}; there are: {', '.join(list_assignments(root)) or '(none found)'}"
             )
-        self.assignment = load_assignment(path)
+        self.assignment = load_assignment(path).within(container_mb)
         if name is not None and name != self.assignment.name:
             raise UsageError(f"this folder holds the assignment {self.assignment.name!r}, not {name!r}")
         name = self.assignment.name

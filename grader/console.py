@@ -160,7 +160,7 @@ class ReportNotWritten(Exception):
 
 
 def write_report(path: Path, text: str) -> None:
-    """Replace the file by `text` in one step.
+    """Replace the file by `text` in one step; a new one is for its owner alone.
 
     Raises:
         ReportNotWritten: If the file cannot be written.
@@ -168,7 +168,7 @@ def write_report(path: Path, text: str) -> None:
     from grader.report.model import write_atomically
 
     try:
-        write_atomically(path, text)
+        write_atomically(path, text, private=True)
     except OSError as error:
         raise ReportNotWritten(f"{path} cannot be written ({error.strerror}); it does not hold the last report") from error
 

@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, BinaryIO
+from typing import IO
 
 from grader.assignment import UsageError
 
 MAX_BYTES = {".py": 1 << 20, ".ipynb": 64 << 20, ".zip": 256 << 20}  # a notebook may carry outputs
 MAX_DEPTH = 4
 MAX_FILES = 10_000
+MAX_LIST_BYTES = 4 << 20  # of a zip's list of files, with their names
 NOTEBOOK = ".ipynb"
 # In which a file may be written beside UTF-8, if it says so: a character is a byte, and those of Python are what they seem.
 CHARSETS = ("ascii", "iso8859-1", "iso8859-2", "iso8859-15", "cp1250", "cp1251", "cp1252", "koi8-r")
@@ -89,8 +90,10 @@ def read_submission(path: Path, name: str, allowed: AttachmentRules = Attachment
         raise UsageError(f"there is no {path}{hint}; pass the path of your {name}, of a notebook, or of the folder it lies in")
     if path.suffix.lower() == ".zip":
         with _open(path) as file:
+            if os.fstat(file.fileno()).st_size > MAX_BYTES[".zip"]:
+                raise UsageError(f"{path} is larger than {MAX_BYTES['.zip'] >> 20} MB; submit only what you wrote")
             try:
-                with zipfile.ZipFile(file) as archive:
+                with zipfile.ZipFile(_ZipReader(file, path)) as archive:
                     return _choose(_in_zip(archive, path), path, name, allowed)
             except UsageError:
                 raise
@@ -190,10 +193,23 @@ def _in_folder(folder: Path) -> dict[PurePosixPath, Opener]:
     return found
 
 
+class _ZipReader(io.BufferedReader):
+    """A zip whose list of files, which is as long as the zip says, is refused before it fills the memory."""
+
+    def __init__(self, file: io.BufferedReader, path: Path) -> None:
+        super().__init__(file.raw)
+        self._path = path
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > MAX_LIST_BYTES:
+            raise UsageError(f"{self._path} holds more than {MAX_FILES:,} files; submit only what you wrote")
+        return super().read(size)
+
+
 def _in_zip(archive: zipfile.ZipFile, path: Path) -> dict[PurePosixPath, Opener]:
     entries = archive.infolist()
     if len(entries) > MAX_FILES:
-        raise UsageError(f"{path} holds more than {MAX_FILES:,} files; hand in what you wrote alone")
+        raise UsageError(f"{path} holds more than {MAX_FILES:,} files; submit only what you wrote")
     found: dict[PurePosixPath, Opener] = {}
     for entry in entries:
         name = PurePosixPath(entry.filename.replace("\\", "/"))
@@ -275,7 +291,7 @@ def _require_utf8(name: str, content: bytes) -> None:
         ) from None
 
 
-def _open(path: Path) -> BinaryIO:
+def _open(path: Path) -> io.BufferedReader:
     """Open a regular file, not followed through a link."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))

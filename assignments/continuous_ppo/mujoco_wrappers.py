@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, SupportsFloat
 
 import gymnasium as gym
 import numpy as np
@@ -79,18 +79,19 @@ class Normalize(gym.Wrapper):
         self.clipobs, self.cliprew = clipobs, cliprew
         self.gamma, self.epsilon = gamma, epsilon
         self.training = True
-        self.observation_moments = RunningMoments(env.observation_space.shape)
+        shape: Any = env.observation_space.shape
+        self.observation_moments = RunningMoments(shape)
         self.return_moments = RunningMoments()
         self._return = 0.0
         if obs:
-            self.observation_space = gym.spaces.Box(-clipobs, clipobs, env.observation_space.shape, np.float32)
+            self.observation_space = gym.spaces.Box(-clipobs, clipobs, shape, np.float32)
 
     def reset(self, **options: Any) -> tuple[np.ndarray, dict[str, Any]]:
         self._return = 0.0
         observation, info = self.env.reset(**options)
         return self._normalised(observation), info
 
-    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, SupportsFloat, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(action)
         if self.ret:
             self._return = self.gamma * self._return + float(reward)

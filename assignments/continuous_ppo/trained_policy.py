@@ -121,7 +121,7 @@ def evaluate(policy: TrainedPolicy, seeds: Sequence[int], env_id: str = ENV) -> 
     """
     import gymnasium as gym
 
-    env = gym.make(env_id, disable_env_checker=True)
+    env: Any = gym.make(env_id, disable_env_checker=True)
     space, actions = env.observation_space.shape, env.action_space
     if policy.mean.shape != space or policy.layers[-1].shape != actions.shape:
         raise ValueError(f"{env_id} has observations {list(space)} and actions {list(actions.shape)}, this policy others")

@@ -114,7 +114,7 @@ def evaluate(actor: TrainedActor, seeds: Sequence[int] = TEST_SEEDS, env_id: str
     """
     import gymnasium as gym
 
-    env = gym.make(env_id, disable_env_checker=True)
+    env: Any = gym.make(env_id, disable_env_checker=True)
     observations, actions = env.observation_space.shape, env.action_space
     (first, _), (_, last) = actor.layers[0], actor.layers[-1]
     if first.shape[1:] != observations or last.shape != actions.shape:

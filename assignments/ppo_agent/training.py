@@ -108,8 +108,8 @@ def play(agent: Any, env: gym.Env, seeds: list[int]) -> list[float]:
     return scores
 
 
-def clipped(action: np.ndarray, space: gym.spaces.Box) -> np.ndarray:
-    """Return the action within the range of what the environment takes."""
+def clipped(action: np.ndarray, space: Any) -> np.ndarray:
+    """Return the action within the range of what the environment takes, a Box."""
     return np.clip(action, space.low, space.high)
 
 

@@ -31,8 +31,10 @@ class EnvPool:
         self, agent: Any, make_env: Callable[[], gym.Env] | VectorEnv, n_parallel_games: int = 1, seed: int | None = None
     ) -> None:
         self.agent = agent
-        given = isinstance(make_env, VectorEnv)
-        self.envs = make_env if given else SyncVectorEnv([make_env] * n_parallel_games, copy=False)  # copied once, below
+        if isinstance(make_env, VectorEnv):
+            self.envs: VectorEnv = make_env
+        else:
+            self.envs = SyncVectorEnv([make_env] * n_parallel_games, copy=False)  # copied once, below
         if self.envs.metadata.get("autoreset_mode") != AutoresetMode.NEXT_STEP:
             raise ValueError("EnvPool needs next-step autoreset: the last observation of a game has a tick of its own")
         self.prev_observations = np.array(self.envs.reset(seed=seed)[0])

@@ -71,7 +71,7 @@ def games(seeds: Iterable[int] = TEST_SEEDS) -> Generator[np.ndarray, np.ndarray
 
     seeds = [int(seed) for seed in seeds]
     envs = SyncVectorEnv([make_env] * len(seeds))
-    observations, _ = envs.reset(seed=seeds)
+    observations, _ = envs.reset(seed=list(seeds))
     scores, playing = np.zeros(len(seeds)), np.ones(len(seeds), bool)
     while playing.any():
         actions = np.asarray((yield observations))
@@ -84,7 +84,7 @@ def games(seeds: Iterable[int] = TEST_SEEDS) -> Generator[np.ndarray, np.ndarray
     return scores.tolist()
 
 
-def player(agent: Any, batch_size: int, seed: int = 0) -> Generator[np.ndarray | None, np.ndarray, None]:
+def player(agent: Any, batch_size: int, seed: int = 0) -> Generator[Any, np.ndarray, None]:
     """Play with memory, without end: is sent observations and yields actions drawn from the policy (at first, None).
 
     Args:

@@ -18,7 +18,7 @@ THRESHOLD = 10_000  # mean score of the test games at which the task is done
 
 def training_env() -> gym.Env:
     """Return a game whose rewards are of a size to learn from: divided by 100, then clipped to [-5, 5]."""
-    return gym.wrappers.TransformReward(make_env(), lambda reward: min(max(reward / 100, -5.0), 5.0))
+    return gym.wrappers.TransformReward(make_env(), lambda reward: min(max(float(reward) / 100, -5.0), 5.0))
 
 
 def evaluate(agent: Any, env: gym.Env, n_games: int = 1, seed: int | None = None) -> list[float]:

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -17,8 +17,7 @@ from grader.assignment import AssignmentFiles, UsageError
 from grader.report.model import CheckResult
 
 if TYPE_CHECKING:
-    from grader.judge.judging import CheckRunner
-    from grader.judge.student import SubmissionUnderTest
+    from grader.judge.student import RunContext, SubmissionUnderTest
 
 # Of pytest's plugins these cost time and bring nothing here.
 NOT_NEEDED = (
@@ -30,6 +29,18 @@ NOT_NEEDED = (
 
 class SuiteError(Exception):
     """The checks and assignment.toml do not fit together."""
+
+
+class SubmissionJudge(Protocol):
+    """Whoever judges one submission, as checks see it."""
+
+    shared: RunContext
+
+    def caller(self, item: pytest.Function, loaded: bool) -> SubmissionUnderTest:
+        """Return what a check calls: the submission, or the drivers without one."""
+
+    def ended(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
+        """Take note of how a part of a check ended."""
 
 
 class CollectedChecks:
@@ -46,7 +57,7 @@ class CollectedChecks:
     """
 
     _config: pytest.Config
-    _judge: CheckRunner  # of the submission whose turn it is
+    _judge: SubmissionJudge  # of the submission whose turn it is
 
     def __init__(self, home: AssignmentFiles, suites: Sequence[str], keyword: str = "") -> None:
         self.assignment = home.assignment
@@ -77,7 +88,7 @@ class CollectedChecks:
         if not self.errors:
             self._config._do_configure()  # pytest has cleared up what checks may use, as for tmp_path
 
-    def run(self, item: pytest.Function, judge: CheckRunner) -> None:
+    def run(self, item: pytest.Function, judge: SubmissionJudge) -> None:
         """Run one check of a submission, and inform its judge of the outcome."""
         self._judge = judge
         try:

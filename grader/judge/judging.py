@@ -23,7 +23,7 @@ from grader.sandbox.reply import MachineFault, SandboxFault
 
 if TYPE_CHECKING:
     from grader.judge.checks import CollectedChecks
-    from grader.judge.run import GradingOptions, SuiteData
+    from grader.judge.options import GradingOptions, SuiteData
     from grader.sandbox import Sandbox
 
 

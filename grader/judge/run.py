@@ -5,19 +5,21 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from grader import answers
 from grader import submission as intake
-from grader.answers import Case, Mistake
+from grader.answers import Mistake
 from grader.assignment import AssignmentFiles, UsageError
 from grader.judge.harness import Harness
+from grader.judge.options import GradingOptions as GradingOptions  # whoever calls `grade` gives some
+from grader.judge.options import SuiteData
 from grader.judge.origin import NotebookOrigin
 from grader.machine import describe_lack
-from grader.report.model import Cause, CheckResult, Outcome, Report
+from grader.report.model import Cause, Outcome, Report
 from grader.report.text import sanitize
 from grader.sandbox.reply import LEVELS, MachineFault, Reply, SandboxFault
 
@@ -58,45 +60,6 @@ def grade(
 
 
 Read = TypeVar("Read")
-
-
-@dataclass(frozen=True)
-class SuiteData:
-    """The data that the checks of one assignment need.
-
-    Attributes:
-        cases: By suite and name.
-        stub: The fingerprints of its functions.
-        mistakes: Catalogued mistakes, with their evidence by check id as in reports.
-    """
-
-    cases: dict[str, dict[str, Case]]
-    stub: dict[str, frozenset[str]]
-    mistakes: list[Mistake]
-
-
-@dataclass(frozen=True)
-class GradingOptions:
-    """How a submission is graded.
-
-    Attributes:
-        select: Ids of the questions to run, whether or not those they need are among them; None for all.
-        keyword: An expression as for pytest's -k.
-        changed: Called with the report before the first check and after each one.
-        seed: The seed of all that chance decides.
-        thorough: Whether to go on after a check that was lost.
-        before: By id, earlier results of checks. Such a check is run again only if `again` names it, or if a question that its
-            own needs was passed and is not now, or the other way round.
-        again: See `before`.
-    """
-
-    select: Collection[str] | None = None
-    keyword: str = ""
-    changed: Callable[[Report], None] | None = None
-    seed: int = 0
-    thorough: bool = True
-    before: Mapping[str, CheckResult] = field(default_factory=dict)
-    again: Set[str] = frozenset()
 
 
 @dataclass(frozen=True)

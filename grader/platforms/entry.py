@@ -87,6 +87,4 @@ def open_assignment() -> AssignmentFiles:
     """Return the assignment that lies beside the grader, with limits that the container's memory allows."""
     from grader.assignment import AssignmentFiles
 
-    home = AssignmentFiles(ROOT)
-    home.assignment = home.assignment.within(read_memory_limit_mb())
-    return home
+    return AssignmentFiles(ROOT, container_mb=read_memory_limit_mb())

@@ -16,6 +16,7 @@ from grader.authoring.stub import make_stub
 from grader.judge.harness import Harness
 from grader.judge.run import Grader
 from grader.proof import flake as flakiness
+from grader.proof.boundary import find_leaks
 from grader.proof.catalogue import CatalogueError, Variant, load_catalogue
 from grader.proof.matrix import KillMatrix
 from grader.proof.mutants import Mutant, Survivor, make_mutants, read_survivors
@@ -70,6 +71,9 @@ def verify(root: Path, name: str, options: ProofOptions | None = None) -> Iterat
     began, faults = _cpu_seconds(), 0
     options = options or ProofOptions()
     home = AssignmentFiles(root, name)
+    if leaks := list(find_leaks(home)):
+        yield from ((leak, True) for leak in leaks)
+        return
     proof = Proof(home, options)
     with Harness(home) as harness:
         with TrialPool(harness, options.workers, name) as pool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
+import stat
 from enum import Enum
 from pathlib import Path
 from typing import Any, Literal
@@ -277,16 +278,25 @@ def combine_outcomes(checks: list[CheckResult]) -> Outcome:
     return next((outcome for outcome in outcomes if outcome is not Outcome.NOT_RUN), Outcome.NOT_RUN)
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Replace the file by `text` in one step: whoever reads it sees the old content or the new, never a part."""
+def write_atomically(path: Path, text: str, private: bool = False) -> None:
+    """Replace the file by `text` in one step: whoever reads it sees the old content or the new, never a part.
+
+    A file that is there keeps the rights it has: whoever has opened it to others, or closed it to them, has said so.
+
+    Args:
+        private: Whether a new file is for its owner alone; otherwise it is what the umask makes it.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(temporary, flags, 0o600 if private else 0o666)
     try:
         with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
+        with contextlib.suppress(FileNotFoundError):
+            os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):

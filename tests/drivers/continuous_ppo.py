@@ -104,7 +104,7 @@ class Recorded(gym.Env):
         self.episode, self.time = self.episode + 1, 0
         return self.episodes[self.episode][0][0], {"begins": self.episode}
 
-    def step(self, action) -> tuple[np.ndarray, float, bool, bool, dict]:
+    def step(self, action) -> tuple[np.ndarray, float, Any, Any, dict]:
         observations, rewards, end = self.episodes[self.episode]
         self.actions.append(float(np.asarray(action).reshape(())))
         self.time += 1
@@ -470,7 +470,8 @@ def gae(
 def _with_advantages(estimator, policy, observations, rewards, resets, latest_observation, truncated) -> dict[str, Any]:
     series = {"observations": observations, "rewards": rewards, "resets": resets}
     series |= {name: value for name, value in policy.act(observations).items() if name != "distribution"}
-    trajectory = copies(series)
+    trajectory: dict[str, Any] = copies(series)
+    state: dict[str, Any]
     trajectory["state"] = state = {
         "latest_observation": np.array(latest_observation),
         "env_steps": len(rewards),
@@ -568,7 +569,9 @@ def sampler(
             return {"returned": describe_kind(minibatch)}
         kept.append(minibatch)
         states.append("state" not in minibatch or any(same_state(minibatch["state"], state) for state in runner.states))
-        used.append(isinstance(instance.trajectory, dict) and np.ndim(instance.trajectory.get("rewards")) == 1)
+        used.append(
+            isinstance(instance.trajectory, dict) and np.ndim(instance.trajectory.get("rewards")) == 1  # type: ignore[arg-type]
+        )
         batches.append(batch_facts(minibatch))
     facts = {
         "returned": "a dictionary",
@@ -777,7 +780,7 @@ class RecordingSGD(torch.optim.Optimizer):
         for parameter in self.names.values():
             parameter.grad = None
 
-    def step(self, closure=None) -> None:
+    def step(self, closure=None):
         if closure is not None:
             with torch.enable_grad():
                 closure()
@@ -905,7 +908,7 @@ class SmallModel(nn.Module):
         self.log_variance = nn.Parameter(torch.full((act_dim,), -1.0))
 
     def _net(self, inputs: int, outputs: int, last: float) -> nn.Sequential:
-        net = nn.Sequential(
+        net: Any = nn.Sequential(
             nn.Linear(inputs, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, outputs)
         )
         nn.init.normal_(net[4].weight, std=last / HIDDEN**0.5)

@@ -46,7 +46,8 @@ from trained_actor import ARRAYS, TrainedActor, evaluate, load_actor
 UNCONNECTED = "none: the loss is not connected to it"
 CLEARED = "none: the latest zero_grad has taken it away"
 TAU = 0.25  # of agents whose updates are looked at
-CLOSE = {"rtol": 1e-3, "atol": 1e-6}  # gradients, about 1, that are computed in another order in single precision
+# For gradients, about 1, that are computed in another order in single precision.
+CLOSE: dict[str, Any] = {"rtol": 1e-3, "atol": 1e-6}
 NETWORKS = 40  # made to see how their weights are drawn
 NAMES = ("obs", "next_obs", "acts", "rews", "done")
 ARRAY_OF = {"obs": "obs_buf", "next_obs": "next_obs_buf", "acts": "acts_buf", "rews": "rews_buf", "done": "done_buf"}
@@ -58,7 +59,7 @@ class _Plain(utils.PlainAdam):
     decay = 0.0
 
     def __init__(self, params: Iterable, lr: float = 1e-3, *others: Any, **named: Any) -> None:
-        given_groups = [group if isinstance(group, dict) else {"params": [group]} for group in params]
+        given_groups: list[dict[str, Any]] = [group if isinstance(group, dict) else {"params": [group]} for group in params]
         # A parameter may come with its name.
         parameters = [value[1] if isinstance(value, tuple) else value for group in given_groups for value in group["params"]]
         rates = sorted({float(group.get("lr", lr)) for group in given_groups})
@@ -86,9 +87,9 @@ if "IPython" not in sys.modules:  # with which work for the course's old noteboo
             raise AttributeError(name)
         return lambda *things, **options: None
 
-    _shown = types.ModuleType("IPython.display")
+    _shown: Any = types.ModuleType("IPython.display")
     _shown.__getattr__ = _show_nothing
-    _notebook = types.ModuleType("IPython")
+    _notebook: Any = types.ModuleType("IPython")
     _notebook.display, _notebook.get_ipython = _shown, lambda: None
     sys.modules |= {"IPython": _notebook, "IPython.display": _shown}
 
@@ -414,7 +415,7 @@ def drawn_weights(make: Callable[[], nn.Module], call: Callable[[nn.Module], Any
     weights, biases, before = [], [], []
     for _ in range(NETWORKS):
         network = make()
-        last = last_layer(network, lambda network=network: call(network))
+        last = last_layer(network, lambda network=network: call(network))  # type: ignore[misc]
         if last is None:
             return {"the last layer": "there is no linear layer"}
         weights.append(to_plain(last.weight).ravel())
@@ -457,7 +458,11 @@ def actor(submitted, in_dim: int, out_dim: int, states: np.ndarray, init_w: floa
     action = network(given)
     if not isinstance(action, Tensor):
         return {"returned": describe_kind(action)}
-    facts = {"returned": "a tensor", "shape": list(action.shape), "precision": str(action.dtype).removeprefix("torch.")}
+    facts: dict[str, Any] = {
+        "returned": "a tensor",
+        "shape": list(action.shape),
+        "precision": str(action.dtype).removeprefix("torch."),
+    }
     plainer = without_norms(network)
     watch = LinearLayers(plainer)
     facts |= shown_layers(watch, plainer(given))
@@ -485,7 +490,11 @@ def critic(submitted, states: np.ndarray, actions: np.ndarray, init_w: float | N
     result = network(given, chosen)
     if not isinstance(result, Tensor):
         return {"returned": describe_kind(result)}
-    facts = {"returned": "a tensor", "shape": list(result.shape), "precision": str(result.dtype).removeprefix("torch.")}
+    facts: dict[str, Any] = {
+        "returned": "a tensor",
+        "shape": list(result.shape),
+        "precision": str(result.dtype).removeprefix("torch."),
+    }
     if result.ndim == 1 and not agreement(submitted, states.shape[1], actions.shape[1])[1]:
         facts["shape"] = f"[{len(result)}], for which update_model is not made"
     plainer = without_norms(network)
@@ -570,12 +579,15 @@ class KnownNoise:
 class KnownMemory:
     """A fake `ReplayBuffer`: it keeps everything, and a batch is all there is."""
 
-    max_size = batch_size = rows = None  # as in KnownNoise
+    # As in KnownNoise.
+    max_size: Any = None
+    batch_size: Any = None
+    rows: Any = None
 
     def __init__(self, obs_dim: int, size: int, batch_size: int = 32, *others: Any, **named: Any) -> None:
         self.given = [obs_dim, size, batch_size]
         self.given_besides = [value for value in (*others, *named.values()) if isinstance(value, (int, np.integer))]
-        self.rows: dict[str, list] = {name: [] for name in NAMES}
+        self.rows = {name: [] for name in NAMES}
         self.max_size, self.batch_size = size, batch_size
 
     def store(self, obs, act, rew, next_obs, done) -> None:
@@ -613,7 +625,7 @@ class RecordingSGD(torch.optim.Optimizer):
             value.grad = None
 
     @torch.no_grad()
-    def step(self, closure=None) -> None:
+    def step(self, closure=None):
         if closure is not None:
             with torch.enable_grad():
                 closure()
@@ -628,6 +640,8 @@ class RecordingSGD(torch.optim.Optimizer):
 
 class Still(gym.Env):
     """An environment of which only the spaces matter."""
+
+    observation_space: gym.spaces.Box
 
     def __init__(self, obs_dim: int, low: Any, high: Any) -> None:
         self.observation_space = gym.spaces.Box(-np.inf, np.inf, (obs_dim,), np.float32)
@@ -670,7 +684,7 @@ def stand_ins(submitted, flat: bool | None = None) -> dict[str, type]:
     return {name: with_own_methods(submitted, name, stand_in) for name, stand_in in classes.items()}
 
 
-def new_agent(submitted, env: gym.Env, flat: bool | None = None, **options: Any) -> Any:
+def new_agent(submitted, env: Any, flat: bool | None = None, **options: Any) -> Any:
     """Return an agent that is all fakes, whether or not its own `__init__` comes to an end.
 
     Args:
@@ -684,7 +698,7 @@ def new_agent(submitted, env: gym.Env, flat: bool | None = None, **options: Any)
         given["tau"] = 1.0 - given["tau"]
     agent = object.__new__(submitted.DDPGAgent)
     obs_dim, act_dim = env.observation_space.shape[0], env.action_space.shape[0]
-    classes = stand_ins(submitted, flat)
+    classes: dict[str, Any] = stand_ins(submitted, flat)
     with fake_names(submitted, classes), quietly():
         agent.__init__(env, **given)
     for name, value in (given | {"env": env, "device": torch.device("cpu")}).items():
@@ -692,7 +706,7 @@ def new_agent(submitted, env: gym.Env, flat: bool | None = None, **options: Any)
     made: list[nn.Module] = []
     for number_of, name in enumerate(("actor", "actor_target", "critic", "critic_target"), start=1):
         kind, sizes = (classes["Actor"], [obs_dim, act_dim]) if "actor" in name else (classes["Critic"], [obs_dim + act_dim])
-        network = getattr(agent, name, None)
+        network: Any = getattr(agent, name, None)
         # The agent's own, if it is a network by itself: it may have noted its parameters.
         if type(network) is not kind or network.sizes != sizes or any(share_parameters(network, other) for other in made):
             network = kind(*sizes)
@@ -769,7 +783,7 @@ def parts(submitted, obs_dim: int, act_dim: int, options: dict) -> dict:
     return facts
 
 
-def sizes_of(network: nn.Module, name: str) -> list[int]:
+def sizes_of(network: Any, name: str) -> list[int]:
     """Return the numbers that go into a network and, of an actor, that come out; it may be the submission's own after all."""
     if hasattr(network, "sizes"):
         return network.sizes
@@ -777,7 +791,7 @@ def sizes_of(network: nn.Module, name: str) -> list[int]:
     return [linear[0].in_features, linear[-1].out_features] if name == "actor" else [linear[0].in_features]
 
 
-def normalised(submitted, env: gym.Env) -> gym.Env:
+def normalised(submitted, env: Any) -> gym.Env:
     """Return the environment in the submission's `ActionNormalizer` if that works; otherwise as it is."""
     low, high = env.action_space.low, env.action_space.high
     with quietly():
@@ -873,7 +887,7 @@ class Recorded(gym.Env):
         self.resets.append([len(self.actions), seed])
         return np.array(self.episodes[self.episode][0][0]), {}
 
-    def step(self, action) -> tuple[np.ndarray, float, bool, bool, dict]:
+    def step(self, action) -> tuple[np.ndarray, float, Any, Any, dict]:
         if self.over:
             raise RuntimeError("the environment was stepped after the end of an episode; the agent's own is self.env")
         observations, rewards, end = self.episodes[self.episode]
@@ -1038,7 +1052,7 @@ def updates(
     called: list[int] = []
     agent._target_soft_update = lambda *told, **named: called.append(len(agent.actor_optimizer.gradients))
     draws, draw = [], memory.sample_batch
-    memory.sample_batch = lambda *told, **named: (draws.append(1), draw(*told, **named))[1]
+    memory.sample_batch = lambda *told, **named: (draws.append(1), draw(*told, **named))[1]  # type: ignore[func-returns-value]
     pairs = [(getattr(agent, f"{name}_target"), getattr(agent, name)) for name in ("actor", "critic")]
     targets = [[to_plain(value) for value in target.parameters()] for target, _ in pairs]
     facts: dict[str, Any] = {}

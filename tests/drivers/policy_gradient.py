@@ -268,10 +268,11 @@ def unseeded_rollouts(submitted, num_actions: int, length: int) -> dict:
 
 def world_rollouts(submitted, weights: list[np.ndarray], world: str, num_rollouts: int, seed: np.ndarray) -> dict:
     """Call `collect_rollouts` in a real environment: "plane" or "cartpole"."""
-    env = {
+    worlds: dict[str, Any] = {
         "plane": lambda: utils.GridWorldPointTargetEnv(6, 4, 2, set_target=[4, 0], set_state=[1, 3]),
         "cartpole": utils.OpenAIGymEnv,
-    }[world]()
+    }
+    env = worlds[world]()
     env.reset(seed=3)
     policy = network(weights, log_softmax=True)
     return rollout_facts(submitted.collect_rollouts(env, policy, num_rollouts, seed=np.array(seed)))
@@ -316,7 +317,7 @@ class RecordingSGD(torch.optim.Optimizer):
     It is an Optimizer by name only: running `Optimizer.__init__` for the first time costs a second of imports.
     """
 
-    def __init__(self, networks: dict[str, nn.Module], lr: float) -> None:
+    def __init__(self, networks: dict[str, Any], lr: float) -> None:
         self.networks = networks
         self.param_groups = [{"params": [p for net in networks.values() for p in net.parameters()], "lr": lr}]
         self.steps: list[dict[str, Any]] = []
@@ -334,7 +335,7 @@ class RecordingSGD(torch.optim.Optimizer):
         for parameter in self.param_groups[0]["params"]:
             parameter.grad = None
 
-    def step(self, closure=None) -> None:
+    def step(self, closure=None):
         run_closure(closure)
         self._unused = False
         self.steps.append(

@@ -366,13 +366,13 @@ def actor(submitted, obs_dim: int, n: int, states: np.ndarray, log_sigma: np.nda
     if not (isinstance(result, (tuple, list)) and len(result) == 2 and all(isinstance(one, Tensor) for one in result)):
         return {"returned": describe_kind(result)}
     mu, logs = result
-    facts = {"returned": "two tensors", "shape of mu": list(mu.shape), "shape of log_sigma": list(logs.shape)}
+    facts: dict[str, Any] = {"returned": "two tensors", "shape of mu": list(mu.shape), "shape of log_sigma": list(logs.shape)}
     facts["log_sigma at first"] = to_plain(logs)
     facts |= shown_layers(network, watch, given, mu)
     other = submitted.Actor(obs_dim, n, *([window] if window > 1 else []))
     facts["another actor begins with other weights"] = not same_weights(network, other)
     facts["shapes for one state"] = [list(one.shape) for one in network(given[:1])]
-    parameter = getattr(network, "log_sigma", None)
+    parameter: Any = getattr(network, "log_sigma", None)
     facts["log_sigma is a parameter of the network"] = any(parameter is one for one in network.parameters())
     facts["the two share no parameter"] = not share_parameters(network, other)
     if facts["log_sigma is a parameter of the network"]:
@@ -514,6 +514,7 @@ class KnownWindows:
     """What stands in for `get_recent_state` of your memory: states that are known in advance, by what is observed."""
 
     known: dict[bytes, list[np.ndarray]]
+    window_length: int  # your memory's
 
     def get_recent_state(self, observation: Any) -> list[np.ndarray]:
         seen = np.array(to_plain(observation), np.float32).ravel()
@@ -537,7 +538,7 @@ class RecordingSGD(torch.optim.Optimizer):
             value.grad = None
 
     @torch.no_grad()
-    def step(self, closure=None) -> None:
+    def step(self, closure=None):
         if closure is not None:
             with torch.enable_grad():
                 closure()
@@ -556,7 +557,7 @@ def new_agent(submitted, obs_dim: int, n: int, num_envs: int = 1, window_length:
     Args:
         options: As of `PPOAgent`.
     """
-    classes = stand_ins(submitted)
+    classes: dict[str, Any] = stand_ins(submitted)
     agent = object.__new__(submitted.PPOAgent)
     with fake_names(submitted, classes), quietly():
         agent.__init__(obs_dim, n, num_envs=num_envs, window_length=window_length, **options)
@@ -565,15 +566,15 @@ def new_agent(submitted, obs_dim: int, n: int, num_envs: int = 1, window_length:
     for number_of, (name, kind, sizes) in enumerate(
         (("actor", "Actor", [obs_dim, n, window_length]), ("critic", "Critic", [obs_dim, window_length])), start=1
     ):
-        network = getattr(agent, name, None)
+        network: Any = getattr(agent, name, None)
         if type(network) is not classes[kind] or network.sizes != sizes:  # else the agent's own: it may have noted it elsewhere
             network = classes[kind](*sizes)
         setattr(agent, name, with_numbers(network, number_of))
     if type(getattr(agent, "process", None)) is not classes["IndependentGaussianProcess"]:
         agent.process = classes["IndependentGaussianProcess"](n)
     made = getattr(agent, "memories", None)
-    kind = type(made[0]) if isinstance(made, list) and made else submitted.EpisodeMemory
-    agent.memories = [new_memory(kind, window_length) for _ in range(num_envs)]
+    memory_class = type(made[0]) if isinstance(made, list) and made else submitted.EpisodeMemory
+    agent.memories = [new_memory(memory_class, window_length) for _ in range(num_envs)]
     agent.episodes, agent.training = [], True
     return agent
 

@@ -37,7 +37,7 @@ class Unused(torch.optim.Optimizer):
         for parameter in self.param_groups[0]["params"]:
             parameter.grad = None
 
-    def step(self, closure=None) -> None:
+    def step(self, closure=None):
         pass
 
 
@@ -102,7 +102,7 @@ def network(submitted, n_actions: int, batch: int, seed: int) -> dict:
             fan_in = int(np.prod(parameter.shape[1:])) if parameter.ndim > 1 else 4
             parameter.copy_(float32(rng.normal(size=tuple(parameter.shape)) * (2 / fan_in) ** 0.5))
     observations = float32(rng.uniform(size=(batch, 1, 42, 42)))
-    state = tuple(float32(rng.normal(size=(batch, UNITS))).requires_grad_() for _ in range(2))
+    state: Any = tuple(float32(rng.normal(size=(batch, UNITS))).requires_grad_() for _ in range(2))
     given = [value.detach().clone() for value in (observations, *state)]
     call_beforehand(lambda: agent((state[1].detach() + 1, state[0].detach() - 1), 1 - observations))
     watch = Watch(agent)
@@ -132,7 +132,7 @@ def network(submitted, n_actions: int, batch: int, seed: int) -> dict:
     return facts | repeated(agent, state, observations, result)
 
 
-def origins(agent: nn.Module, hidden: Tensor, state: tuple[Tensor, Tensor], new: tuple, logits: Tensor, values: Tensor) -> dict:
+def origins(agent: Any, hidden: Tensor, state: tuple[Tensor, Tensor], new: tuple, logits: Tensor, values: Tensor) -> dict:
     """Return what the new memory, the logits and the state values were made of: the first guess that fits."""
     if len(hidden) != len(state[0]):
         return {"rnn is given": f"{len(hidden)} rows"}
@@ -160,7 +160,7 @@ def origins(agent: nn.Module, hidden: Tensor, state: tuple[Tensor, Tensor], new:
             # Logits are the same policy whatever is added to all of them.
             heads[name] = made.log_softmax(dim=-1)
             heads |= {f"softmax, of {name}": made.softmax(-1).log_softmax(-1), f"relu, of {name}": made.relu().log_softmax(-1)}
-        critics = {}
+        critics: dict[str, Tensor] = {}
         for name, value in inputs.items():
             made = agent.state_value(value).reshape(-1)
             critics |= {name: made, f"relu, of {name}": made.relu(), f"tanh, of {name}": made.tanh()}
@@ -317,7 +317,7 @@ class CountingSGD(torch.optim.Optimizer):
         for parameter in self.parameters.values():
             parameter.grad = None
 
-    def step(self, closure=None) -> None:
+    def step(self, closure=None):
         if closure is not None:
             with torch.enable_grad():
                 closure()
@@ -512,7 +512,7 @@ class AsYours(nn.Module):
         column: Its state values are `[B, 1]`.
     """
 
-    def __init__(self, agent: nn.Module, column: bool) -> None:
+    def __init__(self, agent: Any, column: bool) -> None:
         super().__init__()
         self.agent, self.column, self.sample_actions = agent, column, agent.sample_actions
         self.units = agent.get_initial_state(1)[0].shape[1]
@@ -531,7 +531,7 @@ class AsYours(nn.Module):
             return self(prev_state, torch.as_tensor(np.asarray(obs_t), dtype=torch.float32))
 
 
-TASKS = {"cue": functools.partial(utils.CueVector, length=5), "metronome": utils.MetronomeVector}
+TASKS: dict[str, Callable[..., Any]] = {"cue": functools.partial(utils.CueVector, length=5), "metronome": utils.MetronomeVector}
 
 
 def small_agent(task: str) -> nn.Module:

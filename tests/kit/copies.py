@@ -24,10 +24,10 @@ def copy_assignment(name: str, root: Path, *more: str) -> Path:
         else:
             shutil.copy(ROOT / path, root)
     for kind in ("drivers", "views", "visible", "hidden"):
-        for path in ROOT.glob(f"tests/{kind}/**/*{name}.*"):
-            if path.suffix in (".py", ".json"):
-                (root / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(path, root / path.relative_to(ROOT))
+        for file in ROOT.glob(f"tests/{kind}/**/*{name}.*"):
+            if file.suffix in (".py", ".json"):
+                (root / file.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(file, root / file.relative_to(ROOT))
     shutil.copy(ROOT / "utils.py", root)
     write_overview(root)
     return root

@@ -9,4 +9,6 @@ USUAL = 100  # examples of a test that names no number, in the profile "kit"
 
 def examples(number: int) -> int:
     """Return the value of `max_examples` for a test that draws `number` in the profile "kit"."""
-    return max(number * settings.default.max_examples // USUAL, 1)
+    profile = settings.default
+    assert profile is not None
+    return max(number * profile.max_examples // USUAL, 1)

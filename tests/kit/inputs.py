@@ -274,7 +274,8 @@ def _describe(tree: ast.Module) -> Source:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"[\w-]*\.\w+", node.value):
             files.add(node.value)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            words = {argument.value for argument in node.args if isinstance(argument, ast.Constant)}
+            constants = (argument.value for argument in node.args if isinstance(argument, ast.Constant))
+            words = {value for value in constants if isinstance(value, str)}
             modules |= words if node.func.attr == "import_module" else set()
             files |= words if node.func.attr == "with_name" else set()
     declared = _find_constant(tree, "INPUTS")

@@ -18,6 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 def load(path: str | Path, name: str = "loaded") -> ModuleType:
     """Return a file as a module. path: from the repository's root."""
     spec = importlib.util.spec_from_file_location(name, ROOT / path)
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, name, module)  # where dataclasses look

@@ -20,9 +20,10 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import pairwise
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypedDict
 
 import pytest
@@ -35,7 +36,8 @@ USED = pytest.StashKey["set[str]"]()  # the files that it has used
 ENVIRONMENT = "Python, the platform, an installed package or a GRADER_ variable"
 UNKNOWN = "no pass is recorded here"
 MOST_REASONS = 12
-NOTHING = {"passed": {}, "inputs": {}, "commits": {}}  # keys by test, inputs by key, and at which commit they first passed
+# Keys by test, inputs by key, and at which commit they first passed.
+NOTHING: dict[str, dict[str, Any]] = {"passed": {}, "inputs": {}, "commits": {}}
 RECORDED = "tests/proof/tests.jsonl"
 RECORDED_KEY = 16  # characters
 ONE_IN = 20  # of the passes that are recorded in the repository, so many are tried all the same, and at least one
@@ -85,7 +87,11 @@ class Selection:
         self.loaded: set[str] = set()  # digests of the files that sources.json describes
         self.environment = describe_environment()
         self.libraries = describe_libraries()
-        self.lot = config.workerinput["lot"] if self.is_worker else _draw_lot(config.rootpath / RECORDED, folder / "lot.json")
+        self.lot: int = (
+            config.workerinput["lot"]
+            if hasattr(config, "workerinput")
+            else _draw_lot(config.rootpath / RECORDED, folder / "lot.json")
+        )
         self.guard = Guard(self.snapshot)
         self.choice: Choice | None = None
         self.carried: set[str] = set()  # keys of inputs that went to the controller with a report
@@ -97,7 +103,9 @@ class Selection:
         self.said: list[str] = []  # by tests, with record_property("said", line)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[None]:
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
         """Note what a test module opens while it is imported."""
         with self.guard.watch() as used:
             report = yield
@@ -115,27 +123,31 @@ class Selection:
             self._leave_out_unchanged(items)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Function) -> Iterator[None]:
+    def pytest_runtest_protocol(self, item: pytest.Function) -> Generator[None, object, object]:
         """Note what a test opens and starts, and the fixtures that are set up for it."""
         with self.guard.watch() as item.stash[USED]:
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_teardown(self, item: pytest.Function) -> Iterator[None]:
+    def pytest_runtest_teardown(self, item: pytest.Function) -> Generator[None, object, object]:
         """Fail a test that used files which are not among its inputs."""
         result = yield
-        used = item.stash[USED] | item.getparent(pytest.Module).stash[USED]
-        if missing := used - set(item.stash[FOUND]):
-            module = item.path.relative_to(self.config.rootpath).as_posix()
+        module = item.getparent(pytest.Module)
+        assert module is not None
+        found, used, imported = item.stash[FOUND], item.stash[USED], module.stash[USED]
+        if missing := (used | imported) - found.keys():
+            path = item.path.relative_to(self.config.rootpath).as_posix()
             pytest.fail(
                 f"{item.name} opens or starts files that are not among its inputs: {', '.join(sorted(missing))}. "
-                f"Add them to INPUTS of {module}; tests/kit/inputs.py says how.",
+                f"Add them to INPUTS of {path}; tests/kit/inputs.py says how.",
                 pytrace=False,
             )
         return result
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Function, call: pytest.CallInfo) -> Iterator[None]:
+    def pytest_runtest_makereport(
+        self, item: pytest.Function, call: pytest.CallInfo
+    ) -> Generator[None, Any, pytest.TestReport]:
         """Attach the key of the test's inputs to its last report, and the inputs themselves once."""
         report = yield
         if not report.passed:
@@ -155,7 +167,7 @@ class Selection:
         if self.is_worker:
             return
         if report.when == "call":
-            self.said += [line for name, line in report.user_properties if name == "said"]
+            self.said += [str(line) for name, line in report.user_properties if name == "said"]
         if report.failed:
             self.failed.add(report.nodeid)
         if not report.passed or hasattr(report, "wasxfail"):
@@ -181,6 +193,7 @@ class Selection:
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Store the records. A session that had nothing to run was successful."""
         if self.is_worker:
+            assert hasattr(self.config, "workeroutput")
             self.config.workeroutput["choice"] = self.choice
             return
         unchanged = self._store_records()
@@ -368,7 +381,7 @@ class Guard:
 
 def _is_for_hypothesis() -> bool:
     """Return whether hypothesis reads: it looks for constants in every module that is loaded, to draw them as examples."""
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         if frame.f_globals.get("__name__", "").startswith("hypothesis.internal.constants"):
             return True
@@ -445,8 +458,8 @@ def _describe_choice(choice: Choice, verbose: bool) -> Iterator[str]:
     if choice["recorded"]:
         yield f"{_number(choice['recorded'])} passed at {choice['proven'] or 'no commit'}, as {RECORDED} says"
     if choice["drawn"]:
-        files = Counter(nodeid.partition("::")[0].rpartition("/")[2] for nodeid in choice["drawn"])
-        shown = choice["drawn"] if verbose else [f"{count} in {file}" for file, count in files.most_common()]
+        drawn = Counter(nodeid.partition("::")[0].rpartition("/")[2] for nodeid in choice["drawn"])
+        shown = choice["drawn"] if verbose else [f"{count} in {file}" for file, count in drawn.most_common()]
         yield f"{_number(len(choice['drawn']))} drawn by chance from those that {RECORDED} speaks for: {', '.join(shown)}"
     for commit, count in sorted(choice["commits"].items(), key=lambda item: -item[1])[:MOST_REASONS]:
         yield f"{_number(count)} passed at {commit or 'no commit'}"
@@ -455,7 +468,7 @@ def _describe_choice(choice: Choice, verbose: bool) -> Iterator[str]:
             yield f"{file}: {count} left out"
     reasons = sorted(choice["reasons"].items(), key=lambda reason: -sum(reason[1].values()))
     for reason, files in reasons[:MOST_REASONS]:
-        names = sorted(files, key=files.get, reverse=True)
+        names = sorted(files, key=files.__getitem__, reverse=True)
         more = f" and {len(names) - 4} more" if len(names) > 4 else ""
         yield f"{reason}: {_number(sum(files.values()))} in {', '.join(names[:4])}{more}"
     if len(reasons) > MOST_REASONS:

@@ -225,10 +225,13 @@ def test_what_is_worth_nothing_is_not_fixed_first(grader: Grader, folder: Path) 
     """A question with points comes before one without, also when it is only begun with."""
     (folder / "submitted.py").write_text("def total(values):\n    return 0\n")
     report = grader.grade(folder)
-    assert terminal.find_next_step(report)[1].id == "total"
+    _, question = terminal.find_next_step(report)
+    assert question is not None
+    assert question.id == "total"
     (folder / "submitted.py").write_text((grader.home.solution / "submitted.py").read_text())
     (folder / NAME).write_bytes(b"?")
     verb, question = terminal.find_next_step(grader.grade(folder))
+    assert question is not None
     assert (verb, question.id) == ("If you like", "policy")
 
 

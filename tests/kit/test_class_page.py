@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, Literal
 from urllib.parse import unquote
 
 import pytest
@@ -22,6 +22,7 @@ from grader.assignment import Assignment, AssignmentFiles, Question, QuestionPoi
 from grader.course import classpage, feedback, policy, summary
 from grader.course.insight import MAX_BINS, ClassInsight, QuestionInsight, analyze_results, make_histogram_bins
 from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
+from grader.course.similarity import SimilarPair
 from grader.course.worklist import Person, WorklistEntry
 from grader.fingerprints import hash_parts
 from grader.judge.failure import LIMITS, explain_failure
@@ -63,13 +64,6 @@ BIDI = "\u202egnihtyna\u2066"
 ODD = f"{HOSTILE} {BIDI} {'x' * 5_000}"
 
 
-class Pair(NamedTuple):
-    first: str
-    second: str
-    score: float
-    passages: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = ()
-
-
 def wrong(outcome: str = "failed", message: str = "got 1", **fields: Any) -> dict[str, Any]:
     """Return fields of a check that has not passed. Its signature is that of its message, if it is not given."""
     return {"outcome": Outcome(outcome), "message": message, "signature": hash_parts([message])[:12], **fields}
@@ -91,7 +85,14 @@ class Planted:
         self.contents: dict[str, str] = {}
         self.results: dict[str, SubmissionResult | None] = {}
 
-    def add(self, name: str, content: str = "", who: str = "", status: str = "graded", **fields: Any) -> str:
+    def add(
+        self,
+        name: str,
+        content: str = "",
+        who: str = "",
+        status: Literal["graded", "refused", "failed"] = "graded",
+        **fields: Any,
+    ) -> str:
         """Return the id. Checks are named by their last letter: `add("x", d=wrong())`; all=... is for every check."""
         self.entries.append(WorklistEntry(id=name, path=name, students=(Person(name=who or f"Student {name}"),)))
         self.contents[name] = hash_parts([content or name])
@@ -99,7 +100,7 @@ class Planted:
         everywhere, report = fields.pop("all", {}), fields.pop("report", {})
         checks = []
         for place, (question, worth) in CHECKS.items():
-            known = {"outcome": Outcome.PASSED, "message": "", "seconds": 0.1, "title": f"It does {place[-1]}."}
+            known: dict[str, Any] = {"outcome": Outcome.PASSED, "message": "", "seconds": 0.1, "title": f"It does {place[-1]}."}
             known |= everywhere | said.get(place[-1], {})
             suite, points = place.partition("/")[0], worth * (known["outcome"] is Outcome.PASSED)
             check = CheckResult(id=place, question=question, suite=suite, max_points=worth, points=points, **known)
@@ -110,6 +111,12 @@ class Planted:
         key = ResultFingerprints(submission=self.contents[name], suite="s", environment=fields.pop("environment", "e"))
         self.results[name] = SubmissionResult(entry=name, key=key, status=status, report=made, **fields)
         return name
+
+    def result(self, name: str) -> SubmissionResult:
+        """Return the result of a submission that is not still to come."""
+        result = self.results[name]
+        assert result is not None
+        return result
 
     def course(self) -> Course:
         return Course(
@@ -126,7 +133,7 @@ class Planted:
     def shown(self) -> ClassInsight:
         return analyze_results(self.course(), self.results)
 
-    def page(self, pairs: Iterable[Pair] = ()) -> str:
+    def page(self, pairs: Iterable[SimilarPair] = ()) -> str:
         return classpage.render(self.shown(), list(pairs))
 
 
@@ -170,6 +177,13 @@ def ids(entries: Iterable[WorklistEntry]) -> list[str]:
     return [entry.id for entry in entries]
 
 
+def troubled(shown: ClassInsight, name: str) -> list[str]:
+    """Return the ids of the submissions that this trouble happened to."""
+    trouble = shown.trouble(name)
+    assert trouble is not None
+    return ids(case.entry for case in trouble.cases)
+
+
 def question(shown: ClassInsight, name: str) -> QuestionInsight:
     return next(one for one in shown.questions if one.question.id == name)
 
@@ -207,7 +221,7 @@ def test_discrimination_leaves_the_question_itself_out() -> None:
     """Its own points would make every question look as if it told something of the others."""
     made = Planted()
     for number in range(16):
-        lost = {letter: wrong() for letter in ("abc" if number % 2 else "") + ("de" if number % 4 > 1 else "")}
+        lost: dict[str, Any] = {letter: wrong() for letter in ("abc" if number % 2 else "") + ("de" if number % 4 > 1 else "")}
         made.add(f"{number}", **lost)
     assert [one.discrimination for one in made.shown().questions] == [pytest.approx(0), pytest.approx(0)]
 
@@ -264,7 +278,7 @@ def test_what_looks_hostile() -> None:
     made.add("kills", attempts=3)
     made.add("opens", b=wrong(message=f"OSError: no\n{LIMITS[Cause.OPEN_FILES]}", cause=Cause.OPEN_FILES))
     made.add("prints", b=wrong(message=f"AssertionError: {LIMITS[Cause.NETWORK]} {spoilt.message}", cause=Cause.EXCEPTION))
-    assert ids(case.entry for case in made.shown().trouble("suspicious").cases) == ["forges", "calls", "kills"]
+    assert troubled(made.shown(), "suspicious") == ["forges", "calls", "kills"]
 
 
 def test_words_decide_nothing() -> None:
@@ -282,7 +296,7 @@ def test_words_decide_nothing() -> None:
     ]
     assert (reworded.questions, reworded.heatmap, reworded.bins) == (known.questions, known.heatmap, known.bins)
     for name, result in ((name, result) for name, result in first.results.items() if result):
-        ours, theirs = result.report, other.results[name].report
+        ours, theirs = result.report, other.result(name).report
         assert find_next_step(ours)[0] == find_next_step(theirs)[0]
         left, right = (fold_hidden_checks(report).checks for report in (ours, theirs))
         assert [(check.id, check.outcome) for check in left] == [(check.id, check.outcome) for check in right]
@@ -354,9 +368,9 @@ def test_the_page_shows_what_was_counted() -> None:
     """What only the insight knows helps nobody."""
     made = planted()
     pairs = [
-        Pair("right_0", "right_1", 0.83, (((3, 20), (5, 22)),)),
-        Pair("copy_0", "copy_1", 1.0),
-        Pair("right_0", "nobody", 1.0),
+        SimilarPair("right_0", "right_1", 0.83, [((3, 20), (5, 22))]),
+        SimilarPair("copy_0", "copy_1", 1.0, []),
+        SimilarPair("right_0", "nobody", 1.0, []),
     ]
     told = Parsed(made.page(pairs))
     for part in (
@@ -470,7 +484,7 @@ def test_a_student_is_not_told_that_all_is_well_where_the_grader_failed() -> Non
         report={"checks": [], **FAULT},
     )
     made.add("fine", c=wrong())
-    lost, fine = (feedback.render(made.results[name], ASSIGNMENT) for name in ("lost", "fine"))
+    lost, fine = (feedback.render(made.result(name), ASSIGNMENT) for name in ("lost", "fine"))
     assert "Nothing to fix here" not in lost
     assert "-k a</code>" in fine
     assert not re.search(r"-k \d", fine)
@@ -498,7 +512,7 @@ def hostile() -> Planted:
 def test_nothing_a_student_writes_is_markup() -> None:
     """A name or a message must not run in the browser of an instructor, turn the text around it, or fill the page."""
     made = hostile()
-    text = made.page([Pair(made.entries[-4].id, made.entries[-3].id, 0.5)])
+    text = made.page([SimilarPair(made.entries[-4].id, made.entries[-3].id, 0.5, [])])
     told = Parsed(text)
     tags = [tag for tag, _ in told.elements]
     assert not {"script", "img", "link", "iframe", "form", "base"} & set(tags)
@@ -521,7 +535,7 @@ def test_needs_nothing_from_elsewhere() -> None:
 
 def test_can_be_read_by_everyone() -> None:
     """A screen reader needs headings in order, a name for each picture or to pass it by, and ids that mean one thing."""
-    told = Parsed(planted().page([Pair("right_0", "right_1", 0.8)]))
+    told = Parsed(planted().page([SimilarPair("right_0", "right_1", 0.8, [])]))
     levels = [LEVELS.index(tag) for tag, _ in told.elements if tag in LEVELS]
     assert levels.count(0) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
@@ -536,7 +550,8 @@ def large(number: int) -> Planted:
     """Return a class of this size, in which a third is right, a third makes a mistake, and a third is wrong in its own way."""
     made = Planted()
     for index in range(number):
-        said = [{}, {"a": mistaken(f"mistake_{index % 40}")}, {"e": wrong(message=f"got {index % 900}")}][index % 3]
+        thirds = [{}, {"a": mistaken(f"mistake_{index % 40}")}, {"e": wrong(message=f"got {index % 900}")}]
+        said: dict[str, Any] = thirds[index % 3]
         made.add(f"submission_{240_000_000 + index}", who=f"First Middle Lastname-{index}", content=f"{index // 2}", **said)
     return made
 
@@ -545,7 +560,7 @@ def test_three_thousand_submissions() -> None:
     """The page of a large course opens as quickly as that of a small one."""
     made = large(3_000)
     began = time.process_time()
-    text = made.page([Pair(made.entries[index].id, made.entries[index + 7].id, 0.5) for index in range(400)])
+    text = made.page([SimilarPair(made.entries[index].id, made.entries[index + 7].id, 0.5, []) for index in range(400)])
     assert time.process_time() - began < 20
     assert len(text.encode()) < 3_000_000
     assert "3,000 of 3,000" in Parsed(text).text
@@ -575,7 +590,7 @@ def test_students_see_their_own_and_nothing_hidden(tmp_path: Path) -> None:
 def test_hostile_lines_of_a_score_are_text() -> None:
     """The reason for an extension may have been copied from a mail."""
     made = hostile()
-    result = made.results["right_0"]
+    result = made.result("right_0")
     told = Parsed(feedback.render(result, ASSIGNMENT, [HOSTILE]))
     assert not {"script", "img"} & {tag for tag, _ in told.elements}
     assert "{{ 7*7 }} {% raw %}" in told.text
@@ -606,7 +621,7 @@ def test_real_submissions(built_toy: Path, tmp_path: Path) -> None:
             results[name] = SubmissionResult(entry=name, key=key, status="graded", report=grader.grade(path))
     entries = [WorklistEntry(id=name, path=name) for name in contents]
     submissions = {name: result.key.submission for name, result in results.items()}
-    about = {"export": "export", "layout": "folder", "suite": "s", "environment": "e"}
+    about: dict[str, Any] = {"export": "export", "layout": "folder", "suite": "s", "environment": "e"}
     course = Course(assignment=home.assignment, suites=suites, submissions=submissions, entries=entries, **about)
     shown = analyze_results(course, results)
     assert {one.ids: ids(one.submissions) for one in shown.mistakes} == {
@@ -615,7 +630,7 @@ def test_real_submissions(built_toy: Path, tmp_path: Path) -> None:
     }
     assert shown.unknown == ()
     assert (shown.max_points, shown.full) == (6, 1)
-    assert [case.entry.id for case in shown.trouble("refused").cases] == ["broken"]
+    assert troubled(shown, "refused") == ["broken"]
     assert "begins with one" in Parsed(classpage.render(shown)).text
     hidden = [check for check in results["scale"].report.checks if check.suite == "hidden"]
     assert hidden
@@ -631,8 +646,9 @@ def test_real_submissions(built_toy: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("width", [360, 1200])
 def test_nothing_overflows_sideways(tmp_path: Path, width: int) -> None:
     """With all that can be unfolded open, no name, message or picture pushes the page wider than the screen."""
+    assert CHROMIUM is not None
     made = hostile()
-    text = made.page([Pair(made.entries[-4].id, made.entries[-3].id, 0.5, (((1, 9_999), (1, 9_999)),))])
+    text = made.page([SimilarPair(made.entries[-4].id, made.entries[-3].id, 0.5, [((1, 9_999), (1, 9_999))])])
     path = tmp_path / "measure.html"
     path.write_text(MEASURE.format(width=width, page=html.escape(text)), encoding="utf-8")
     command = [CHROMIUM, "--headless", "--disable-gpu", "--no-sandbox", f"--user-data-dir={tmp_path / 'profile'}"]

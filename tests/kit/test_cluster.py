@@ -63,7 +63,7 @@ def dask(folder: Path, workers: int) -> Iterator[str]:
     """Yield the address of a scheduler with that many workers, all started as a person would start them."""
     about = folder / "scheduler.json"
     common = ["--scheduler-file", str(about), "--no-dashboard"]
-    started = []
+    started: list[subprocess.Popen[bytes]] = []
 
     def start(module: str, *options: str) -> None:
         command = [sys.executable, "-m", f"distributed.cli.{module}", *options, *common]
@@ -85,6 +85,7 @@ def outcomes(course: Course, folder: Path) -> dict[str, tuple]:
     """Return of each submission what decides about its points."""
     found = {}
     for entry, result in ResultsFolder(folder).of(course).items():
+        assert result is not None
         checks = [(check.id, check.outcome, check.points, check.message) for check in result.report.checks]
         found[entry] = (result.status, result.report.points, checks)
     return found
@@ -126,6 +127,12 @@ def test_a_worker_is_killed_and_nothing_is_lost(built_toy: Path, class_of_24: Pa
     assert outcomes(job.course, tmp_path / "results") == outcomes(here.course, tmp_path / "here")
 
 
+def grading_process() -> subprocess.Popen[str]:
+    """Return the process that grades for this one; it has to be there."""
+    assert hosting._host is not None
+    return hosting._host[1]
+
+
 def test_a_machine_refuses_what_is_not_the_clients(built_toy: Path, class_of_24: Path, tmp_path: Path) -> None:
     """Another suite, another environment, or no export: it says which, and its own name; a process that is gone is replaced."""
     job = run.prepare_job(AssignmentFiles(built_toy, "toy"), class_of_24, tmp_path / "results", ("visible",))
@@ -136,14 +143,14 @@ def test_a_machine_refuses_what_is_not_the_clients(built_toy: Path, class_of_24:
         assert refused.startswith(
             f"{platform.node()}: the environment is not the client's: expected the hash 000000000000, found"
         )
-        first = hosting._host[1]
+        first = grading_process()
         assert hosting.run_shard(json.dumps(about), ["s00"])["refused"] == refused
-        assert hosting._host[1] is first
+        assert grading_process() is first
         first.kill()
         first.wait()
         class_of_24.rename(tmp_path / "elsewhere")
         assert "the export has to be on the shared file system" in hosting.run_shard(json.dumps(about), ["s00"])["refused"]
-        last = hosting._host[1]
+        last = grading_process()
     finally:
         hosting.end_grading_process()
     assert last.wait(60) == 0

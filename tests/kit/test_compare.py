@@ -57,12 +57,16 @@ def test_equal(expected, got) -> None:
 )
 def test_different(expected, got, words: str) -> None:
     """Each kind of difference is seen and named: shape before dtype before value."""
-    assert words in difference(expected, got)
+    found = difference(expected, got)
+    assert found is not None
+    assert words in found
 
 
 def test_exact_dtype() -> None:
     """Only a check that asks for it tells float64 from float32."""
-    assert "expected dtype float32, got float64" in difference(tensor([1.0]), tensor([1.0], np.float64), exact_dtype=True)
+    found = difference(tensor([1.0]), tensor([1.0], np.float64), exact_dtype=True)
+    assert found is not None
+    assert "expected dtype float32, got float64" in found
 
 
 def test_broadcasting_is_not_equality() -> None:

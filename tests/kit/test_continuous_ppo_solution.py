@@ -10,6 +10,7 @@ import itertools
 import math
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -36,7 +37,7 @@ INPUTS = ("solutions/continuous_ppo/submitted.py", "assignments/continuous_ppo/*
 GIVEN = ("runners", "mujoco_wrappers", "training")
 
 # float32 sums of some ten numbers near 1, against float64 or in another order
-CLOSE = {"rtol": 1e-5, "atol": 1e-5}
+CLOSE: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-5}
 
 Ask = Callable[[NDArray], NDArray]
 
@@ -135,7 +136,10 @@ class Recorded:
 
 
 def batched(*envs: gym.Env, mode: Any = AutoresetMode.SAME_STEP) -> SyncVectorEnv:
-    return SyncVectorEnv([lambda env=env: env for env in envs], autoreset_mode=mode)
+    def maker_of(env: gym.Env) -> Callable[[], gym.Env]:
+        return lambda: env
+
+    return SyncVectorEnv([maker_of(env) for env in envs], autoreset_mode=mode)
 
 
 def advantage_by_definition(rows: list[SimpleNamespace], value: Ask, gamma: float, lambda_: float) -> list[float]:
@@ -211,7 +215,7 @@ class TestGAE:
         rewards, values, latest = rng.normal(size=(steps, size)), rng.normal(size=(steps, size)), rng.normal(size=size)
         ended = rng.random((steps, size)) < rng.choice([0.0, 0.2, 0.5])
         truncated = np.argwhere(ended & (rng.random((steps, size)) < 0.5)).tolist()
-        finals = {(t, n): rng.normal(size=1) for t, n in truncated}  # each observation is its own value
+        finals: dict[Any, NDArray] = {(t, n): rng.normal(size=1) for t, n in truncated}  # each observation is its own value
 
         theirs = buffers.RolloutBuffer(
             steps, Scripted.observation_space, Scripted.action_space, "cpu", gae_lambda=lambda_, gamma=gamma, n_envs=size
@@ -269,7 +273,7 @@ class TestGAE:
 
     def test_table_by_hand(self, solution: ModuleType) -> None:
         """Catches: what both other computations might have in common."""
-        trajectory = {
+        trajectory: dict[str, Any] = {
             "rewards": np.array([1.0, 2.0, 3.0]),
             "values": np.array([[4.0], [8.0], [16.0]]),
             "resets": np.array([False, True, False]),
@@ -283,7 +287,7 @@ class TestGAE:
 
     def test_adds_two_keys_of_float32_and_leaves_the_rest(self, solution: ModuleType, rng: np.random.Generator) -> None:
         """Catches: rewards or values changed in place; float64 targets, which make the loss float64."""
-        trajectory = {
+        trajectory: dict[str, Any] = {
             "rewards": rng.normal(size=5), "values": rng.normal(size=(5, 1)), "resets": np.array([False] * 5),
             "observations": rng.normal(size=(5, 3)), "state": {"latest_observation": rng.normal(size=3)},
         }  # fmt: skip
@@ -324,7 +328,7 @@ def pessimistic(value: Tensor, old: Tensor, target: Tensor, clip: float) -> Tens
     return errors.amax(dim=0)
 
 
-def trained_model(solution: ModuleType, rng: np.random.Generator, observations: int = 5, actions: int = 3) -> nn.Module:
+def trained_model(solution: ModuleType, rng: np.random.Generator, observations: int = 5, actions: int = 3) -> Any:
     """Return a model that has biases, and variances that differ and are not 1."""
     model = solution.Model(observations, actions)
     with torch.no_grad():
@@ -375,6 +379,8 @@ class TestPolicyLoss:
         assert loss.shape == ()
         assert loss.item() == pytest.approx(-(limited * self.ADVANTAGES).mean(), rel=1e-10)
         loss.backward()
+        assert mean.grad is not None
+        assert log_variance.grad is not None
         # A limited row has no gradient; another one has ρ A ∇ log π.
         factors = np.where(limited == self.RATIOS, self.RATIOS * self.ADVANTAGES, 0)[:, None]
         assert 0 < (factors == 0).sum() < len(factors)
@@ -534,7 +540,7 @@ class TestModel:
         model = trained_model(solution, rng)
         observations = rng.normal(size=(11, 5)).astype(np.float32)
 
-        def network(layers: nn.Module) -> NDArray:
+        def network(layers: nn.Sequential) -> NDArray:
             linear = [layer for layer in layers if isinstance(layer, nn.Linear)]
             result = observations.astype(np.float64)
             for number, layer in enumerate(linear):
@@ -860,7 +866,7 @@ class TestEnvRunner:
     def test_as_array_leaves_state_alone(self, solution: ModuleType) -> None:
         """Catches: a state that becomes an array of objects."""
         state = {"truncated": [1, 2], "latest_observation": [3.0]}
-        trajectory = {"rewards": [1.0, 2.0], "observations": [np.zeros(2), np.ones(2)], "state": state}
+        trajectory: dict[str, Any] = {"rewards": [1.0, 2.0], "observations": [np.zeros(2), np.ones(2)], "state": state}
         solution.AsArray()(trajectory)
         assert trajectory["state"] is state
         assert state == {"truncated": [1, 2], "latest_observation": [3.0]}
@@ -885,14 +891,16 @@ class TestEnvRunner:
 
     def test_bootstrap_without_truncations_changes_nothing(self, runners: ModuleType) -> None:
         """Catches: a policy that is asked, or rewards that change, where nothing was cut."""
-        trajectory = {"rewards": np.array([1, 2]), "state": {"truncated": [], "final_observations": {0: np.zeros(3)}}}
+        state = {"truncated": [], "final_observations": {0: np.zeros(3)}}
+        trajectory: dict[str, Any] = {"rewards": np.array([1, 2]), "state": state}
         runners.BootstrapTruncated(None, 0.9)(trajectory)
         assert trajectory["rewards"].tolist() == [1, 2]
 
     def test_bootstrap_of_integer_rewards(self, runners: ModuleType) -> None:
         """Catches: a value that is rounded into an array of integers; rewards of the caller changed in place."""
         rewards = np.array([1, 2])
-        trajectory = {"rewards": rewards, "state": {"truncated": [1], "final_observations": {1: np.zeros(3)}}}
+        state = {"truncated": [1], "final_observations": {1: np.zeros(3)}}
+        trajectory: dict[str, Any] = {"rewards": rewards, "state": state}
         runners.BootstrapTruncated(LinearPolicy(), 0.9)(trajectory)
         assert trajectory["rewards"].tolist() == [1, pytest.approx(2 + 0.9 * 0.7)]
         assert rewards.tolist() == [1, 2]
@@ -1165,7 +1173,8 @@ class TestAnnealing:
     def test_agrees_with_torch(self, solution: ModuleType) -> None:
         """Catches: the line upside down or to another end, groups left out, the latest rate multiplied."""
         weights = [nn.Parameter(torch.zeros(1)) for _ in range(4)]
-        ours = torch.optim.SGD([{"params": weights[:1], "lr": 5.0}, {"params": weights[1:2]}], lr=9.0)
+        groups: list[dict[str, Any]] = [{"params": weights[:1], "lr": 5.0}, {"params": weights[1:2]}]
+        ours = torch.optim.SGD(groups, lr=9.0)
         theirs = torch.optim.SGD(weights[2:], lr=3e-4)
         scheduler = torch.optim.lr_scheduler.PolynomialLR(theirs, total_iters=10, power=1.0)
         for interactions in range(0, 13000, 1000):  # beyond the end as well
@@ -1222,11 +1231,12 @@ def iteration_of_stable_baselines(steps: int, size: int, **options: float) -> Si
             return True
 
         def _on_rollout_end(self) -> None:
+            assert isinstance(self.model, sb3.PPO)
             found.before = copy.deepcopy(self.model.policy.state_dict())
             found.buffer = copy.deepcopy(self.model.rollout_buffer)
 
     agent = sb3.PPO(
-        "MlpPolicy", DummyVecEnv([lambda number=number: Pushed(number) for number in range(size)]), n_steps=steps,
+        "MlpPolicy", DummyVecEnv([partial(Pushed, number) for number in range(size)]), n_steps=steps,
         batch_size=steps * size, n_epochs=1, learning_rate=0.1, clip_range=0.2, clip_range_vf=0.2, ent_coef=0.0,
         vf_coef=0.25, max_grad_norm=1e9, normalize_advantage=False, seed=0, device="cpu",
         policy_kwargs={
@@ -1263,7 +1273,9 @@ class TestWhole:
         model.load_state_dict(before)
         waiting = list(zip(buffer.actions, buffer.log_probs, strict=True))
 
-        class Replaying(solution.Policy):
+        policy_of_the_solution: Any = solution.Policy
+
+        class Replaying(policy_of_the_solution):
             def act(self, inputs: NDArray, training: bool = False) -> dict:
                 act = super().act(inputs, training)
                 if waiting and not training:
@@ -1400,7 +1412,7 @@ class TestTraining:
         solution, training = modules.solution, modules.training
         model = trained_model(solution, rng, actions=3)
         policy = solution.Policy(model)
-        batch = minibatch_of(rng, rows, 3)
+        batch: dict[str, Any] = minibatch_of(rng, rows, 3)
         act = policy.act(batch["observations"])
         batch |= {"actions": act["actions"], "log_probs": act["log_probs"] + 0.2 * batch["log_probs"]}
         batch["value_targets"] = 2 * batch["values"] + 0.3 * batch["value_targets"] + 5

@@ -415,8 +415,15 @@ class Class(NamedTuple):
         def heed_interrupts() -> None:  # they are ignored below `nohup COMMAND &`, and children inherit that
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-        settings = {"cwd": ROOT, "env": os.environ | environment, "stdout": pipe, "stderr": pipe, "text": True}
-        return subprocess.Popen(command, **settings, preexec_fn=heed_interrupts if os.name == "posix" else None)
+        return subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=os.environ | environment,
+            stdout=pipe,
+            stderr=pipe,
+            text=True,
+            preexec_fn=heed_interrupts if os.name == "posix" else None,
+        )
 
     def run(self, *options: str, code: int = 0, script: str = KIT, **environment: str) -> str:
         process = self.start(*options, script=script, **environment)

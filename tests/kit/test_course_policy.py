@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import example, given, settings
@@ -22,7 +22,7 @@ from grader.course import gradebook, policy, rescore
 from grader.course.policy import Policy, Score, parse_policy, score_class, score_submission
 from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
 from grader.course.worklist import Person, WorklistEntry
-from grader.report.model import CheckResult, Outcome, Report
+from grader.report.model import CheckResult, Outcome, Report, write_atomically
 from grader.report.text import FORMULA
 from tests.kit.examples import examples
 
@@ -80,11 +80,11 @@ def entry(name: str = "submission_1", at: datetime | None = DUE, *students: Pers
 def course(*entries: WorklistEntry, layout: str = "gradescope") -> Course:
     """Return a class with these submissions."""
     ids = {one.id: "s" * 64 for one in entries}
-    about = {"assignment": ASSIGNMENT, "suites": ("visible", "hidden"), "export": "export", "layout": layout}
+    about: dict[str, Any] = {"assignment": ASSIGNMENT, "suites": ("visible", "hidden"), "export": "export", "layout": layout}
     return Course(**about, suite="t" * 64, environment="e" * 64, submissions=ids, entries=list(entries))
 
 
-def result(name: str, report: Report, status: str = "graded") -> SubmissionResult:
+def result(name: str, report: Report, status: Literal["graded", "refused", "failed"] = "graded") -> SubmissionResult:
     """Return the result of a submission in the class."""
     return SubmissionResult(
         entry=name,
@@ -97,6 +97,12 @@ def result(name: str, report: Report, status: str = "graded") -> SubmissionResul
 def made(text: str = "") -> Policy:
     """Return the policy of a file with this text."""
     return parse_policy(text, "policy.toml")
+
+
+def definite(points: Decimal | None) -> Decimal:
+    """Return points that are there."""
+    assert points is not None
+    return points
 
 
 def points(text: str, at: datetime | None = DUE, got: Sequence[float] = FULL, **more: Any) -> Decimal | None:
@@ -183,7 +189,8 @@ def test_steps_lead_to_points_within_the_bounds(rule: Policy, got: tuple, at: da
 def test_more_points_never_lower_a_score(rule: Policy, one: tuple, other: tuple, at: datetime) -> None:
     """Whoever passes more gets as much, at least."""
     less, more = tuple(map(min, one, other)), tuple(map(max, one, other))
-    assert scored(entry(at=at), graded(less), rule).points <= scored(entry(at=at), graded(more), rule).points
+    low, high = (definite(scored(entry(at=at), graded(got), rule).points) for got in (less, more))
+    assert low <= high
 
 
 @given(policies(), WORTH, MOMENT, MOMENT)
@@ -196,8 +203,8 @@ def test_more_points_never_lower_a_score(rule: Policy, one: tuple, other: tuple,
 @settings(max_examples=examples(200), deadline=None)
 def test_later_never_raises_a_score(rule: Policy, got: tuple, one: datetime, other: datetime) -> None:
     """No moment is better than an earlier one, whatever clocks do."""
-    first, last = sorted((one, other))
-    assert scored(entry(at=first), graded(got), rule).points >= scored(entry(at=last), graded(got), rule).points
+    first, last = (definite(scored(entry(at=at), graded(got), rule).points) for at in sorted((one, other)))
+    assert first >= last
 
 
 @given(policies(), WORTH)
@@ -255,8 +262,8 @@ def test_weights_scale(got: tuple, factor: int, out_of: int) -> None:
     names = ("a", '"loop.first"', "bonus")
     weights = "[weights.questions]\n" + "\n".join(f"{name} = {factor}" for name in names)
     plain, weighted = scored(entry(), graded(got), made()), scored(entry(), graded(got), made(weights))
-    assert weighted.points == factor * plain.points
-    assert weighted.max_points == factor * plain.max_points == factor * 25
+    assert weighted.points == factor * definite(plain.points)
+    assert weighted.max_points == factor * definite(plain.max_points) == factor * 25
     scaled = f"out_of = {out_of}\n"
     assert points(scaled, got=got) == points(scaled + weights, got=got)
 
@@ -840,12 +847,12 @@ def test_a_wrong_policy_leaves_all_as_it_was(folder: ResultsFolder) -> None:
 def test_ended_before_the_scores_were_written(folder: ResultsFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever ends it on the way: the next run tells the same changes, and keeps the old scores once."""
     rescore.rescore(folder, policy_file(folder, LATE))
-    file, write = policy_file(folder, "out_of = 100"), rescore.write_atomically
+    file = policy_file(folder, "out_of = 100")
 
     def fails(path: Path, text: str) -> None:
         if path.name == "scores.json":
             raise KeyboardInterrupt
-        write(path, text)
+        write_atomically(path, text)
 
     with monkeypatch.context() as patch:
         patch.setattr(rescore, "write_atomically", fails)
@@ -903,7 +910,11 @@ def test_the_page_shows_every_field() -> None:
         return set(kind.model_fields) - set(found)
 
     assert not missing(Policy, fields)
-    parts = {policy.Weights: "weights", policy.ExtraCredit: "extra", policy.AttemptLimits: "attempts"}
+    parts: dict[type[BaseModel], str] = {
+        policy.Weights: "weights",
+        policy.ExtraCredit: "extra",
+        policy.AttemptLimits: "attempts",
+    }
     assert not any(missing(kind, fields[name]) for kind, name in parts.items())
     assert missing(policy.LatePenalty, fields["late"]) == {"points_per_day"}
     assert missing(policy.FaultyItem, fields["faulty"][0]) == {"check"}

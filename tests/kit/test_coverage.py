@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -99,7 +99,7 @@ def test_names_of_entered_functions_are_printed(capfd: pytest.CaptureFixture) ->
 
 
 @pytest.fixture
-def calls(built_toy: Path, tmp_path: Path) -> Callable[[str, str], tuple[int, set[str]]]:
+def calls(built_toy: Path, tmp_path: Path) -> Iterator[Callable[[str, str], tuple[int, set[str]]]]:
     """Try a variant of the toy's solution: `calls(old, new)` -> (number of recalled calls, checks that did not pass)."""
     home = AssignmentFiles(built_toy, "toy")
     grader = Grader(home, SUITES)

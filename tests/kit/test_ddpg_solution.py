@@ -24,7 +24,7 @@ import torch.nn.functional as F  # noqa: N812
 from gymnasium.wrappers import RescaleAction, TimeLimit
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 from torch import Tensor, nn
 
@@ -39,7 +39,7 @@ INPUTS = ("solutions/ddpg/submitted.py", "assignments/ddpg/training.py")
 GIVEN = ("training",)
 
 # float32 sums of a hundred numbers near 1, against float64 or in another order
-CLOSE = {"rtol": 1e-5, "atol": 1e-5}
+CLOSE: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-5}
 UNLIKELY = 1e-4  # a p-value; seeds are fixed, so a right solution passes always or never
 
 
@@ -227,10 +227,12 @@ def assert_same_weights(agent: Any, expected: dict[str, list[NDArray]], atol: fl
 
 class TestUpdate:
     # Also with γ and τ as they are where nobody says anything.
-    SETTINGS = (({}, 1), ({}, 2), ({"gamma": 0.7, "tau": 0.05}, 1), ({"gamma": 0.9, "tau": 0.3}, 5), ({"gamma": 1.0}, 2))
+    SETTINGS: tuple[tuple[dict[str, Any], int], ...] = (
+        ({}, 1), ({}, 2), ({"gamma": 0.7, "tau": 0.05}, 1), ({"gamma": 0.9, "tau": 0.3}, 5), ({"gamma": 1.0}, 2),
+    )  # fmt: skip
 
     @pytest.mark.parametrize(("options", "actions"), SETTINGS)
-    def test_by_hand(self, solution: ModuleType, rng: np.random.Generator, options: dict[str, float], actions: int) -> None:
+    def test_by_hand(self, solution: ModuleType, rng: np.random.Generator, options: dict[str, Any], actions: int) -> None:
         """Catches: (B,) against (B, 1), no mask or an inverted one, no target networks, the old critic for the actor, rates."""
         agent = agent_of(solution, actions=actions, batch_size=24, **options)
         remember(agent, rng)
@@ -286,7 +288,7 @@ class TestUpdate:
 
             def actor_objective(parameters: dict[str, Tensor], rows: dict[str, Tensor] = rows) -> Tensor:
                 values = [apply("critic", weights["critic"], obs, apply("actor", parameters, obs)) for obs in rows["obs"]]
-                return -sum(values)[0] / len(values)
+                return -torch.cat(values).mean()
 
             for name, objective, loss in (("critic", critic_objective, critic_loss), ("actor", actor_objective, actor_loss)):
                 gradients, value = torch.func.grad_and_value(objective)(weights[name])
@@ -478,13 +480,13 @@ class TestReplayBuffer:
                 buffer.store([0.0], [0.0], number, [0.0], False)
             return [buffer.sample_batch()["rews"].tolist() for _ in range(times)]
 
-        before = np.random.get_state()[1].copy()
+        before = np.random.get_state(legacy=False)["state"]["key"].copy()
         assert drawn(3) == drawn(3) == drawn(np.random.default_rng(3))
         assert drawn(3) != drawn(4)
         assert drawn(None) != drawn(None)
         shared = np.random.default_rng(3)
         assert drawn(shared) + drawn(shared) == drawn(3, times=2)
-        np.testing.assert_array_equal(np.random.get_state()[1], before)
+        np.testing.assert_array_equal(np.random.get_state(legacy=False)["state"]["key"], before)
         defaults = solution.ReplayBuffer(3, 10)
         assert (defaults.batch_size, defaults.acts_buf.shape) == (32, (10, 1))
 
@@ -563,11 +565,11 @@ class TestOUNoise:
 
     def test_generator(self, solution: ModuleType) -> None:
         """Catches: the global generators of NumPy and Python; other defaults."""
-        before, python = np.random.get_state()[1].copy(), random.getstate()
+        before, python = np.random.get_state(legacy=False)["state"]["key"].copy(), random.getstate()
         first, second, third, fourth = (solution.OUNoise(3, rng=rng).sample() for rng in (1, 1, None, None))
         np.testing.assert_array_equal(first, second)
         assert not np.array_equal(third, fourth)
-        np.testing.assert_array_equal(np.random.get_state()[1], before)
+        np.testing.assert_array_equal(np.random.get_state(legacy=False)["state"]["key"], before)
         assert random.getstate() == python
         noise = solution.OUNoise(3)
         assert (noise.theta, noise.sigma, noise.mu.tolist()) == (0.15, 0.2, [0.0, 0.0, 0.0])
@@ -1018,7 +1020,7 @@ class TestActionNormalizer:
     )  # fmt: skip
 
     @staticmethod
-    def env_of(low: list[float], high: list[float]) -> gym.Env:
+    def env_of(low: ArrayLike, high: ArrayLike) -> Scripted:
         env = Scripted((7, True, False))
         env.action_space = gym.spaces.Box(np.array(low, dtype=np.float32), np.array(high, dtype=np.float32), dtype=np.float32)
         return env
@@ -1028,7 +1030,7 @@ class TestActionNormalizer:
         self, solution: ModuleType, rng: np.random.Generator, low: list[float], high: list[float]
     ) -> None:
         """Catches: one range for all dimensions, a range that must be symmetrical, the way back taken for the way there."""
-        env, theirs = self.env_of(low, high), RescaleAction(self.env_of(low, high), -1.0, 1.0)
+        env, theirs = self.env_of(low, high), RescaleAction(self.env_of(low, high), np.float64(-1), np.float64(1))
         ours = solution.ActionNormalizer(env)
         span = np.subtract(high, low)
         for action in [*rng.uniform(-1, 1, (30, len(low))), np.ones(len(low)), -np.ones(len(low))]:

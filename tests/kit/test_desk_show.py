@@ -42,7 +42,8 @@ def shown(home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch) -> Callable[..
     """Return what is printed where a check compared these two values: `shown(expected, got, color_system="truecolor")`."""
 
     def render(expected: Any, got: Any, inputs: dict[str, Any] | None = None, width: int = 100, **options: Any) -> str:
-        console = Console(file=io.StringIO(), highlight=False, soft_wrap=True, width=width, **options)
+        output = io.StringIO()
+        console = Console(file=output, highlight=False, soft_wrap=True, width=width, **options)
         monkeypatch.setattr(module, "make_console", lambda: console)
         compared = Comparison((expected,), got, 1e-4, 1e-5, False)
         case = Case("some_case", "driver", "get_returns", inputs or {}, expected)
@@ -50,7 +51,7 @@ def shown(home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch) -> Callable[..
         check.outcome = Outcome.FAILED
         tried = LastCall("driver", case.inputs, 0, case, compared, "it differs")
         module.show_failure([FailureInspection(home.assignment.question("get_returns"), check, tried)])
-        return console.file.getvalue()
+        return output.getvalue()
 
     return render
 
@@ -130,10 +131,11 @@ def test_flags_are_compared_as_well(shown) -> None:
 def test_a_dtype_that_differs_is_named(shown) -> None:
     """Where every number agrees, a table of numbers would hide what is wrong."""
     pair = {"v": np.zeros(3, dtype=np.float32)}, {"v": np.zeros(3, dtype=np.float64)}
-    console = Console(file=io.StringIO(), width=100)
+    output = io.StringIO()
+    console = Console(file=output, width=100)
     module._print_compared(console, Comparison(pair[:1], pair[1], 1e-4, 1e-5, True), False)
-    assert "a NumPy array, float64 [3]" in console.file.getvalue()
-    assert "of 3 differ" not in console.file.getvalue()
+    assert "a NumPy array, float64 [3]" in output.getvalue()
+    assert "of 3 differ" not in output.getvalue()
 
 
 def test_parts_that_agree_are_only_named(shown) -> None:
@@ -188,10 +190,11 @@ def test_text_of_the_student_stays_text(shown) -> None:
 def test_a_right_form_of_its_own(home: AssignmentFiles) -> None:
     """Where two forms are right, differences are those from the nearer one."""
     compared = Comparison(({"a": 1.0, "b": 1.0}, {"a": 2.0, "b": 2.0}), {"a": 2.0, "b": 5.0}, 1e-4, 1e-5, False)
-    console = Console(file=io.StringIO(), width=100)
+    output = io.StringIO()
+    console = Console(file=output, width=100)
     module._print_compared(console, compared, False)
-    assert "Agree: a" in console.file.getvalue()
-    assert "3" in console.file.getvalue()
+    assert "Agree: a" in output.getvalue()
+    assert "3" in output.getvalue()
 
 
 def test_inputs_are_cut_sensibly(shown) -> None:
@@ -260,7 +263,9 @@ def test_what_is_kept_is_bounded_and_stays_out_of_reports(home: AssignmentFiles,
         "a torch.Tensor of shape [300, 300], too large to be kept"
     ]
     (first, *_) = find_failing_checks(home, replaced(get_returns="return torch.zeros(300, 300)"), "get_returns")
-    assert isinstance(first.tried.compared.got["returns"], str)
+    compared = first.tried.compared
+    assert compared is not None
+    assert isinstance(compared.got["returns"], str)
     assert '"tried"' not in first.check.model_dump_json()
 
 

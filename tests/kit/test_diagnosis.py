@@ -229,7 +229,8 @@ def same(one: Any, other: Any) -> bool:
 def recorded(home: AssignmentFiles) -> Iterator[Callable[[Callable[[Any], Any]], Report]]:
     """Grade what a submission would get whose every reply is the solution's, changed by a function."""
     with Grader(home, SUITES) as grader:
-        box = grader._sandbox = Recorded(home)
+        box = Recorded(home)
+        grader._sandbox = box  # type: ignore[assignment]
         select = {question.id for question in home.assignment.questions if not question.needs}
 
         def run(change: Callable[[Any], Any]) -> Report:
@@ -295,7 +296,9 @@ def test_stored_mistakes_hold_no_code_and_nothing_hidden(home: AssignmentFiles) 
 
 def test_numbers_that_are_not_finite_are_kept(tmp_path: Path) -> None:
     """A mistake may well show NaN, in arrays and in plain numbers."""
-    shows = {"a": {"got": {"x": np.array([np.nan, 1.0, -np.inf], np.float32), "y": float("nan"), "z": (1.5, "text")}}}
+    shows: dict[str, Any] = {
+        "a": {"got": {"x": np.array([np.nan, 1.0, -np.inf], np.float32), "y": float("nan"), "z": (1.5, "text")}}
+    }
     path = tmp_path / "mistakes.json"
     path.write_text(answers.render_mistakes("toy", {"m": Mistake("m", "q", "h", shows)}))
     (found,) = answers.read_mistakes(path, "toy").values()

@@ -23,8 +23,9 @@ from grader.report.model import CheckResult, Outcome, Report
 from grader.sandbox import open_sandbox
 from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.places import make_temporary_folder
-from grader.sandbox.reply import Reply
+from grader.sandbox.reply import Reply, SandboxCalls
 from grader.sandbox.spawned import SpawnedSandbox
+from tests.kit.processes import process_behind
 
 INPUTS = ("tests/kit/toy/**",)
 
@@ -54,6 +55,12 @@ def box(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
 
 WITHSTANDS = pytest.mark.parametrize("box", ["full"], indirect=True)
 """What the other kind does not promise: it guards against accidents only."""
+
+
+def other_half(box: Sandbox) -> SandboxCalls:
+    """Return the sandbox of the side that asks, which is there from the first dialogue on."""
+    assert box._other is not None
+    return box._other
 
 
 def talk(box: Sandbox, body: str, asks: str = "play", answers: str = "act", seconds: float = 5.0, **inputs: object) -> Reply:
@@ -286,7 +293,7 @@ def test_the_side_that_asks_is_out_of_reach(monkeypatch: pytest.MonkeyPatch, wit
             reply = talk(box, REACHES, "tell", "reach")
             assert reply.status == "ok", reply
             assert (reply.facts["heard"]["done"], reply.facts["heard"]["tried"]) == ([], 13)
-        assert box._other.isolation == box.isolation
+        assert other_half(box).isolation == box.isolation
     shutil.rmtree(folder)
 
 
@@ -314,11 +321,11 @@ def test_nobody_is_left_alive(box: Sandbox) -> None:
         reply = talk(box, body, "tell", "reach", seconds=1.0)
         process = reply.facts["heard"] if reply.status == "ok" else int(reply.output)
         # One that is reused is not gone, but waits for the next call.
-        assert gone(process) or (isinstance(box, SpawnedSandbox) and process == box._worker.pid)
+        assert gone(process) or (isinstance(box, SpawnedSandbox) and process == process_behind(box).pid)
     reply = talk(box, RIGHT)
     assert gone(reply.facts["process"]) == isinstance(box, ForkedSandbox)
     assert not os.path.exists(reply.facts["folder"])
-    for home in (box._home, box._other._home):
+    for home in (box._home, other_half(box)._home):
         assert [path.name for path in home.iterdir() if path.is_dir()] == []
 
 
@@ -332,8 +339,8 @@ def test_close_ends_both(box: Sandbox) -> None:
         assert other.call("once", {}).status == "refused"
         assert other._other is None  # nobody pays for it who does not need it
         talk(other, RIGHT)
-        inner = other._other
-        servers = [part._server if isinstance(part, ForkedSandbox) else part._worker for part in (other, inner)]
+        inner = other_half(other)
+        servers = [process_behind(part) for part in (other, inner)]
     assert all(server.poll() is not None for server in servers)
     assert not other._home.exists()
     assert not inner._home.exists()
@@ -344,8 +351,8 @@ def test_close_ends_both(box: Sandbox) -> None:
 def test_a_server_that_is_gone_is_replaced(box: ForkedSandbox) -> None:
     """Catches: bad luck that costs an honest submission its check."""
     assert talk(box, RIGHT).status == "ok"  # from here on the other half has its server too
-    for part in (box, box._other):
-        part._server.send_signal(signal.SIGKILL)
+    for part in (box, other_half(box)):
+        process_behind(part).send_signal(signal.SIGKILL)
         assert talk(box, RIGHT).facts["score"] == 60
 
 

@@ -43,9 +43,9 @@ def test_plain_adam_clips_as_torch_does() -> None:
     parameters = [torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.ones(3)), torch.nn.Parameter(torch.ones(1))]
     for scale, factor in ((1.0, 0.1), (0.02, 1.0)):
         optimizer = utils.PlainAdam(parameters, lr=0.1, max_grad_norm=0.5)
-        for parameter, gradient in zip(parameters, ([3.0, 0.0], [0.0, 0.0, -4.0], None), strict=True):
-            parameter.grad = None if gradient is None else torch.tensor(gradient) * scale
-        before = [parameter.grad for parameter in parameters[:2]]
+        before = [torch.tensor(gradient) * scale for gradient in ([3.0, 0.0], [0.0, 0.0, -4.0])]
+        for parameter, gradient in zip(parameters, (*before, None), strict=True):
+            parameter.grad = gradient
         copies = [gradient.clone() for gradient in before]
         optimizer.step()
         assert torch.nn.utils.get_total_norm(copies).item() == pytest.approx(5 * scale)

@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -22,7 +23,7 @@ import utils
 
 pytestmark = [pytest.mark.oracle, pytest.mark.recorded]
 
-EQUAL = [  # id, class, batch, parameters; all episodes are equally long
+EQUAL: list[tuple[str, type, type, dict[str, Any]]] = [  # id, class, batch, parameters; all episodes are equally long
     ("PointMass-v0", utils.PointMass, utils.PointMassVector, {}),
     ("PointMass-v0", utils.PointMass, utils.PointMassVector, {"d": 2}),
     ("GridWorld-v0", utils.GridWorldEnv, utils.GridWorldVector, {"dimensions": 1, "grid_size": 7}),
@@ -30,7 +31,7 @@ EQUAL = [  # id, class, batch, parameters; all episodes are equally long
     ("GridWorld-v0", utils.GridWorldEnv, utils.GridWorldVector, {"set_target": [3, 4.5]}),
     ("GridWorld-v0", utils.GridWorldEnv, utils.GridWorldVector, {"dimensions": 1, "set_target": 3, "set_state": 8}),
 ]
-OWN = [  # those whose episodes end one by one
+OWN: list[tuple[str, type, type, dict[str, Any]]] = [  # those whose episodes end one by one
     ("Cue-v0", utils.Cue, utils.CueVector, {}),
     ("Cue-v0", utils.Cue, utils.CueVector, {"length": 2}),
     ("Cue-v0", utils.Cue, utils.CueVector, {"length": 1}),
@@ -46,8 +47,8 @@ def length(single: type, parameters: dict) -> int:
     return 30 if single is utils.PointMass else parameters.get("episode_length", 20)
 
 
-def placed(position: list[float]) -> utils.PointMass:
-    """Return a point mass whose episode begins at this position."""
+def placed(position: list[float]) -> Any:
+    """Return a point mass whose episode begins at this position. Any: a list is an action too, and the spaces are boxes."""
     env = utils.PointMass(len(position))
     env.reset(seed=0)
     env._position = np.array(position)
@@ -79,7 +80,9 @@ class TestEvery:
         assert "TimeLimit" not in str(env)
         together = gymnasium.make_vec(name, num_envs=4, vectorization_mode="vector_entry_point", **parameters)
         assert type(together) is batch
+        assert together.spec is not None
         assert (together.num_envs, together.spec.id) == (4, name)
+        assert env.observation_space.shape is not None
         assert together.reset(seed=1)[0].shape == (4, *env.observation_space.shape)
         assert type(gymnasium.make_vec(name, num_envs=4, vectorization_mode="sync", **parameters)) is SyncVectorEnv
 
@@ -97,9 +100,9 @@ class TestEvery:
         """Catches: a seed that is ignored or fixes one episode only, a global generator, a generator shared by all."""
 
         def starts(env: gymnasium.Env | gymnasium.vector.VectorEnv, seed: int | None) -> list:
-            state = np.random.get_state()[1].tolist()
+            state = np.random.get_state(legacy=False)["state"]["key"].tolist()
             seen = [env.reset(seed=seed)[0].tolist(), *(env.reset()[0].tolist() for _ in range(4))]
-            assert np.random.get_state()[1].tolist() == state
+            assert np.random.get_state(legacy=False)["state"]["key"].tolist() == state
             return seen
 
         for make in (lambda: single(**parameters), lambda: batch(3, **parameters)):
@@ -196,7 +199,7 @@ class TestEvery:
             env.reset(options={"reset_mask": np.array([True, False])})
 
     @pytest.mark.parametrize("number", [0, -1, 1.5])
-    def test_sizes_below_one_are_refused(self, number: float) -> None:
+    def test_sizes_below_one_are_refused(self, number: Any) -> None:
         """Catches: a batch of nothing, a mean over no axis."""
         for make in (
             lambda: utils.PointMass(number),
@@ -216,10 +219,10 @@ class TestOwnEpisodes:
         """Catches: a seed that is ignored or fixes one episode only, a global generator, an end that a reset forgets."""
 
         def play(env: gymnasium.Env | gymnasium.vector.VectorEnv, seed: int | None) -> list:
-            state = np.random.get_state()[1].tolist()
+            state = np.random.get_state(legacy=False)["state"]["key"].tolist()
             seen = [str(env.reset(seed=seed))]
             seen += [str(env.step(np.ones(env.action_space.shape, dtype=int))) for _ in range(40)]
-            assert np.random.get_state()[1].tolist() == state
+            assert np.random.get_state(legacy=False)["state"]["key"].tolist() == state
             return seen
 
         for make in (lambda: Autoreset(single(**parameters)), lambda: batch(3, **parameters)):
@@ -415,7 +418,8 @@ class TestMetronome:
         """Catches: lengths from 0 to 7 or up to 9, one length in every episode or for all rows."""
         env = utils.MetronomeVector(8000)
         env.reset(seed=0)
-        steps, lengths = np.zeros(8000, dtype=int), [[] for _ in range(8000)]
+        steps = np.zeros(8000, dtype=int)
+        lengths: list[list[int]] = [[] for _ in range(8000)]
         for _ in range(18):  # two episodes, and the step in which the second one begins
             ends = env.step(np.zeros(8000, dtype=int))[2]
             steps += 1
@@ -498,7 +502,7 @@ class TestPointMass:
         figures = {}
         for name, size in (("zero", 0.0), ("random", 1.0)):
             env.reset(seed=2)
-            returns = sum(env.step(generator.uniform(-size, size, (5000, d)))[1] for _ in range(30))
+            returns = np.asarray(sum(env.step(generator.uniform(-size, size, (5000, d)))[1] for _ in range(30)))
             figures[name] = (returns.mean(), returns.std() * d**0.5)
         assert figures["zero"][0] == pytest.approx(-10, abs=5 * 8.9 / 5000**0.5)
         assert figures["random"][0] == pytest.approx(-29.3, abs=5 * 25.7 / 5000**0.5)
@@ -538,7 +542,7 @@ class TestGridWorldEnv:
     @pytest.mark.parametrize("dimensions", [1, 2])
     def test_is_the_grid_world_of_the_assignments(self, dimensions: int) -> None:
         """Catches: other moves, rewards or observations than `GridWorldPointTargetEnv`, with the same draws."""
-        env, world = (make(dimensions=dimensions) for make in (utils.GridWorldEnv, utils.GridWorldPointTargetEnv))
+        env, world = utils.GridWorldEnv(dimensions=dimensions), utils.GridWorldPointTargetEnv(dimensions=dimensions)
         assert env.action_space == gymnasium.spaces.Discrete(world.num_actions)
         first, _ = env.reset(seed=5)
         assert first.tolist() == world.reset(seed=5).flatten().tolist()  # both take a seed as NumPy's default generator does

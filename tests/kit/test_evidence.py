@@ -18,7 +18,12 @@ from grader.sandbox.wire import TensorArray
 from tests.kit.examples import examples
 
 RNG = np.random.default_rng(3)
-RIGHT = {"rows": RNG.normal(size=(6, 4)).astype(np.float32), "count": 6, "names": ["a", "b"], "losses": [0.5, 1.5, 2.5]}
+RIGHT: dict[str, Any] = {
+    "rows": RNG.normal(size=(6, 4)).astype(np.float32),
+    "count": 6,
+    "names": ["a", "b"],
+    "losses": [0.5, 1.5, 2.5],
+}
 WRONG = RIGHT | {"rows": RIGHT["rows"] * np.float32(1.1), "count": 7}
 
 

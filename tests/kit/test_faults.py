@@ -13,7 +13,6 @@ import pytest
 
 from grader.assignment import AssignmentFiles, UsageError
 from grader.judge.run import Grader, GradingOptions, grade
-from grader.report import model
 from grader.report.model import Outcome, Report
 from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.places import make_temporary_folder
@@ -43,7 +42,7 @@ def disk_full(monkeypatch: pytest.MonkeyPatch, writes: range) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
         real(descriptor)
 
-    monkeypatch.setattr(model.os, "fsync", fsync)
+    monkeypatch.setattr(os, "fsync", fsync)
 
 
 def test_disk_full_from_some_moment_on(
@@ -83,7 +82,7 @@ def test_no_room_to_work_at_all(home: AssignmentFiles, monkeypatch: pytest.Monke
 
 def test_server_killed_in_the_middle(home: AssignmentFiles) -> None:
     """Whatever ends the server (an administrator, the kernel for want of memory) costs an honest submission nothing."""
-    killed = []
+    killed: list[int] = []
     others = descendants()  # of tests before this one
 
     def changed(report: Report) -> None:
@@ -104,7 +103,8 @@ def test_server_killed_before_a_class_begins(
     built_toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, command_line, times: int, code: int, graded: int
 ) -> None:
     """It is started again, and a sentence says so where it is ended each time; a class of 100 must not end in a traceback."""
-    export, warm_up, killed = tmp_path / "export", ForkedSandbox.warm_up, []
+    export, warm_up = tmp_path / "export", ForkedSandbox.warm_up
+    killed: list[int] = []
     export.mkdir()
     for name in ("ann", "bob"):
         (export / f"{name}.py").write_bytes((built_toy / "solutions" / "toy" / "submitted.py").read_bytes())
@@ -247,6 +247,7 @@ def test_a_copy_of_a_server_is_replaced_like_any_other(home: AssignmentFiles) ->
         template.warm_up(wait=True)
         with Grader(home, template=(template, 0)) as copy:
             before = copy.grade(home.solution, {"get_returns"})
+            assert isinstance(copy._sandbox, ForkedSandbox)
             os.kill(copy._sandbox._clone, signal.SIGKILL)
             after = copy.grade(home.solution, {"get_returns"})
     assert before.final

@@ -150,6 +150,7 @@ def read_classroom(text: str) -> tuple[float, float | None]:
             assert not printed.lstrip().startswith("::")
             assert "##[" not in printed
     notice = re.fullmatch(r"Points (.+)/(.+)", f"Points {points}/{worth}")
+    assert notice
     return float(notice[1]), float(notice[2])
 
 
@@ -165,6 +166,13 @@ def read_autolab(text: str) -> tuple[float, float | None]:
     return sum(last.scores.values()), None
 
 
+def find_element(root: ElementTree.Element, path: str) -> ElementTree.Element:
+    """Return the first element at this path; there must be one."""
+    found = root.find(path)
+    assert found is not None, path
+    return found
+
+
 def read_junit(text: str) -> tuple[float, float | None]:
     """Read it as strict readers do: counts that add up, one outcome a test, points in each test and in each suite."""
     root = ElementTree.fromstring(text.encode("utf-8"))
@@ -176,15 +184,16 @@ def read_junit(text: str) -> tuple[float, float | None]:
         kinds = [[child.tag for child in case if child.tag not in ("properties", "system-out")] for case in cases]
         assert all(kind in ([], ["failure"], ["error"], ["skipped"]) for kind in kinds)
         for name, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-            assert int(suite.get(name)) == kinds.count([kind])
-        assert int(suite.get("tests")) == len(cases)
+            assert int(suite.attrib[name]) == kinds.count([kind])
+        assert int(suite.attrib["tests"]) == len(cases)
         for name in totals:
-            own = [float(case.find(f"properties/property[@name='{name}']").get("value")) for case in cases]
-            stated = suite.find(f"properties/property[@name='{name}']")
-            assert sum(own) == pytest.approx(float(stated.get("value")) if stated is not None else 0.0)
+            place = f"properties/property[@name='{name}']"
+            own = [float(find_element(case, place).attrib["value"]) for case in cases]
+            stated = suite.find(place)
+            assert sum(own) == pytest.approx(float(stated.attrib["value"]) if stated is not None else 0.0)
             totals[name] += sum(own)
     for name in ("tests", "failures", "errors", "skipped"):
-        assert int(root.get(name)) == sum(int(suite.get(name)) for suite in root)
+        assert int(root.attrib[name]) == sum(int(suite.attrib[name]) for suite in root)
     return totals["points"], totals["max_points"]
 
 
@@ -230,14 +239,24 @@ def toy(built_toy: Path) -> AssignmentFiles:
 
 def check(name: str, question: str, outcome: str, points: float = 0.0, worth: float = 1.0, **fields: Any) -> CheckResult:
     suite = fields.pop("suite", "visible")
-    known = {"title": f"{name} holds.", "message": "" if outcome == "passed" else "expected 1, got 2", "seconds": 0.5}
+    known: dict[str, Any] = {
+        "title": f"{name} holds.",
+        "message": "" if outcome == "passed" else "expected 1, got 2",
+        "seconds": 0.5,
+    }
     where = {"id": f"{suite}/test_{name}", "suite": suite, "question": question}
-    return CheckResult(**where, outcome=outcome, points=points, max_points=worth, **(known | fields))
+    return CheckResult(**where, outcome=Outcome(outcome), points=points, max_points=worth, **(known | fields))
 
 
 def report(toy: AssignmentFiles, *checks: CheckResult, **fields: Any) -> Report:
     suites = tuple(suite for suite in ("visible", "hidden") if any(one.suite == suite for one in checks)) or ("visible",)
-    known = {"title": toy.assignment.title, "suite_version": "1.0", "suites": suites, "isolation": "full", "final": True}
+    known: dict[str, Any] = {
+        "title": toy.assignment.title,
+        "suite_version": "1.0",
+        "suites": suites,
+        "isolation": "full",
+        "final": True,
+    }
     made = Report(assignment="toy", isolation_layers=(), checks=list(checks), **(known | fields))
     made.summarise(toy.assignment)
     return made
@@ -363,8 +382,8 @@ def test_a_report_that_is_not_final_says_so_everywhere(toy: AssignmentFiles, kin
     stage = parsed(made["autolab"].splitlines()[-2])[autolab.GRADER]["finished"]
     assert not stage["passed"]
     assert "no student's fault" in stage["hint"]
-    fault = ElementTree.fromstring(made["junit"]).find("testsuite[@name='the grader']/testcase/error")
-    assert "no student's fault" in fault.text
+    fault = find_element(ElementTree.fromstring(made["junit"]), "testsuite[@name='the grader']/testcase/error")
+    assert "no student's fault" in (fault.text or "")
     rows = list(csv.DictReader(io.StringIO(made["csv"])))
     assert {row["final"] for row in rows} == {"no"}
     assert "no student's fault" in rows[0]["message"]

@@ -17,6 +17,7 @@ INPUTS = {
     "test_imports_are_absolute": ("grader/**",),
     "test_nothing_imports_what_authors_need_but_the_command_line": ("grader/**",),
     "test_nothing_imports_the_desk_but_the_command_line": ("grader/**",),
+    "test_no_modules_import_each_other": ("grader/**",),
     "test_checks_import_nothing_of_the_students": ("tests/visible/*.py", "tests/hidden/*.py", "tests/views/*.py"),
     "test_judge_process_never_loads_torch_or_student_code": ("grader/judge/run.py", "grading:policy_gradient"),
     "test_no_absolute_paths_are_tracked": ("**",),
@@ -71,6 +72,19 @@ def test_nothing_imports_the_desk_but_the_command_line() -> None:
     for path in (ROOT / "grader").glob("**/*.py"):
         if path.parent.name != "desk" and path != ROOT / "grader" / "student.py":
             assert not any(name.startswith("grader.desk") for name in imports(path)), path
+
+
+def test_no_modules_import_each_other() -> None:
+    """Two modules that need each other, be it for types, can be understood, moved and tested only together."""
+    paths = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path
+        for path in (ROOT / "grader").glob("**/*.py")
+        if path.name != "__init__.py" and "example" not in path.parts
+    }
+    left = {name: imports(path) & (paths.keys() - {name}) for name, path in paths.items()}
+    while done := {name for name, needed in left.items() if not needed & left.keys()}:
+        left = {name: needed for name, needed in left.items() if name not in done}
+    assert not left, f"some of these import each other: {', '.join(sorted(left))}"
 
 
 def test_checks_import_nothing_of_the_students() -> None:

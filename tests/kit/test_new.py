@@ -19,6 +19,7 @@ from grader.authoring import new as module
 from grader.authoring.build import BuildOptions, build
 from grader.authoring.new import new, remove
 from grader.proof.verify import ProofOptions, verify
+from grader.report.model import write_atomically
 
 pytestmark = pytest.mark.recorded
 
@@ -329,14 +330,14 @@ def test_leaves_nothing_behind_where_it_cannot_be_built(kit: Path, tmp_path: Pat
 def test_leaves_nothing_behind_where_it_cannot_be_written(kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches: a full disk that leaves some of the files."""
     before = content(kit)
-    whole, count = module.write_atomically, 0
+    count = 0
 
     def full(path: Path, text: str) -> None:
         nonlocal count
         count += kit in path.parents
         if count == 9:  # the last of them
             raise OSError("no space left")
-        whole(path, text)
+        write_atomically(path, text)
 
     monkeypatch.setattr(module, "write_atomically", full)
     monkeypatch.setattr(module, "build", lambda root, name: [])

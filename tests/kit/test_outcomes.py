@@ -12,7 +12,7 @@ from grader.assignment import AssignmentFiles
 from grader.judge.budgets import ReplyCache
 from grader.judge.run import Grader, GradingOptions, grade
 from grader.report import terminal
-from grader.report.model import Outcome, Report
+from grader.report.model import CheckResult, Outcome, QuestionResult, Report
 from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.reply import SandboxFault
 
@@ -21,6 +21,12 @@ QUESTION = "get_returns"
 
 def outcomes(report: Report) -> set[Outcome]:
     return {check.outcome for check in report.checks}
+
+
+def forget_times(report: Report) -> None:
+    parts: list[Report | QuestionResult | CheckResult] = [report, *report.questions, *report.checks]
+    for part in parts:
+        part.seconds = 0.0
 
 
 def message(report: Report) -> str:
@@ -245,9 +251,7 @@ def test_a_grader_that_is_warm_tells_the_same(home: AssignmentFiles, replaced, e
         one, two = (grader.grade(path, {"get_returns"}) for _ in range(2))
     fresh = grade(home, path, options=GradingOptions(["get_returns"]))
     for report in (one, two, fresh):
-        report.seconds = 0.0
-        for entry in (*report.checks, *report.questions):
-            entry.seconds = 0.0
+        forget_times(report)
     assert one == two == fresh
 
 
@@ -355,8 +359,7 @@ def test_same_report_every_time(home: AssignmentFiles, graded, monkeypatch: pyte
 
     def content() -> str:
         report = grade(home, home.solution, ("visible", "hidden"))
-        for part in (report, *report.questions, *report.checks):
-            part.seconds = 0.0
+        forget_times(report)
         return report.model_dump_json()
 
     first = content()

@@ -111,7 +111,7 @@ def test_a_result_is_there_before_anything_is_imported(toy: AssignmentFiles, tmp
     for entry, content in packages.items():
         broken = {name: b"import not_installed\n" if name.endswith(BROKEN) else data for name, data in content.items()}
         package.write_files(tmp_path / "package", broken)
-        command = [sys.executable, "-s", "-B", tmp_path / "package" / entry]
+        command = [sys.executable, "-s", "-B", str(tmp_path / "package" / entry)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert "not_installed" in done.stderr
         if entry == classroom.ENTRY:
@@ -204,7 +204,13 @@ def test_other_files_in_the_folder_are_kept(tmp_path: Path) -> None:
 
 def in_tar(data: bytes) -> dict[str, bytes]:
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-        return {entry.name: archive.extractfile(entry).read() for entry in archive.getmembers()}
+        return {entry.name: read_member(archive, entry) for entry in archive.getmembers()}
+
+
+def read_member(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> bytes:
+    file = archive.extractfile(entry)
+    assert file is not None, f"{entry.name} is no file"
+    return file.read()
 
 
 def in_zip(data: bytes) -> dict[str, bytes]:

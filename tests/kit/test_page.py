@@ -44,9 +44,10 @@ HOSTILE = '</pre></title><script src="http://x.example/a.js">1</script><img src=
 
 
 def check(question: str, outcome: str, **fields: Any) -> CheckResult:
-    fields = {"suite": "visible", "max_points": 2, "message": "", "title": f"{question} does what it must."} | fields
-    name = f"{fields['suite']}/test_{question}_{outcome.replace(' ', '_')}"
-    return CheckResult(id=name, question=question, outcome=outcome, points=2 * (outcome == "passed"), **fields)
+    known: dict[str, Any] = {"suite": "visible", "max_points": 2, "message": "", "title": f"{question} does what it must."}
+    known |= fields
+    name = f"{known['suite']}/test_{question}_{outcome.replace(' ', '_')}"
+    return CheckResult(id=name, question=question, outcome=Outcome(outcome), points=2 * (outcome == "passed"), **known)
 
 
 def report(*checks: CheckResult, **fields: Any) -> Report:
@@ -58,7 +59,7 @@ def report(*checks: CheckResult, **fields: Any) -> Report:
         questions.append(
             QuestionResult(id=name, title=name.title(), task="w", outcome=outcome, points=points, max_points=most, seconds=0.25)
         )
-    known = {
+    known: dict[str, Any] = {
         "assignment": "a",
         "title": "Policies",
         "suite_version": "1",
@@ -265,7 +266,7 @@ def test_hidden_inputs_never_reach_a_students_page(home: AssignmentFiles, replac
 
 
 def learner(home: AssignmentFiles) -> SubmissionUnderTest:
-    shared = RunContext(None, TimeBudget(home.assignment), ReadingBudget(), seed=0)
+    shared = RunContext(None, TimeBudget(home.assignment), ReadingBudget(), seed=0)  # type: ignore[arg-type]  # nothing is called
     nothing = LoadedSubmission(None, None, {}, frozenset(), None)
     return SubmissionUnderTest(shared, nothing, home.assignment.questions[0], {}, ReplyCache())
 
@@ -357,6 +358,7 @@ onload = () => {{
 @pytest.mark.parametrize("width", [360, 1200])
 def test_nothing_overflows_sideways(tmp_path: Path, width: int) -> None:
     """On a phone, one long word, row or picture would push the whole page sideways, and text out of sight."""
+    assert CHROMIUM is not None
     path = tmp_path / "measure.html"
     path.write_text(MEASURE.format(width=width, page=html.escape(page.render(every_outcome()))), encoding="utf-8")
     command = [CHROMIUM, "--headless", "--disable-gpu", "--no-sandbox", f"--user-data-dir={tmp_path / 'profile'}"]

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.oracle, pytest.mark.recorded]
 INPUTS = ("solutions/policy_gradient/submitted.py",)
 
 # float32 sums of some ten numbers near 1, against float64
-CLOSE = {"rtol": 1e-5, "atol": 1e-6}
+CLOSE: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-6}
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +73,12 @@ class LinearValue(nn.Module):
 def tensor(array: NDArray) -> Tensor:
     """Return integers as int64 and other numbers as float32."""
     return torch.tensor(array, dtype=torch.int64 if array.dtype.kind == "i" else torch.float32)
+
+
+def gradient_of(parameter: Tensor) -> Tensor:
+    """Return the gradient that `backward` has left there."""
+    assert parameter.grad is not None
+    return parameter.grad
 
 
 def log_probabilities(weight: NDArray, observation: NDArray) -> NDArray:
@@ -164,8 +170,8 @@ class TestValueLoss:
         assert loss.shape == ()
         assert loss.item() == pytest.approx((error**2).mean(), rel=1e-5)
         loss.backward()
-        np.testing.assert_allclose(network.weight.grad, 2 * error @ observation / 7, **CLOSE)
-        np.testing.assert_allclose(network.bias.grad, 2 * error.mean(), **CLOSE)
+        np.testing.assert_allclose(gradient_of(network.weight), 2 * error @ observation / 7, **CLOSE)
+        np.testing.assert_allclose(gradient_of(network.bias), 2 * error.mean(), **CLOSE)
 
 
 class TestVanillaLoss:
@@ -196,7 +202,7 @@ class TestVanillaLoss:
         assert loss.item() == pytest.approx(-(chosen * weights_of_rows).mean(), rel=1e-5)
         loss.backward()
         expected = -gradient_of_scores(weight, observation, action, weights_of_rows)
-        np.testing.assert_allclose(policy.weight.grad, expected, **CLOSE)
+        np.testing.assert_allclose(gradient_of(policy.weight), expected, **CLOSE)
 
     def test_agrees_with_torch_distributions(self, solution: ModuleType) -> None:
         """Catches: the same on the real network, every parameter of it."""
@@ -256,7 +262,7 @@ class TestPPOLoss:
         factors = np.where(limited == self.RATIOS, self.RATIOS * self.ADVANTAGES, 0)
         assert 0 < (factors == 0).sum() < len(factors)
         expected = -gradient_of_scores(inputs["weight"], inputs["observation"], inputs["action"], factors)
-        np.testing.assert_allclose(policy.weight.grad, expected, **CLOSE)
+        np.testing.assert_allclose(gradient_of(policy.weight), expected, **CLOSE)
 
     @pytest.mark.parametrize("row", range(14))
     def test_each_row_alone(self, solution: ModuleType, rng: np.random.Generator, row: int) -> None:
@@ -473,7 +479,7 @@ class TestTraining:
 
         options = {"get_advantages": get_advantages} if critic else {}
         done = self.train(solution, critic=critic, zero=True, ppo_clip=0.37, **options)
-        taken = {}
+        taken: dict[int, tuple[int, float]] = {}  # action and return of each row
         for batch in done["batches"]:
             rows = len(batch["observation"])
             assert set(batch) == {
@@ -532,7 +538,7 @@ class TestTraining:
                 updates += zip(value_net.parameters(), gradients, strict=True)
             with torch.no_grad():
                 for parameter, gradient in updates:
-                    parameter -= 1e-3 * gradient
+                    parameter.sub_(1e-3 * gradient)
         np.testing.assert_allclose(done["actor_losses"], actor_losses, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(done["critic_losses"], critic_losses, rtol=1e-4, atol=1e-5)
         trained = [*done["actor"].parameters(), *done["critic"].parameters()]
@@ -569,6 +575,7 @@ class TestTraining:
         calls = []
 
         def get_returns(buffer: utils.RolloutBuffer) -> Tensor:
+            assert buffer.final_size is not None
             return torch.full((buffer.final_size, 1), 7.0)
 
         def get_value_net_loss(**batch: Any) -> Tensor:

@@ -9,10 +9,12 @@ import copy
 import inspect
 import itertools
 import math
+import operator
 import random
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -33,8 +35,8 @@ INPUTS = ("solutions/ppo_agent/submitted.py", "assignments/ppo_agent/training.py
 
 
 # float32 sums of some ten numbers near 1, against float64 or in another order
-CLOSE = {"rtol": 1e-5, "atol": 1e-5}
-EXACT = {"rtol": 1e-10, "atol": 1e-10}  # float64 against float64
+CLOSE: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-5}
+EXACT: dict[str, Any] = {"rtol": 1e-10, "atol": 1e-10}  # float64 against float64
 SIGMAS = 5.5  # how far a mean may be off, in standard errors; seeds are fixed, so a right solution passes always or never
 
 
@@ -256,8 +258,8 @@ class TestGeneralizedAdvantageEstimator:
         def advantage(*ends: Any) -> list[float]:
             state, after = torch.tensor([[4.0], [8.0], [16.0]]), torch.tensor([[8.0], [64.0], [32.0]])
             reward = np.array([1.0, 2.0, 3.0])
-            after = (after,) if ends else ()
-            return solution.GeneralizedAdvantageEstimator(lambda s: s, state, reward, 0.5, 0.5, *after, *ends).tolist()
+            rest = (after, *ends) if ends else ()
+            return solution.GeneralizedAdvantageEstimator(lambda s: s, state, reward, 0.5, 0.5, *rest).tolist()
 
         no, middle, last = np.eye(4, dtype=bool)[[3, 1, 2], :3]
         # δ: 1 + 4 - 4 = 1;  2 - 8 = -6 or 2 + 32 - 8 = 26;  3 + 16 - 16 = 3 or 3 - 16 = -13
@@ -442,8 +444,8 @@ class TestDensity:
     )
     def test_numbers_of_the_seed(self, solution: ModuleType, mu: tuple, sigma: tuple, y: tuple, expected: float) -> None:
         """Catches: what every library might have in common with us."""
-        mu, log_sigma, y = (torch.tensor(np.array([values]), dtype=torch.float32) for values in (mu, np.log(sigma), y))
-        found = solution.IndependentGaussianProcess(len(mu[0])).get_dist((mu, log_sigma, y))
+        x = tuple(torch.tensor(np.array([values]), dtype=torch.float32) for values in (mu, np.log(sigma), y))
+        found = solution.IndependentGaussianProcess(len(mu)).get_dist(x)
         assert found.item() == pytest.approx(expected, abs=6e-5)
 
     @pytest.mark.parametrize("n", [1, 3, 64])
@@ -478,6 +480,8 @@ class TestDensity:
             log_prob.detach()[:, 0], -log_sigma.detach().sum(dim=1) - 1.5 * math.log(2 * math.pi), **CLOSE
         )
         log_prob.sum().backward()
+        assert mu.grad is not None
+        assert log_sigma.grad is not None
         np.testing.assert_array_equal(mu.grad, np.zeros((5, 3)))
         np.testing.assert_allclose(log_sigma.grad, -np.ones((5, 3)), **CLOSE)
 
@@ -616,7 +620,7 @@ class TestNetworks:
         np.testing.assert_array_equal(slope, np.full(n, 30.0))
         assert len(actor(torch.tensor(states[:1]))[0]) == 1
         with torch.no_grad():
-            layers_of(actor)[-1].bias -= 100.0
+            layers_of(actor)[-1].bias.sub_(100.0)
         assert actor(torch.tensor(states))[0].max() < -50
 
     @pytest.mark.parametrize(("obs_dim", "window"), [(1, 1), (3, 1), (4, 3), (17, 2)])
@@ -631,7 +635,7 @@ class TestNetworks:
         assert value.dtype == torch.float32
         np.testing.assert_allclose(value.detach(), through(critic, states), **CLOSE)
         with torch.no_grad():
-            layers_of(critic)[-1].bias -= 100.0
+            layers_of(critic)[-1].bias.sub_(100.0)
         assert critic(torch.tensor(states)).max() < -50
 
 
@@ -836,7 +840,7 @@ class TestForward:
         for num_envs in (1, 2):
             agent = agent_of(solution, num_envs=num_envs, window_length=2)
             shape = (3,) if num_envs == 1 else (2, 3)
-            buffer = np.zeros(shape, dtype=dtype)
+            buffer: NDArray = np.zeros(shape, dtype=dtype)
             seen = rng.normal(size=(4, num_envs, 3)).astype(np.float32)
             for observation in seen:
                 buffer[...] = observation.reshape(shape)
@@ -952,7 +956,8 @@ class TestBackward:
             agent = agent_of(solution, num_envs=num_envs, window_length=window, episodes_per_update=per_update, seed=seed)
             agent.training = is_training
             told = Told(num_envs, window, 3, per_update)
-            finished, updates = [], []
+            finished: list[dict[str, Any]] = []
+            updates: list[list[dict[str, Any]]] = []
 
             def finish(memory: Any, state: Tensor, agent: Any = agent, finished: list = finished) -> dict[str, Any]:
                 (index,) = (i for i, one in enumerate(agent.memories) if one is memory)
@@ -1038,7 +1043,12 @@ class TestBackward:
         """Catches: an update inside the loop over environments, after which the rest of them is of an old policy."""
         agent = agent_of(solution, num_envs=3, episodes_per_update=2)
         updates = []
-        agent.update = lambda: updates.append(len(agent.episodes)) or {"policy_loss": 1.0, "value_loss": 2.0}
+
+        def update() -> dict[str, float]:
+            updates.append(len(agent.episodes))
+            return {"policy_loss": 1.0, "value_loss": 2.0}
+
+        agent.update = update
         for reward, ends in ((1.0, True), (0.0, False)):
             agent.forward(normal(rng, 3, 3))
             metrics = agent.backward(reward, ends)
@@ -1150,8 +1160,8 @@ def batch_of(agent: Any, rng: np.random.Generator, rows: int, window: int = 1, d
     """Return rows with ratios from about 1/2 to 2, by log-probabilities that are off by so much."""
     states = rng.normal(size=(rows, window, 3)).astype(np.float32)
     policy = policy_of(agent, states)
-    action = policy.mean.numpy() + policy.stddev.numpy() * rng.normal(size=policy.mean.shape)
-    action = torch.tensor(action.astype(np.float32)).double()
+    drawn = policy.mean.numpy() + policy.stddev.numpy() * rng.normal(size=policy.mean.shape)
+    action = torch.tensor(drawn.astype(np.float32)).double()
     log_prob = policy.log_prob(action) + torch.tensor(rng.uniform(-0.7, 0.7, size=rows))
     batch = {"state": torch.tensor(states), "action": action, "log_prob": log_prob[:, None]}
     batch["advantage"], batch["value_target"] = (torch.tensor(rng.normal(size=rows)) for _ in range(2))
@@ -1209,7 +1219,7 @@ class TestLosses:
         self, solution: ModuleType, rng: np.random.Generator, clip: float, entropy_coef: float, n: int, window: int
     ) -> None:
         """Catches: max for min, the other sign of either part, [B, B], a ratio upside down, a sum, half a square."""
-        options = {"clip": clip, "entropy_coef": entropy_coef, "window_length": window, "n": n}
+        options: dict[str, Any] = {"clip": clip, "entropy_coef": entropy_coef, "window_length": window, "n": n}
         agent = doubled(agent_of(solution, **options))
         batch = batch_of(agent, rng, 200, window)
         before, by_hand = {name: value.clone() for name, value in batch.items()}, Functional(agent)
@@ -1363,6 +1373,7 @@ class TestStableBaselines:
         assert value_loss.item() == pytest.approx(logged["train/value_loss"], abs=1e-5)
         slopes = torch.autograd.grad(policy_loss + value_loss, Functional.of(agent))
         for ours, theirs in zip(slopes, self.parameters(model), strict=True):
+            assert theirs.grad is not None
             np.testing.assert_allclose(ours, theirs.grad, rtol=1e-4, atol=1e-6)
         agent.episodes = cut(batch, 20, 28)
         metrics = agent.update()
@@ -1440,7 +1451,7 @@ class TestUpdate:
         assert [len(one["state"]) for one in seen.value] == sizes_of_batches * 3
         assert seen.steps == list(range(1, 3 * each + 1))
         identity = {tuple(state): row for row, state in enumerate(batch["state"].reshape(23, -1).tolist())}
-        orders = []
+        orders: list[list[int]] = []
         for number, (one, other) in enumerate(zip(seen.policy, seen.value, strict=True)):
             assert all(torch.equal(one[name], other[name]) for name in one)
             rows = [identity[tuple(state)] for state in one["state"].reshape(len(one["state"]), -1).tolist()]
@@ -1465,13 +1476,18 @@ class TestUpdate:
         agent = agent_of(solution, epochs=2000, batch_size=6)
         agent.episodes = cut(batch_of(agent, rng, 6, dtype=torch.float32), 2, 4)
         places = {value: row for row, value in enumerate(torch.cat([one["value_target"] for one in agent.episodes]).tolist())}
-        orders = []
+        drawn = []
         weight = torch.zeros((), requires_grad=True)
-        agent.policy_loss = lambda batch: orders.append([places[x] for x in batch["value_target"].tolist()]) or 0 * weight
+
+        def policy_loss(batch: dict[str, Tensor]) -> Tensor:
+            drawn.append([places[x] for x in batch["value_target"].tolist()])
+            return 0 * weight
+
+        agent.policy_loss = policy_loss
         agent.value_loss = lambda batch: 0 * weight
         agent.optimizer.step = lambda *a, **k: None
         agent.update()
-        orders = np.array(orders)
+        orders = np.array(drawn)
         spread = SIGMAS * math.sqrt(1 / 6 * 5 / 6 / 2000)
         for place, row in itertools.product(range(6), range(6)):
             assert abs((orders[:, place] == row).mean() - 1 / 6) < spread
@@ -1484,8 +1500,8 @@ class TestUpdate:
         self, solution: ModuleType, rng: np.random.Generator, entropy_coef: float, epochs: int, batch_size: int
     ) -> None:
         """Catches: gradients that add up, an optimizer made anew in each update, one network that stands still, an old rate."""
-        options = {"entropy_coef": entropy_coef, "epochs": epochs, "batch_size": batch_size, "learning_rate": 5e-3, "seed": 6}
-        agent = doubled(agent_of(solution, **options))
+        options: dict[str, Any] = {"entropy_coef": entropy_coef, "epochs": epochs, "batch_size": batch_size}
+        agent = doubled(agent_of(solution, learning_rate=5e-3, seed=6, **options))
         by_hand, permutations = Functional(agent), np.random.default_rng(6)
         optimizer = torch.optim.Adam(by_hand.parameters, lr=5e-3)
         for number, lengths in enumerate(((5, 9, 8), (30,), (2, 2, 2, 3))):
@@ -1549,7 +1565,7 @@ class Scripted(gym.Env):
     """
 
     observation_space = gym.spaces.Box(-np.inf, np.inf, (3,), np.float32)
-    action_space = gym.spaces.Box(np.float32([-0.5, -0.1]), np.float32([0.5, 0.2]), (2,), np.float32)
+    action_space = gym.spaces.Box(np.array([-0.5, -0.1], np.float32), np.array([0.5, 0.2], np.float32), (2,), np.float32)
 
     def __init__(self, *ends: tuple[int, bool, bool], offset: float = 0.0) -> None:
         self.log: list[tuple] = []
@@ -1572,9 +1588,9 @@ class Scripted(gym.Env):
         self._time += 1
         length, terminated, truncated = self._end
         over = self._time == length
-        result = self._look(), float(2 ** (self._time - 1)), over and terminated, over and truncated, {}
-        self.log.append(("step", np.array(action), result[0].copy(), *result[1:4]))
-        return result
+        result = self._look(), float(2 ** (self._time - 1)), over and terminated, over and truncated
+        self.log.append(("step", np.array(action), result[0].copy(), *result[1:]))
+        return *result, {}
 
     def played(self) -> list[SimpleNamespace]:
         """Return the episodes: observations (one more than steps), actions, rewards, and how they ended."""
@@ -1596,7 +1612,10 @@ SCORES = (7.0, 31.0, 1.0, 1.0, 15.0)
 
 
 def batched(*envs: gym.Env, mode: Any = AutoresetMode.NEXT_STEP, **options: Any) -> SyncVectorEnv:
-    return SyncVectorEnv([lambda env=env: env for env in envs], autoreset_mode=mode, **options)
+    def maker(env: gym.Env) -> Callable[[], gym.Env]:
+        return lambda: env
+
+    return SyncVectorEnv([maker(env) for env in envs], autoreset_mode=mode, **options)
 
 
 class Recorder:
@@ -1638,17 +1657,18 @@ class TestFit:
         """Catches: extra calls that are missing, doubled or counted as steps; a new episode that is not begun."""
         env, agent = Scripted(*ENDS), Recorder()
         scores = training.fit(agent, env, steps, seed=9)
-        expected, finished, seen, played = [], [], 1, 0
+        expected: list[tuple] = []
+        finished, seen, played = [], 1, 0
         for length, terminated, truncated in [*ENDS, *[ENDS[-1]] * 10]:
             for t in range(1, length + 1):
                 if played == steps:
                     break
                 played += 1
-                expected.append(("forward", np.float32([seen / 10, 0, seen / 20])))
+                expected.append(("forward", np.array([seen / 10, 0, seen / 20], np.float32)))
                 seen += 1
                 expected.append(("backward", 2.0 ** (t - 1), t == length and terminated, t == length and truncated))
                 if t == length:
-                    expected.append(("forward", np.float32([seen / 10, 0, seen / 20])))
+                    expected.append(("forward", np.array([seen / 10, 0, seen / 20], np.float32)))
                     expected.append(("backward", 0.0, False, False))
                     seen += 1
                     finished.append(2.0**length - 1)
@@ -1657,7 +1677,7 @@ class TestFit:
         assert agent.forgotten == [1]
         taken = [event for event in env.log if event[0] == "step"]
         assert len(taken) == steps
-        assert all(np.array_equal(event[1], np.float32([-0.5, -0.1])) for event in taken)  # -7 is out of range
+        assert all(np.array_equal(event[1], np.array([-0.5, -0.1], np.float32)) for event in taken)  # -7 is out of range
         assert [event[1] for event in env.log if event[0] == "reset"] == [9] + [None] * len(finished)
 
     def test_scores_by_hand(self, training: ModuleType) -> None:
@@ -1675,7 +1695,7 @@ class TestFit:
         assert told == [(step, {"policy_loss": call}) for step, call in ((2, 2), (3, 4), (8, 10), (9, 12), (14, 19))]
         assert agent.rates == pytest.approx([2 / 14, 3 / 14, 8 / 14, 9 / 14, 1.0])
         for update in (3, 4):  # of the last step, and of the extra call
-            agent = Recorder(learns=lambda call, update=update: call == update)
+            agent = Recorder(learns=partial(operator.eq, update))
             training.fit(agent, Scripted(*ENDS), 3)  # nobody listens
             assert agent.rates == [1.0]
 
@@ -1728,11 +1748,13 @@ class TestFitVector:
                     timeline.append((seen, 2.0 ** (t - 1), over and terminated, over and truncated, False, score))
                     seen += 1
             timelines.append(timeline)
-        events, scores, played, counts = [], [], 0, []
+        events: list[tuple] = []
+        scores, played, counts = [], 0, []
         for now in zip(*timelines):  # noqa: B905
             if played >= steps:
                 break
-            events.append(("forward", np.float32([[one[0] / 10, index, one[0] / 20] for index, one in enumerate(now)])))
+            observations = [[one[0] / 10, index, one[0] / 20] for index, one in enumerate(now)]
+            events.append(("forward", np.array(observations, np.float32)))
             events.append(("backward", *([one[column] for one in now] for column in (1, 2, 3))))
             played += sum(not one[4] for one in now)
             counts.append(played)
@@ -1760,7 +1782,7 @@ class TestFitVector:
         taken = [event for env in envs for event in env.log if event[0] == "step"]
         assert len(taken) == expected.counts[-1]
         assert steps <= len(taken) < steps + size
-        assert all(np.array_equal(event[1], np.float32([-0.5, -0.1])) for event in taken)
+        assert all(np.array_equal(event[1], np.array([-0.5, -0.1], np.float32)) for event in taken)
         assert [env.log[0][1] for env in envs] == [5 + index for index in range(size)]
 
     @pytest.mark.parametrize("window", [1, 2])
@@ -1872,9 +1894,9 @@ class TestTrainingTools:
 
     def test_clipped(self, training: ModuleType) -> None:
         """Catches: one bound for all dimensions; an action that is changed in place, or is no longer float32."""
-        action = np.float32([[-3.0, 0.15], [0.4, 3.0]])
+        action = np.array([[-3.0, 0.15], [0.4, 3.0]], np.float32)
         found = training.clipped(action, Scripted.action_space)
-        np.testing.assert_array_equal(found, np.float32([[-0.5, 0.15], [0.4, 0.2]]))
+        np.testing.assert_array_equal(found, np.array([[-0.5, 0.15], [0.4, 0.2]], np.float32))
         assert found.dtype == np.float32
         assert action[0, 0] == -3.0
 

@@ -244,12 +244,18 @@ def test_what_a_check_allows_stays(toy: Path, tolerance: str, stays: bool) -> No
     assert any("case spread_of_three: the answer moved" in line for line in moved) == (not stays)
 
 
+def first_hint(catalogue: Path) -> str:
+    found = re.search(r'hint="(.+?)"', catalogue.read_text())
+    assert found is not None
+    return found[1]
+
+
 def test_what_a_mistake_shows_is_written_where_it_differs(toy: Path) -> None:
     """Catches: all numbers of the file rewritten because one mistake has another hint."""
     path = toy / "tests" / "visible" / "mistakes" / "toy.json"
     before = nudged(path)
     catalogue = toy / "solutions" / "toy" / "mistakes.py"
-    hint = re.search(r'hint="(.+?)"', catalogue.read_text())[1]
+    hint = first_hint(catalogue)
     catalogue.write_text(catalogue.read_text().replace(hint, "Another one?", 1))
     build(toy, "toy")
     assert path.read_text() == before.replace(hint, "Another one?", 1)
@@ -273,9 +279,10 @@ def test_what_chance_decides_about_is_renewed(toy: Path) -> None:
     path = toy / "tests" / "visible" / "mistakes" / "toy.json"
     text = path.read_text()
     fixed = re.search(r'"test_three": \[\[.*?\]\]', text)
+    assert fixed is not None
     path.write_text(text.replace(fixed[0], f'"test_three": "{answers.UNPREDICTABLE}"'))
     catalogue = toy / "solutions" / "toy" / "mistakes.py"
-    hint = re.search(r'hint="(.+?)"', catalogue.read_text())[1]
+    hint = first_hint(catalogue)
     catalogue.write_text(catalogue.read_text().replace(hint, "Another one?", 1))
     build(toy, "toy")
     assert path.read_text() == text.replace(hint, "Another one?", 1)

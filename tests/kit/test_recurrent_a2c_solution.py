@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, SupportsFloat, TypeVar
 
 import gymnasium as gym
 import numpy as np
@@ -33,8 +34,10 @@ pytestmark = [pytest.mark.oracle, pytest.mark.recorded]
 INPUTS = ("solutions/recurrent_a2c/submitted.py", "assignments/recurrent_a2c/*.py")
 
 
-CLOSE = {"rtol": 1e-5, "atol": 1e-5}  # float32 against float64
-EXACT = {"rtol": 1e-9, "atol": 1e-10}  # float64 in another order
+CLOSE: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-5}  # float32 against float64
+EXACT: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-10}  # float64 in another order
+
+Agent = TypeVar("Agent", bound=nn.Module)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -83,13 +86,19 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(20)
 
 
-def lively(agent: nn.Module) -> nn.Module:
+def lively(agent: Agent) -> Agent:
     """Return the agent with larger weights: its policy is far from uniform, its values from 0, and memory matters."""
     with torch.no_grad():
         for name, parameter in agent.named_parameters():
             if parameter.ndim > 1:
-                parameter *= 8 if name.startswith(("logits", "state_value")) else 2
+                parameter.mul_(8 if name.startswith(("logits", "state_value")) else 2)
     return agent
+
+
+def gradient_of(parameter: Tensor) -> Tensor:
+    """Return the gradient that `backward` has left there."""
+    assert parameter.grad is not None
+    return parameter.grad
 
 
 # --- The network and the losses, by other means ---
@@ -117,7 +126,7 @@ class Whole:
             frames = F.conv2d(frames, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"], stride=2).clamp(min=0)
         return (frames.reshape(len(frames), 512) @ self.weights["hid.weight"].T + self.weights["hid.bias"]).clamp(min=0)
 
-    def remember(self, sequence: Tensor, start: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    def remember(self, sequence: Tensor, start: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Return (h of each column `[columns, 128]`, the last (h, c)) of one game."""
         weights = {f"{name}_l0": self.weights[f"rnn.{name}"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")}
         output, last = torch.func.functional_call(self.lstm, weights, (sequence, start))
@@ -199,7 +208,7 @@ class Recorder:
 
     def step(self) -> None:
         self.calls.append("step")
-        self.gradients = {name: parameter.grad.clone() for name, parameter in self.named.items()}
+        self.gradients = {name: gradient_of(parameter).clone() for name, parameter in self.named.items()}
 
 
 def update(
@@ -287,7 +296,7 @@ class TestTraining:
         np.testing.assert_allclose(found.loss, loss.item(), **CLOSE)
         assert found.gradients.keys() == whole.weights.keys()
         for weight, gradient in found.gradients.items():
-            expected = whole.weights[weight].grad
+            expected = gradient_of(whole.weights[weight])
             np.testing.assert_allclose(gradient.numpy(), expected.numpy(), **CLOSE, err_msg=weight)
             # The tolerance must be far below what is compared; with one column that is played or none, little flows back.
             assert expected.abs().max() > 1e-3 or weight == "rnn.weight_hh"
@@ -389,10 +398,11 @@ class TestTraining:
     def test_entropy(self, solution: ModuleType) -> None:
         """Catches: a sum for a mean, L columns for T, another logarithm, another sign, dead ticks left out."""
         mask = MASKS["at different places"]
-        table = Table(*mask.shape, 6)
+        size, columns = mask.shape
+        table = Table(size, columns, 6)
         with torch.no_grad():
             table.values.zero_()
-            table.logits *= 3
+            table.logits.mul_(3)
         rollout = (*rollout_of(mask, seed=1, n_actions=6, shape=(2,))[:2], np.zeros(mask.shape), mask)
         found = update(solution, table, rollout, (torch.zeros(len(mask), 3),), 6)
         # No rewards and no values: nothing else is left of the loss.
@@ -404,7 +414,7 @@ class TestTraining:
         """Catches: the logarithm of a probability that has become 0."""
         table = Table(2, 4, 3, torch.float32)
         with torch.no_grad():
-            table.logits *= 500
+            table.logits.mul_(500)
         rollout = rollout_of(mask_of("----", "-.--"), seed=1, n_actions=3, shape=(2,))
         found = update(solution, table, rollout, (torch.zeros(2, 3),), 3)
         assert np.isfinite(found.loss)
@@ -433,9 +443,9 @@ class TestTraining:
         weights = {name: value.clone() for name, value in agent.state_dict().items()}
         loss = update(solution, agent, rollout, memory).loss
         assert all(new is old for new, old in zip(memory, kept, strict=True))
-        for new, old in zip(rollout, before[0], strict=True):
-            assert new.dtype == old.dtype
-            np.testing.assert_array_equal(new, old)
+        for array, copied in zip(rollout, before[0], strict=True):
+            assert array.dtype == copied.dtype
+            np.testing.assert_array_equal(array, copied)
         for new, old in zip(memory, before[1], strict=True):
             assert torch.equal(new, old)
             assert new.grad is None
@@ -452,7 +462,7 @@ class TestTraining:
         agent = lively(solution.SimpleRecurrentAgent((1, 42, 42), 14))
         rollout, memory = rollout_of(mask, seed=4), tuple(torch.randn(2, len(mask), 128))
         states, actions, rewards, _ = rollout
-        others = {
+        others: dict[str, tuple[Any, ...]] = {
             "float mask": (states, actions, rewards, mask.astype(np.float32)),
             "lists": (list(states), actions.tolist(), rewards.tolist(), mask.tolist()),
             "float64": tuple(array.astype(np.float64) for array in rollout),
@@ -615,7 +625,7 @@ class Diary:
     """An agent whose memory tells what it has seen since it was new; it does not begin with zeros, nor has it only vectors."""
 
     def __init__(self) -> None:
-        self.steps: list[tuple[tuple[Tensor, Tensor], NDArray, NDArray]] = []  # (memory, observations, actions)
+        self.steps: list[tuple[tuple[Tensor, ...], NDArray]] = []  # (memory, observations)
 
     def get_initial_state(self, batch_size: int) -> tuple[Tensor, Tensor]:
         return torch.full((batch_size, 2), 7.0), torch.full((batch_size, 1, 3), -1.0)
@@ -673,17 +683,17 @@ class SeedPool:
 
     def __init__(self, agent: Any, envs: list[gym.Env], seed: int) -> None:
         self.agent, self.envs = agent, envs
-        self.prev_observations = [env.reset(seed=seed + number)[0] for number, env in enumerate(envs)]
+        self.prev_observations: Sequence[Any] = [env.reset(seed=seed + number)[0] for number, env in enumerate(envs)]
         self.prev_memory_states = agent.get_initial_state(len(envs))
         self.just_ended = [False] * len(envs)
 
     def interact(self, n_steps: int) -> list[NDArray]:
-        history = []
+        history: list[tuple[Any, ...]] = []
         for _ in range(n_steps - 1):
             memory, outputs = self.agent.step(self.prev_memory_states, np.stack(self.prev_observations))
             actions = self.agent.sample_actions(outputs)
             memory = [m.clone() for m in memory]
-            tick = []
+            tick: list[tuple[Any, SupportsFloat, bool]] = []
             for i, env in enumerate(self.envs):
                 if self.just_ended[i]:
                     observation, _ = env.reset()
@@ -703,7 +713,7 @@ class SeedPool:
         return [np.stack([np.asarray(entry) for entry in column], axis=1) for column in zip(*history, strict=True)]
 
 
-def makers(envs: list[gym.Env]) -> Callable[[], gym.Env]:
+def makers(envs: Iterable[gym.Env]) -> Callable[[], gym.Env]:
     """Return a function that makes one of them after the other."""
     waiting = iter(envs)
     return lambda: next(waiting)
@@ -896,14 +906,14 @@ class TestEnvPool:
 
     def test_takes_a_vector_of_games(self, env_pool: ModuleType) -> None:
         """Catches: an environment that is wrapped once more, or a number of games that is not its own."""
-        envs = SyncVectorEnv([lambda number=number: Counting(number, (3,)) for number in range(4)])
+        envs = SyncVectorEnv([partial(Counting, number, (3,)) for number in range(4)])
         pool = env_pool.EnvPool(Diary(), envs)
         assert pool.envs is envs
         assert pool.interact(6)[3].tolist() == mask_of(*["---.--"] * 4).tolist()
 
     def test_keeps_what_the_vector_writes_over(self, env_pool: ModuleType) -> None:
         """Catches: columns that all show the last observation, where a vector of games has one array for all."""
-        envs = SyncVectorEnv([lambda number=number: Counting(number, (3,)) for number in range(2)], copy=False)
+        envs = SyncVectorEnv([partial(Counting, number, (3,)) for number in range(2)], copy=False)
         pool = env_pool.EnvPool(Diary(), envs)
         rollouts = [pool.interact(4), pool.interact(4)]
         assert rollouts[0][0][1, :, 1:].tolist() == [[0, 0], [0, 1], [0, 2], [0, 3]]
@@ -1149,7 +1159,7 @@ class TestWatching:
 
     def test_record(self, atari: SimpleNamespace, tmp_path: Path) -> None:
         """Catches: a picture too few, pictures of what the agent sees, a display, another game."""
-        from PIL import Image
+        from PIL import GifImagePlugin, Image
 
         path = tmp_path / "game.gif"
         score = atari.training.record(Steady(), path, seed=9, max_steps=100)
@@ -1161,6 +1171,7 @@ class TestWatching:
             frames.append(env.render())
         assert score == total
         with Image.open(path) as film:
+            assert isinstance(film, GifImagePlugin.GifImageFile)
             assert film.format == "GIF"
             assert film.size == (160, 210)
             assert film.info["loop"] == 0
@@ -1183,7 +1194,7 @@ class TestWatching:
         self, modules: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, chance: float, max_steps: int
     ) -> None:
         """Catches: a recording that goes on in a game that is over, or longer than was asked for."""
-        from PIL import Image
+        from PIL import GifImagePlugin, Image
 
         made: list[Noise] = []
 
@@ -1203,6 +1214,7 @@ class TestWatching:
         else:
             assert env.ticks == 4
         with Image.open(tmp_path / "game.gif") as film:
+            assert isinstance(film, GifImagePlugin.GifImageFile)
             assert film.n_frames == env.ticks + 1
 
     def test_training_env(self, modules: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1257,7 +1269,7 @@ class Training:
     """Everything around the training loop: writes down what is done, and says what scores are found."""
 
     def __init__(
-        self, modules: SimpleNamespace, patch: pytest.MonkeyPatch, scores: list[float], tests: list[list[float]]
+        self, modules: SimpleNamespace, patch: pytest.MonkeyPatch, scores: Sequence[float], tests: list[list[float]]
     ) -> None:
         self.training, self.scores, self.tests = modules.training, iter(scores), iter(tests)
         self.env, self.agent = SimpleNamespace(close=lambda: self.calls.append("close")), object()
@@ -1391,7 +1403,7 @@ class TestTrainingLoop:
         monkeypatch.setattr(modules.training, "make_env", lambda: Noise(0.1))
 
         def make_env() -> gym.Env:
-            return gym.wrappers.TransformReward(Noise(0.1), lambda reward: (reward // 100 - 6.5) / 6.5)
+            return gym.wrappers.TransformReward(Noise(0.1), lambda reward: (float(reward) // 100 - 6.5) / 6.5)
 
         pool = env_pool.EnvPool(agent, make_env, 8, seed=1)
         history = modules.training.train(solution.train_on_rollout, agent, pool, 60, 6, every=20)
@@ -1407,6 +1419,16 @@ class TestTrainingLoop:
 def put_in_place_of_the_game(patch: pytest.MonkeyPatch, make_env: Callable[[], gym.Env]) -> None:
     """trained_agent imports the game where it needs it."""
     patch.setitem(sys.modules, "atari_util", SimpleNamespace(make_env=make_env))
+
+
+def kept_in(made: list[Noise], chance: float) -> Callable[[], Noise]:
+    """Return a function that makes such games, and keeps them in the list."""
+
+    def make_env() -> Noise:
+        made.append(Noise(chance))
+        return made[-1]
+
+    return make_env
 
 
 def driven(playing: Any, table: NDArray) -> tuple[list[NDArray], list[float]]:
@@ -1498,12 +1520,12 @@ class TestTrainedAgent:
     def test_games_by_single_games(self, modules: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
         """Catches: rewards of a second game, a last reward left out, a seed for another game, an end that is overlooked."""
         made: list[Noise] = []
-        put_in_place_of_the_game(monkeypatch, lambda: made.append(Noise(0.1)) or made[-1])
+        put_in_place_of_the_game(monkeypatch, kept_in(made, 0.1))
         seeds = [1, 2, 3, 3, 900, 18, 11]
         table = np.random.default_rng(2).integers(14, size=(500, len(seeds)))
         playing = modules.trained_agent.games(iter(seeds))
         observations, scores = driven(playing, table)
-        expected = [noise_score(seed, lambda tick, i=i: table[tick, i], 0.1) for i, seed in enumerate(seeds)]
+        expected = [noise_score(seed, column.__getitem__, 0.1) for seed, column in zip(seeds, table.T, strict=True)]
         lengths = [length for _, length in expected]
         assert scores == [score for score, _ in expected]
         assert all(type(score) is float for score in scores)
@@ -1549,7 +1571,7 @@ class TestTrainedAgent:
     def test_actions_that_are_none(self, modules: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, actions: Any) -> None:
         """Catches: an action that the emulator takes for another, or a crash that is nobody's."""
         made: list[Noise] = []
-        put_in_place_of_the_game(monkeypatch, lambda: made.append(Noise(0.0)) or made[-1])
+        put_in_place_of_the_game(monkeypatch, kept_in(made, 0.0))
         playing = modules.trained_agent.games([1, 2])
         next(playing)
         with pytest.raises(ValueError, match="actions must be 2 integers from 0 to 13, found"):
@@ -1562,7 +1584,7 @@ class TestTrainedAgent:
         put_in_place_of_the_game(monkeypatch, lambda: Noise(0.0))
         playing = modules.trained_agent.games([1, 2])
         next(playing)
-        actions = [0, 13] if kind is list else np.array([0, 13], kind)
+        actions: Any = [0, 13] if kind is list else np.array([0, 13], kind)
         assert playing.send(actions).shape == (2, 1, 42, 42)
 
     def test_player(self, modules: SimpleNamespace) -> None:

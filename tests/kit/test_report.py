@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import sys
 import time
 import unicodedata
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -69,7 +71,7 @@ def test_survives_kill_9_of_the_judge(tmp_path: Path, replaced) -> None:
 
     submission = replaced(get_value_net_loss="import time\ntime.sleep(0.4)")
     output = tmp_path / "report.json"
-    earned = None
+    earned: float | None = None
     started: set[int] = set()
     for delay in [None, *(random.Random(1).uniform(0.0, 2.5) for _ in range(6))]:
         output.unlink(missing_ok=True)
@@ -88,6 +90,7 @@ def test_survives_kill_9_of_the_judge(tmp_path: Path, replaced) -> None:
         judge.send_signal(signal.SIGKILL)
         judge.wait()
         report = Report.model_validate_json(output.read_text())
+        assert earned is not None
         assert report.points <= earned
         assert len(report.checks) > 30
     assert started, "no judge was killed while it had a server"
@@ -105,7 +108,7 @@ def test_a_full_disk_or_a_fault_keeps_the_old_report(tmp_path: Path, monkeypatch
     def fails(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(model.os, "fsync", fails)
+    monkeypatch.setattr(os, "fsync", fails)
     with pytest.raises(OSError, match="No space left"):
         model.write_atomically(path, "new")
     assert path.read_text() == "old"
@@ -134,24 +137,32 @@ def test_a_student_cannot_read_hidden_inputs_off_the_clock(home: AssignmentFiles
     assert json.loads(gradescope.render(report, home.assignment))["execution_time"] == shown.seconds < report.seconds - 1
 
 
-def example(**changes) -> Report:
+def example(**changes: Any) -> Report:
     checks = [
-        CheckResult(id="visible/a", question="q", suite="visible", title="A holds.", max_points=2, points=2, outcome="passed"),
+        CheckResult(
+            id="visible/a",
+            question="q",
+            suite="visible",
+            title="A holds.",
+            max_points=2,
+            points=2,
+            outcome=Outcome.PASSED,
+        ),
         CheckResult(
             id="visible/b",
             question="q",
             suite="visible",
             title="B holds.",
             max_points=3,
-            outcome="failed",
+            outcome=Outcome.FAILED,
             message="got 1",
             printed="hi",
         ),
     ]
     questions = [
-        model.QuestionResult(id="q", title="Q", task="write it", outcome="partial", points=2, max_points=5, seconds=0.1)
+        model.QuestionResult(id="q", title="Q", task="write it", outcome=Outcome.PARTIAL, points=2, max_points=5, seconds=0.1)
     ]
-    fields = {
+    fields: dict[str, Any] = {
         "assignment": "a",
         "title": "T",
         "suite_version": "1",

@@ -21,6 +21,7 @@ from grader.sandbox.clock import CallClock
 from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.reply import MachineFault, Reply
 from grader.sandbox.spawned import SpawnedSandbox
+from tests.kit.processes import process_behind
 
 OWN_SERVERS = True
 TIMER = """import ctypes, os
@@ -53,9 +54,9 @@ def busy_machine() -> Iterator[None]:
     loop, count = [sys.executable, "-c", "while True: pass"], 4 * len(os.sched_getaffinity(0))
     loops = [subprocess.Popen(loop, start_new_session=True) for _ in range(count)]
     yield
-    for loop in loops:
-        loop.kill()
-        loop.wait()
+    for process in loops:
+        process.kill()
+        process.wait()
 
 
 def list_workers(sandbox: ForkedSandbox) -> list[int]:
@@ -64,7 +65,7 @@ def list_workers(sandbox: ForkedSandbox) -> list[int]:
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
             facts = dict(line.split(":\t", 1) for line in (entry / "status").read_text().splitlines())
-            if int(facts["PPid"]) == sandbox._server.pid and facts["Seccomp"] != "0":
+            if int(facts["PPid"]) == process_behind(sandbox).pid and facts["Seccomp"] != "0":
                 found.append(int(entry.name))
     return found
 
@@ -132,7 +133,8 @@ class TestBusy:
 
 def test_a_judge_that_stood_still_blames_nobody(answer: Callable[..., Reply], monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches: a call charged for the minutes in which a virtual machine was paused."""
-    look, slept = CallClock.look, []
+    look = CallClock.look
+    slept: list[bool] = []
 
     def late_look(self: CallClock) -> None:
         if not slept and self.passed > 0.3:
@@ -249,11 +251,11 @@ def test_what_a_reply_says_of_libraries_is_not_believed(sandbox: ForkedSandbox, 
         "import os, sys\nwire = sys.modules['grader.sandbox.wire']\n"
         f"os.write(3, wire.encode({{'status': 'ok', 'facts': 1, 'imported': {lie}}}))\nos._exit(0)"
     )
-    before = sandbox._server.pid
+    before = process_behind(sandbox).pid
     found = answer(body)
     assert (found.status, found.imported) == ("ok", ("sympy",))
     assert answer("return 2").facts == 2
-    assert sandbox._server.pid == before
+    assert process_behind(sandbox).pid == before
 
 
 def test_giving_way_to_others_gains_nothing(answer: Callable[..., Reply]) -> None:

@@ -12,6 +12,7 @@ import sysconfig
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.places import make_temporary_folder
 from grader.sandbox.reply import Reply, SandboxFault
 from grader.sandbox.wire import TensorArray
+from tests.kit.processes import process_behind
 
 pytestmark = pytest.mark.attack
 
@@ -71,7 +73,11 @@ def test_plain_data_crosses_unchanged(sandbox: ForkedSandbox) -> None:
 
 def test_requests_cross_unchanged(sandbox: ForkedSandbox) -> None:
     """Inputs with arrays of any shape reach the driver as they are stored."""
-    value = {"a": np.arange(6, dtype=np.int64).reshape(2, 3), "b": [1.5, "x", (None, True)], "c": np.zeros((0, 2))}
+    value: dict[str, Any] = {
+        "a": np.arange(6, dtype=np.int64).reshape(2, 3),
+        "b": [1.5, "x", (None, True)],
+        "c": np.zeros((0, 2)),
+    }
     facts = sandbox.call("echo", {"value": value}).facts
     assert facts["a"].tolist() == value["a"].tolist()
     assert facts["b"] == value["b"]
@@ -257,7 +263,7 @@ def test_generators_start_in_the_same_state(sandbox: ForkedSandbox) -> None:
 def test_a_machine_that_stands_still_is_no_fault_of_a_submission(sandbox: ForkedSandbox, answer) -> None:
     """Catches: a right answer failed, once in some ten thousand, because its time was over while nothing was run."""
     stopped: list[int] = []
-    thread = threading.Thread(target=stop_the_first_one, args=[sandbox._server.pid, stopped])
+    thread = threading.Thread(target=stop_the_first_one, args=[process_behind(sandbox).pid, stopped])
     thread.start()
     reply = answer("import time\ntime.sleep(2)\nreturn 1", seconds=5.0)
     thread.join()
@@ -316,6 +322,7 @@ def test_opening_is_looking_and_loading(sandbox: ForkedSandbox, source: str, sta
     path = sandbox.folders[0] / "submitted.py"
     path.write_text(source)
     looked, loaded = sandbox.open(path, ["function"], lambda told: "function" in told.details["fingerprints"], 2.0)
+    assert loaded is not None
     apart = sandbox.inspect(path, ["function"]), sandbox.load(path, 2.0)
     assert looked.status == apart[0].status
     assert difference(looked.details, apart[0].details) is None
@@ -328,12 +335,13 @@ def test_what_is_not_wanted_is_not_loaded(sandbox: ForkedSandbox) -> None:
     path = sandbox.folders[0] / "submitted.py"
     path.write_text("print('run')\nwhile True:\n    pass\n")
     looked, loaded = sandbox.open(path, [], lambda _: False)
+    assert loaded is not None
     assert (looked.status, loaded.status, loaded.output) == ("ok", "ok", "")
 
 
 def test_every_refused_call_is_known() -> None:
     """A misspelt name, or one that this libseccomp is too old for, would leave the call allowed without a word."""
-    pyseccomp = pytest.importorskip("pyseccomp", exc_type=Exception)
+    pyseccomp = pytest.importorskip("pyseccomp", exc_type=Exception)  # type: ignore[arg-type]  # RuntimeError, too
     from grader.sandbox import syscall_filter as rules
 
     for name in (*rules.REFUSED, *rules.OF_OTHERS, *rules.OWNERSHIP, *rules.TIMES):
@@ -345,12 +353,12 @@ def test_memory_of_the_server_does_not_grow(sandbox: ForkedSandbox) -> None:
     """A class of three hundred is graded by one server."""
 
     def resident() -> int:
-        return int(Path(f"/proc/{sandbox._server.pid}/statm").read_text().split()[1])
+        return int(Path(f"/proc/{process_behind(sandbox).pid}/statm").read_text().split()[1])
 
     for _ in range(20):
         sandbox.call("echo", {"value": 1})
-    before, opened = resident(), os.listdir(f"/proc/{sandbox._server.pid}/fd")
+    before, opened = resident(), os.listdir(f"/proc/{process_behind(sandbox).pid}/fd")
     for _ in range(100):
         sandbox.call("echo", {"value": np.zeros(1000)})
     assert resident() - before < 256  # pages: 1 MB
-    assert os.listdir(f"/proc/{sandbox._server.pid}/fd") == opened
+    assert os.listdir(f"/proc/{process_behind(sandbox).pid}/fd") == opened

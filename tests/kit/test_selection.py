@@ -454,7 +454,9 @@ def test_the_guard_names_a_file_that_is_not_declared(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def repository(pytestconfig: pytest.Config) -> Snapshot:
     """The files as they are; the plugin knows already what they name."""
-    return Snapshot(ROOT, sources=pytestconfig.pluginmanager.get_plugin("selection").snapshot.sources)
+    selection = pytestconfig.pluginmanager.get_plugin("selection")
+    assert selection is not None
+    return Snapshot(ROOT, sources=selection.snapshot.sources)
 
 
 def list_modules(snapshot: Snapshot) -> list[str]:
@@ -468,10 +470,17 @@ def list_arguments(code: bytes) -> set[str]:
     return {node.arg for node in ast.walk(ast.parse(code)) if isinstance(node, ast.arg)}
 
 
+def read_declared(snapshot: Snapshot, module: str) -> dict[str, list[str]]:
+    """Return INPUTS of a module by test."""
+    declared = snapshot.source(module).declared
+    assert declared is not None, module
+    return declared
+
+
 def find_module_inputs(snapshot: Snapshot, module: str, **params: str) -> dict[str, str | None]:
     """Return the inputs of all tests of a module together."""
     names = list_arguments(snapshot.read(module))
-    tests = snapshot.source(module).declared
+    tests = read_declared(snapshot, module)
     return {
         path: digest for test in ["", *tests] for path, digest in find_inputs(snapshot, module, test, params, names).items()
     }
@@ -554,7 +563,7 @@ def test_answers_belong_to_their_assignment(repository: Snapshot) -> None:
 def test_every_pattern_matches_a_file(repository: Snapshot) -> None:
     """A pattern that matches nothing is a slip, or left over from a file that is gone."""
     for module in list_modules(repository):
-        for patterns in repository.source(module).declared.values():
+        for patterns in read_declared(repository, module).values():
             for pattern in patterns:
                 kind, _, name = pattern.partition(":")
                 if kind == "command":
@@ -567,6 +576,8 @@ def test_fixtures_of_all_modules_are_asked_for_and_declared(repository: Snapshot
     """An entry of a fixture that was renamed declares nothing; what one for all modules uses is an input of every test."""
     tree = ast.parse(repository.read(CONFTEST))
     defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    (table,) = [node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "FIXTURE_INPUTS"]
+    (table,) = [
+        node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "FIXTURE_INPUTS"
+    ]
     assert ast.literal_eval(table).keys() <= defined
     assert "autouse" not in {node.arg for node in ast.walk(tree) if isinstance(node, ast.keyword)}

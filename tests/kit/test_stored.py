@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,10 @@ import pytest
 
 from grader.assignment import UsageError
 from grader.course.rescore import ScoresFile
-from grader.report.model import Cause, Report
+from grader.report.model import Cause, Report, write_atomically
 from grader.stored import StoredModel, read_stored
 
-OLD = {
+OLD: dict[str, Any] = {
     "schema_version": 1,
     "assignment": "old",
     "title": "Old",
@@ -93,3 +95,22 @@ def test_a_damaged_file_is_refused_in_a_line(tmp_path: Path, content: bytes) -> 
     with pytest.raises(UsageError, match="is damaged") as refused:
         read_stored(path, ScoresFile)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights of owner, group and others are POSIX's")
+@pytest.mark.parametrize(("private", "before", "after"), [(True, None, 0o600), (False, None, 0o640), (True, 0o644, 0o644)])
+def test_reports_are_for_their_owner_unless_somebody_said_otherwise(
+    tmp_path: Path, private: bool, before: int | None, after: int
+) -> None:
+    """Catches: reports of a shared machine that others may read, whatever the umask is; and rights that are taken back."""
+    path = tmp_path / "report.json"
+    if before is not None:
+        path.touch()
+        path.chmod(before)
+    umask = os.umask(0o027)
+    try:
+        write_atomically(path, "{}", private)
+    finally:
+        os.umask(umask)
+    assert stat.S_IMODE(path.stat().st_mode) == after
+    assert [file.name for file in tmp_path.iterdir()] == ["report.json"]

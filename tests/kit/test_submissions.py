@@ -7,11 +7,13 @@ import io
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,7 +41,7 @@ def parts(home: AssignmentFiles) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def grader(home: AssignmentFiles) -> Grader:
+def grader(home: AssignmentFiles) -> Iterator[Grader]:
     """A warm grader of the visible checks."""
     with Grader(home) as grader:
         yield grader
@@ -58,7 +60,7 @@ def graded_cells(grader: Grader, tmp_path: Path) -> Callable[..., Report]:
 
 
 def notebook(*cells: str | tuple[str, str], **changes: object) -> bytes:
-    content = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 4} | changes
+    content: dict[str, Any] = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 4} | changes
     for count, cell in enumerate(cells, 1):
         kind, text = ("code", cell) if isinstance(cell, str) else cell
         more = {"execution_count": count, "outputs": []} if kind == "code" else {}
@@ -498,6 +500,19 @@ def test_hostile_zips(tmp_path: Path) -> None:
         read_submission(tmp_path / "many.zip", "submitted.py")
 
 
+def test_a_zip_whose_list_of_files_fills_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a minute and gigabytes of the trusted process, for a list that is refused once it has been read."""
+    listed = struct.pack("<4s4B4HL2L5H2L", b"PK\1\2", 20, 3, 20, 0, 0, 0, 0, 33, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0) + b"a"
+    for count in (100, 100_000):
+        end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, count & 0xFFFF, count & 0xFFFF, count * len(listed), 0, 0)
+        (tmp_path / "long.zip").write_bytes(listed * count + end)
+        with pytest.raises(UsageError, match="more than 10,000 files" if count > 10_000 else "found a"):
+            read_submission(tmp_path / "long.zip", "submitted.py")
+    monkeypatch.setitem(MAX_BYTES, ".zip", 4)
+    with pytest.raises(UsageError, match=r"long\.zip is larger than 0 MB; submit only what you wrote"):
+        read_submission(tmp_path / "long.zip", "submitted.py")
+
+
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_a_zip_with_two_of_one_name(tmp_path: Path) -> None:
     """Catches: the last one is graded in silence, while another tool shows the first. It does not matter for other files."""
@@ -539,7 +554,8 @@ def test_all_read_the_same_text(tmp_path: Path, content: bytes, read: str) -> No
     (handed,) = read_submission(tmp_path, "submitted.py")
     assert handed.content == read.encode()
     spoken: dict[str, object] = {}
-    for source, names in ((content, spoken), (handed.content, other := {})):
+    other: dict[str, object] = {}
+    for source, names in ((content, spoken), (handed.content, other)):
         exec(compile(source, "submitted.py", "exec"), names)
     assert spoken["x"] == other["x"]
 

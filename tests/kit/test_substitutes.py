@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def box(request: pytest.FixtureRequest, sandbox: ForkedSandbox):
         yield spawned
 
 
-def run(box: ForkedSandbox | SpawnedSandbox, code: str) -> object:
+def run(box: ForkedSandbox | SpawnedSandbox, code: str) -> Any:
     """Return what `function` of a submission with this code returns."""
     path = box.folders[0] / "submitted.py"
     path.write_text(code)

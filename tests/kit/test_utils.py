@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import matplotlib
@@ -35,8 +37,8 @@ def action(index: int) -> Tensor:
 
 def global_generators() -> tuple:
     """Return the states of Python's, numpy's and torch's global generators, comparable with ==."""
-    _, words, position, *_ = np.random.get_state()
-    return random.getstate(), words.tolist(), position, torch.get_rng_state().tolist()
+    numpys = np.random.get_state(legacy=False)["state"]
+    return random.getstate(), numpys["key"].tolist(), numpys["pos"], torch.get_rng_state().tolist()
 
 
 def starts(env: utils.EnvInterface, episodes: int, seed: int | None = None) -> list[list[float]]:
@@ -109,7 +111,7 @@ class TestGridWorld:
         env = utils.GridWorldPointTargetEnv(dimensions=1, set_target=5, set_state=3)
         env.reset()
         env.step(2)
-        env.step(np.int64(2))
+        env.step(np.int64(2))  # type: ignore[arg-type]  # an integer, but no int
         assert env.state.tolist() == [5]
 
     def test_state_is_clipped_to_the_grid(self) -> None:
@@ -173,7 +175,7 @@ class TestGridWorld:
     def test_a_fixed_position_stays_and_is_never_modified(self, name: str, make: type) -> None:
         """Catches: an episode that moves the given array, so that the next one starts where the last one ended."""
         dimensions = 1 if make is float else 2
-        value = make(3) if make is float else make([3, 6])
+        value: Any = make(3) if make is float else make([3, 6])
         env = utils.GridWorldPointTargetEnv(dimensions=dimensions, **{name: value})
         fixed, free = ("target", "state") if name == "set_target" else ("state", "target")
         expected = [3.0] if make is float else [3.0, 6.0]
@@ -262,7 +264,7 @@ class TestGridWorld:
         env.reset()
         for wrong in (index, torch.tensor([[index]])):
             with pytest.raises(ValueError, match="action must be a whole number from 0 to 2"):
-                env.step(wrong)
+                env.step(wrong)  # type: ignore[arg-type]
         assert env.state.tolist() == [5]
 
     @pytest.mark.parametrize("name", ["grid_size", "episode_length", "dimensions"])
@@ -273,7 +275,7 @@ class TestGridWorld:
 
     @pytest.mark.parametrize("name", ["set_target", "set_state"])
     @pytest.mark.parametrize("value", [-1, 11, [1, 2, 3], [1, 11], [], float("nan")])
-    def test_a_position_outside_the_grid_is_refused(self, name: str, value: object) -> None:
+    def test_a_position_outside_the_grid_is_refused(self, name: str, value: Any) -> None:
         """Catches: a start or target that no walk can reach, and a wrong number of coordinates."""
         with pytest.raises(ValueError, match=rf"{name} must hold 2 number\(s\) from 0 to 10"):
             utils.GridWorldPointTargetEnv(grid_size=10, dimensions=2, **{name: value})
@@ -353,7 +355,7 @@ class TestNetwork:
     def test_every_hidden_entry_adds_a_layer(self, hidden: list[int], shapes: list[tuple[int, int]]) -> None:
         """Catches: one layer too few (the first entry counts twice), and parameter names that no stored weights fit."""
         network = utils.SimpleReLuNetwork(3, 2, hidden_dims=hidden)
-        expected = {}
+        expected: dict[str, tuple[int, ...]] = {}
         for layer, shape in enumerate(shapes):
             expected[f"net.{2 * layer}.weight"] = shape
             expected[f"net.{2 * layer}.bias"] = shape[:1]
@@ -434,7 +436,8 @@ class TestSmallRecurrentAgent:
             new_h @ weights["logits.weight"].T + weights["logits.bias"],
             (new_h @ weights["state_value.weight"].T + weights["state_value.bias"])[:, 0],
         )
-        for memory in ((h, c), [h, c]):  # students may make a list of it
+        memory: Any  # students may make a list of it
+        for memory in ((h, c), [h, c]):
             for state, outputs in (agent(memory, observations), agent.step(memory, observations.numpy().astype(np.float64))):
                 for ours, wanted in zip((*state, *outputs), expected, strict=True):
                     assert ours.dtype == torch.float32
@@ -463,7 +466,7 @@ class TestSmallRecurrentAgent:
             torch.manual_seed(seed)
             drawn.append(agent.sample_actions((logits, torch.zeros(10_000))))
         assert (type(drawn[0]), drawn[0].dtype, drawn[0].shape) == (np.ndarray, np.int64, (10_000,))
-        assert drawn[0].mean() == pytest.approx(np.e / (1 + np.e), abs=0.025)
+        assert drawn[0].mean() == pytest.approx(math.e / (1 + math.e), abs=0.025)
         assert (drawn[0] == drawn[1]).all()
         assert (drawn[0] != drawn[2]).any()
 
@@ -694,6 +697,7 @@ class TestSampling:
 
     def test_an_empty_ring_is_refused(self) -> None:
         """Catches: an IndexError that does not say what was empty."""
+        ring: np.ndarray | list[int]
         for ring in ([], np.array([], dtype=int)):
             with pytest.raises(ValueError, match="array or a list of integers"):
                 utils.distribution_sample(self.logits(), seed=ring)
@@ -839,7 +843,8 @@ class TestWatchedEnv:
 
     def test_keeps_the_return_of_each_finished_episode(self) -> None:
         """Catches: rewards of an abandoned episode counted in the next one, a last reward instead of the sum."""
-        inner, told = CountingEnv(3), []
+        told: list[float] = []
+        inner = CountingEnv(3)
         env = utils.WatchedEnv(inner, told.append)
         play(env, episodes=2, steps=3)
         play(env, episodes=1, steps=2)  # abandoned
@@ -890,7 +895,8 @@ class TestProgressBar:
 
     def test_refuses_what_makes_no_sense(self) -> None:
         """Catches: a bar that divides by zero later, or is used without being shown."""
-        for numbers in ({"rollouts": 0}, {"rollouts": 3, "window": 0}):
+        refused: list[dict[str, Any]] = [{"rollouts": 0}, {"rollouts": 3, "window": 0}]
+        for numbers in refused:
             with pytest.raises(ValueError, match="at least 1"):
                 utils.ProgressBar(**numbers)
         with pytest.raises(RuntimeError, match=r"with utils\.ProgressBar"):
@@ -898,13 +904,13 @@ class TestProgressBar:
 
 
 class TestLearningCurves:
-    def draw(self, *arguments: object, **options: object) -> tuple:
+    def draw(self, *arguments: Any, **options: Any) -> tuple:
         """Return (per setting the line's label, x and y; per setting the lowest and highest y of the band at each x)."""
         from matplotlib import pyplot
 
-        axes = utils.plot_learning_curves(*arguments, **options)
+        axes: Any = utils.plot_learning_curves(*arguments, **options)  # by their types, data need not be arrays
         lines = [(line.get_label(), line.get_xdata().tolist(), line.get_ydata().tolist()) for line in axes.get_lines()]
-        bands = []
+        bands: list[list[tuple[float, float]]] = []
         for band in axes.collections:
             corners = band.get_paths()[0].vertices
             bands.append([(min(ys), max(ys)) for x in lines[len(bands)][1] for ys in [corners[corners[:, 0] == x, 1].tolist()]])
@@ -978,11 +984,12 @@ class TestProbe:
 
     def test_what_is_observed(self) -> None:
         """Catches: a clock that can be seen where it must not, and an action that is seen without being asked for."""
-        for options, rows in (
+        cases: list[tuple[dict[str, Any], list[list[int]]]] = [
             ({}, [[0], [1], [2]]),
             ({"truncates": True}, [[0], [0], [0]]),
             ({"shows_action": True}, [[0, 0], [1, 5], [2, 5]]),
-        ):
+        ]
+        for options, rows in cases:
             env = utils.Probe(lambda sign, action: sign, 3, **options)
             first, _ = env.reset(seed=0)
             seen = [first, *(env.step(np.array([value]))[0] for value in (5.0, 6.0))]
@@ -1001,19 +1008,27 @@ class TestProbe:
 class TestClimb:
     """A ladder of probes."""
 
-    RUNGS = tuple((name, "isolates", lambda: None, {"V": 1.0}, 0.1) for name in ("first", "second", "third"))
+    # Any: what should make an environment makes none
+    RUNGS: Any = tuple((name, "isolates", lambda: None, {"V": 1.0}, 0.1) for name in ("first", "second", "third"))
 
     def test_a_rung_is_fine_within_its_tolerance_and_by_the_second_seed(self, capsys: pytest.CaptureFixture) -> None:
         """Catches: a rung that counts by its last key or first seed alone."""
         says = iter([1.05, 1.2, 0.95, 1.2, 0.5])
-        asked, fine = [], {}
-        utils.climb(self.RUNGS, lambda _env, seed: asked.append(seed) or {"V": next(says), "W": 9.0}, fine)
+        asked: list[int] = []
+        fine: dict[str, bool] = {}
+
+        def learn(_env: gymnasium.Env, seed: int) -> dict[str, float]:
+            asked.append(seed)
+            return {"V": next(says), "W": 9.0}
+
+        utils.climb(self.RUNGS, learn, fine)
         assert (asked, fine) == ([0, 0, 1, 0, 1], {"first": True, "second": True, "third": False})
         assert "third   isolates          V=1.00    V=0.50  NO" in capsys.readouterr().out
 
     def test_an_exception_leaves_what_was_found(self, capsys: pytest.CaptureFixture) -> None:
         """Catches: a student who sees a traceback alone, and a rung that counts as fine since it was not tried."""
-        says, fine = iter([{"V": 1.0}]), {}
+        says = iter([{"V": 1.0}])
+        fine: dict[str, bool] = {}
         with pytest.raises(StopIteration):
             utils.climb(self.RUNGS, lambda *_: next(says), fine)
         assert fine == {"first": True, "second": False, "third": False}

@@ -149,6 +149,29 @@ def test_entries_that_are_not_as_they_must_be_are_told(toy: Path, edit, old: str
     assert [told in line for line in faults(toy, quick=True)] == [True]
 
 
+@pytest.mark.parametrize(
+    ("file", "old", "new", "told"),
+    [
+        ("tests/drivers/toy.py", "def ", "import submitted\n\n\ndef ", "tests/drivers/toy.py imports submitted at its top"),
+        ("tests/drivers/toy.py", "def ", "if True:\n    from submitted import total\n\n\ndef ", "imports submitted at its top"),
+        ("assignments/toy/assignment.toml", '"submitted.py"', '"random.py"', "random.py has the name of a library"),
+        ("assignments/toy/assignment.toml", '"submitted.py"', '"numpy.py"', "numpy.py has the name of a library"),
+    ],
+)
+def test_a_submission_that_could_run_outside_of_its_worker_is_told(
+    toy: Path, edit, file: str, old: str, new: str, told: str
+) -> None:
+    """Catches: code of a student that runs where drivers are imported, before it is confined."""
+    edit(file, old, new)
+    assert [told in line for line in faults(toy, quick=True)] == [True]
+
+
+def test_a_driver_may_import_a_submission_when_it_is_called(toy: Path, edit) -> None:
+    """Then it runs in a worker."""
+    edit("tests/drivers/toy.py", "):\n", "):\n    import submitted as _  # noqa\n\n")
+    assert not [line for line in faults(toy, quick=True) if "imports submitted" in line]
+
+
 def test_a_suite_without_mistakes_is_told(toy: Path) -> None:
     """Nothing shows that its checks can fail."""
     (toy / "solutions" / "toy" / "mistakes.py").unlink()

@@ -136,7 +136,7 @@ def warm_servers() -> Iterator[WarmServers]:
 @pytest.fixture(scope="module", autouse=True)
 def copied_servers(request: pytest.FixtureRequest, warm_servers: WarmServers) -> Iterator[None]:
     """Let the module's harnesses copy warm servers, unless it says OWN_SERVERS."""
-    if not getattr(request.module, "OWN_SERVERS", False):
-        harness.open_sandbox = warm_servers.open
-    yield
-    harness.open_sandbox = open_sandbox
+    with pytest.MonkeyPatch.context() as patch:
+        if not getattr(request.module, "OWN_SERVERS", False):
+            patch.setattr(harness, "open_sandbox", warm_servers.open)
+        yield

@@ -82,7 +82,7 @@ def uniform_last_layer(facts: dict[str, Any]) -> dict[str, Any]:
     """Return whether weights and biases of the last layers of many networks are uniform in [-init_w, init_w]."""
     if "the last layer" in facts or "weights of the last layer / init_w" not in facts:
         return facts
-    seen = {}
+    seen: dict[str, Any] = {}
     for name in ("weights", "biases"):
         drawn = facts[f"{name} of the last layer / init_w"]
         root = drawn["numbers"] ** 0.5

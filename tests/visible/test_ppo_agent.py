@@ -2,7 +2,7 @@
 
 from grader.judge import points
 from grader.judge.compare import difference
-from grader.judge.student import CheckFailed
+from grader.judge.failure import CheckFailed
 from grader.judge.views import aligned, gaussian_spread, only, row_gradients, rows_once, shuffled
 from views import KEPT, LAYERS, LEARNED, MEASURED, mean_losses, other_deviation
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from grader.sandbox.confinement import USERS
 from grader.sandbox.forked import ForkedSandbox
+from tests.kit.processes import process_behind
 
 from .catalogue import Attack, load
 from .run import PUBLIC, descendants
@@ -24,7 +25,7 @@ CALLER = "\n\ndef function():\n    return attack([1.0, 2.0], 1.0, {known})\n"
 
 def traces(sandbox: ForkedSandbox) -> dict[str, Any]:
     """Return what may not grow from call to call."""
-    server = sandbox._server.pid
+    server = process_behind(sandbox).pid
     # Other runs use the public folders meanwhile: what is a worker's there belongs to a worker's user, or is named as loot.
     left = [entry.path for folder in PUBLIC for entry in os.scandir(folder) if is_left(entry)]
     return {
@@ -73,7 +74,7 @@ def soak(sandbox: ForkedSandbox, folder: Path, calls: int) -> dict[str, Any]:
 
     for attack in attacks:
         once(attack)
-    before, server = traces(sandbox), sandbox._server.pid
+    before, server = traces(sandbox), process_behind(sandbox).pid
     memory = resident_kb(), resident_kb(server)
     longest: dict[str, float] = {}
     for turn in range(calls):
@@ -83,8 +84,8 @@ def soak(sandbox: ForkedSandbox, folder: Path, calls: int) -> dict[str, Any]:
     return {
         "calls": calls,
         "left behind": {name: [before[name], after[name]] for name in before if before[name] != after[name]},
-        "server replaced": sandbox._server.pid != server,
+        "server replaced": process_behind(sandbox).pid != server,
         "growth of the judge, kB": resident_kb() - memory[0],
-        "growth of the server, kB": resident_kb(sandbox._server.pid) - memory[1],
+        "growth of the server, kB": resident_kb(process_behind(sandbox).pid) - memory[1],
         "longest call, s": {name: round(seconds, 2) for name, seconds in longest.items()},
     }
