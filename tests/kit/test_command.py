@@ -20,12 +20,12 @@ pytestmark = pytest.mark.recorded
 INPUTS = {
     "*": ("grade.py", "command:build", "command:grade", "assignments/*/assignment.toml", "grading:policy_gradient"),
     "test_suite_error_is_the_graders_fault": (
-        "packed:grader",
+        "grader/**",
         "assignments/policy_gradient/**",
         "solutions/policy_gradient/**",
     ),
     "test_build_does_not_overwrite_work": (
-        "packed:grader",
+        "grader/**",
         "assignments/policy_gradient/**",
         "solutions/policy_gradient/**",
     ),

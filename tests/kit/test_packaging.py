@@ -30,7 +30,10 @@ from grader.platforms.registry import PLATFORMS
 
 pytestmark = pytest.mark.recorded
 
-INPUTS = ("grade.py", "packed:grader", "command:grade", "assignments/policy_gradient/notebook.ipynb")
+INPUTS = {
+    "*": ("grade.py", "packed:grader", "command:grade", "assignments/policy_gradient/notebook.ipynb"),
+    "test_another_platform_is_a_folder_and_a_name_in_the_registry": ("grader/**",),
+}
 
 ROOT = Path(__file__).resolve().parents[2]
 SLOW = "import time\n\n\ndef total(values):\n    time.sleep(0.3)\n    return sum(values)\n"
