@@ -8,6 +8,7 @@ import hashlib
 import importlib.metadata
 import platform
 import re
+import symtable
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
@@ -29,12 +30,14 @@ HARMLESS = re.compile(
     r"|range|len|min|max|sum|sorted|zip|enumerate|tuple|list|dict|set|frozenset|int|float|str|bool|slice"
 )
 
-# By which a driver, or a submission, may come to names of a submission that do not stand in its own text.
+# By which a driver, or a submission, may come to names of a submission that do not stand in its own text. A method
+# __getattr__ is asked for names that stand in other texts; a module's may answer for any.
 READS_ALL = re.compile(
     r"\b(vars|dir|globals|locals|getmembers|eval|exec|attrgetter|methodcaller|import_module)\("
-    r"|\b(__dict__|__subclasses__|__init_subclass__|__import__)\b|def __getattr__\b|\b(import|from) submitted\b"
+    r"|\b(__dict__|__subclasses__|__init_subclass__|__import__)\b|^def __getattr__\b|\b(import|from) submitted\b"
     r"|attr\((\w+\.)?(submitted|submission|module|student), (?!(['\"])\w+\5[,)])"
-    r"|\bsys\.modules(\[|\.(get|values|items)\b)"
+    r"|\bsys\.modules(\[(?!'(?!submitted|__main__)\w+'\])|\.(get|values|items)\b)",
+    re.MULTILINE,
 )
 READS_TEXT = re.compile(r"\b(getsource|getsourcelines|getcomments|getdoc|__doc__|__file__)\b")
 # What pytest uses without being asked to.
@@ -150,14 +153,14 @@ def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> di
         checks = _module(home.checks[suite])
         for name in checks.statements:
             if _is_check(name):
-                own = checks.reach({name})
+                own = checks.reach({name}, fixtures=True)
                 words = {word for statement in own for word in statement.words}
                 named = {word for word in words if word in cases}
                 used = sorted(cases if not named or any(statement.computes_case for statement in own) else named)
                 called = {cases[case].driver for case in used} | words
                 seen = words.union(*(statement.attributes for statement in own), ["Stored"])
                 run = drivers.reach(called, imports=True)
-                run += facts.reach(word for statement in run for word in statement.words)
+                run += facts.reach(word for statement in run for word in statement.words | statement.attributes)
                 own_views = views.reach(seen, imports=True)
                 seen |= {word for statement in own_views for word in statement.words | statement.attributes}
                 reached = [*own, *own_views, *shared.reach(seen), *run]
@@ -183,7 +186,8 @@ def hash_reached_code(text: str, about: Sequence[CheckIngredients]) -> str:
     if any(check.reads_text for check in about):
         return hash_parts([text])
     module = _parsed(text)
-    names = frozenset().union(*(check.names for check in about))
+    # A module's __getattr__ answers for names that stand nowhere in it.
+    names = frozenset({"__getattr__"}).union(*(check.names for check in about))
     reached = [statement.text for statement in module.reach(names, imports=True)]
     if any(check.reads_all for check in about) or any(map(READS_ALL.search, reached)):
         reached = [statement.text for statement in module.reach(module.statements, imports=True)]
@@ -234,7 +238,8 @@ class ParsedStatement(NamedTuple):
     Attributes:
         line: Where it begins: what runs when the file is imported runs in this order.
         text: Its code, without comments, layout and docstrings; only a check keeps its own.
-        words: The names that it uses or imports, and its texts.
+        words: The names that it uses or imports, those of variables among them, and its texts.
+        names: Those that it may look up in its file.
         attributes: The names that it looks up in something.
         computes_case: Whether it asks for a case by a name that does not stand there.
     """
@@ -242,6 +247,7 @@ class ParsedStatement(NamedTuple):
     line: int
     text: str
     words: frozenset[str]
+    names: frozenset[str]
     attributes: frozenset[str]
     computes_case: bool
 
@@ -283,21 +289,26 @@ class ParsedModule:
         """Return every statement that defines a name or has an effect."""
         return [*(statement for group in self.statements.values() for statement in group), *self.effects]
 
-    def reach(self, names: Iterable[str], imports: bool = False) -> list[ParsedStatement]:
+    def reach(self, names: Iterable[str], imports: bool = False, fixtures: bool = False) -> list[ParsedStatement]:
         """Return the statements that define these names, those with effects, and all that they use.
 
         They are as they stand in the file. Names that the file does not define are left out.
 
         Args:
             imports: Whether to name each imported module as well, since it is run too.
+            fixtures: Whether a parameter or a text may stand for what the file defines by that name, as for pytest.
         """
+
+        def used(statements: Iterable[ParsedStatement]) -> set[str]:
+            found = (statement.words if fixtures else statement.names for statement in statements)
+            return set().union(*found) & self.statements.keys()
+
         reached: set[str] = set()
-        waiting = set(names).union(*(statement.words for statement in self.effects)) & self.statements.keys()
+        waiting = set(names) & self.statements.keys() | used(self.effects)
         while waiting:
             name = waiting.pop()
             reached.add(name)
-            used = frozenset().union(*(statement.words for statement in self.statements[name]))
-            waiting |= used & self.statements.keys() - reached
+            waiting |= used(self.statements[name]) - reached
         own = [statement for name in sorted(reached) for statement in self.statements[name]]
         modules = [_statement(0, f"import {name or 'itself'}") for name in self.imports] if imports else []
         return [*modules, *sorted({*self.effects, *own}, key=lambda statement: (statement.line, statement.text))]
@@ -396,11 +407,25 @@ def _statement(line: int, text: str) -> ParsedStatement:
     words |= {node.arg for node in nodes if isinstance(node, ast.arg)}  # a fixture is used by its name
     words |= {node.id for node in nodes if isinstance(node, ast.Name)}
     words |= {node.name for node in nodes if isinstance(node, ast.alias)}
+    names = {node.name for node in nodes if isinstance(node, ast.alias)} | set(
+        _list_globals(symtable.symtable(text, "", "exec"))
+    )
+    if READS_ALL.search(text):
+        names |= words
     attributes = frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute))
     calls = [node for node in nodes if isinstance(node, ast.Call) and node.args]
     asked = [node.args[0] for node in calls if isinstance(node.func, ast.Attribute) and node.func.attr == "expect"]
     computed = any(not isinstance(first, (ast.Constant, ast.Name)) for first in asked)
-    return ParsedStatement(line, text, frozenset(words), attributes, computed)
+    return ParsedStatement(line, text, frozenset(words), frozenset(names), attributes, computed)
+
+
+def _list_globals(table: symtable.SymbolTable) -> Iterator[str]:
+    """Yield the names that code looks up in its file: those that are not variables of a function."""
+    for symbol in table.get_symbols():
+        if symbol.is_global() or (symbol.is_referenced() and table.get_type() in ("module", "class")):
+            yield symbol.get_name()
+    for child in table.get_children():
+        yield from _list_globals(child)
 
 
 def _run_at_import(node: ast.AST) -> Iterator[ast.AST]:

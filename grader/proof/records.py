@@ -61,7 +61,7 @@ class Record(Verdict):
 
     Attributes:
         trial: The id of its task.
-        key: See `RecordKeys`.
+        key: See `RecordKeys.of` and `without_whole`.
     """
 
     trial: str
@@ -174,6 +174,11 @@ class RecordKeys:
         return hash_parts([*self._common, *code, *about, *asked, *entries, *self._checks[""]])[:KEY]
 
 
+def without_whole(task: TrialTask) -> TrialTask:
+    """Return the part of a task that decides what it shows if a check of a single function has caught it."""
+    return replace(task, whole=frozenset())
+
+
 class TrialRunner:
     """The trials of a proof: what is recorded is believed, but for a sample; all else is tried.
 
@@ -204,13 +209,13 @@ class TrialRunner:
         self._pool = pool
         self._records = Records(home)
         self._seed = sample
-        self._keys: dict[str, str] = {}
+        self._keys: dict[str, tuple[str, str]] = {}  # of trials that do not meet the checks of the whole agent, and that do
         if anew or self._records.known:
             with contextlib.suppress(SyntaxError):  # of checks that cannot be run, which the proof says in its own words
                 keys = RecordKeys(home, mistakes)
-                self._keys = {task.id: keys.of(task) for task in tasks}
+                self._keys = {task.id: (keys.of(without_whole(task)), keys.of(task)) for task in tasks}
         self._fitting = {
-            name: record for name, record in self._records.known.items() if not anew and record.key == self._keys.get(name)
+            name: record for name, record in self._records.known.items() if not anew and record.key in self._keys.get(name, ())
         }
         safe = sorted(self._fitting.keys() - self._records.changed)
         self._drawn = set(random.Random(sample).sample(safe, math.ceil(SHARE * len(safe))))
@@ -276,8 +281,11 @@ class TrialRunner:
 
     def write(self) -> str:
         """Record all that was tried, and return how much that is."""
-        settled = {name: tried.verdict for name, tried in self._done.items() if tried.settled}
-        records = [Record(trial=name, key=self._keys[name], **verdict.model_dump()) for name, verdict in settled.items()]
+        records = [
+            Record(trial=name, key=self._keys[name][tried.met_whole], **tried.verdict.model_dump())
+            for name, tried in self._done.items()
+            if tried.settled
+        ]
         self._records.write(records)
         left = len(self._done) - len(records)
         path = self._records.path

@@ -151,6 +151,7 @@ class TrialResult:
 
     Attributes:
         verdict: In short.
+        met_whole: Whether it met the checks of `TrialTask.whole`, which decide nothing otherwise.
         settled: Whether neither a time limit nor a fault of the grader had a part in it.
         losses: What the report says of each check that did not pass.
         note: What the report says of the whole, if the grader failed.
@@ -160,6 +161,7 @@ class TrialResult:
     """
 
     verdict: Verdict
+    met_whole: bool = False
     settled: bool = True
     losses: tuple[str, ...] = ()
     note: str = ""
@@ -188,6 +190,7 @@ def run_task(grader: Grader, task: TrialTask, coverage: Path) -> TrialResult:
         verdict = verdict.model_copy(update={"lost": trials[-1].verdict().lost})
     return TrialResult(
         verdict if task.thorough else Verdict(survives=not verdict.lost),
+        met_whole=len(trials) > 1,
         settled=all(trial.settled(task.thorough) for trial in trials),
         losses=tuple(loss for trial in trials for loss in trial.losses()),
         note=" ".join(filter(None, (trial.report.explain_stop() for trial in trials))),

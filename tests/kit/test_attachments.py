@@ -29,6 +29,8 @@ from grader.report.model import CheckResult, LeaderboardEntry, Outcome, Report
 from grader.sandbox.places import make_temporary_folder
 from tests.kit.test_gradescope import check_contract
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = {
     "test_packages_of_one_assignment_are_asked_for": (
         "grade.py",

@@ -16,6 +16,8 @@ from grader.report.model import CheckResult, Outcome, QuestionResult, Report
 from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.reply import SandboxFault
 
+pytestmark = pytest.mark.recorded
+
 QUESTION = "get_returns"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from grader import answers, fingerprints
-from grader.assignment import SUITES, AssignmentFiles
+from grader.assignment import SUITES, AssignmentFiles, list_assignments
 from grader.authoring.build import build
 from grader.proof import records
 from grader.proof.catalogue import load_catalogue
@@ -22,8 +22,12 @@ from grader.proof.verify import ProofOptions, verify
 
 pytestmark = pytest.mark.recorded
 
-INPUTS = ("grader/course/policy.py", "grader/judge/**", "grader/sandbox/**")
+INPUTS = {
+    "*": ("grader/course/policy.py", "grader/judge/**", "grader/sandbox/**"),
+    "test_a_question_does_not_depend_on_the_whole_file": ("grading:{name}",),
+}
 
+ROOT = Path(__file__).resolve().parents[2]
 KIT = Path(fingerprints.__file__).parent
 RECORDS = "tests/proof/toy.jsonl"
 TOTAL, SPREAD, BOTH = (frozenset({name}) for name in ("total", "spread", "both"))
@@ -397,7 +401,7 @@ def test_a_docstring_decides_about_no_trial_unless_it_is_read(toy: Path) -> None
     edit(toy / DRIVERS, "def total(submitted, values):\n", 'def total(submitted, values):\n    """Call it."""\n')
     assert fallen(toy, lambda: edit(toy / DRIVERS, '"""Call it."""', '"""Call it once."""')) == set()
     edit(toy / DRIVERS, '{"total": submitted.total(values)}', '{"total": submitted.total(values), "said": total.__doc__}')
-    assert fallen(toy, lambda: edit(toy / DRIVERS, '"""Call it once."""', '"""Call it."""')) == {"total", "both", "all"}
+    assert fallen(toy, lambda: edit(toy / DRIVERS, '"""Call it once."""', '"""Call it."""')) == {"total", "all"}
 
 
 def test_a_driver_that_reads_the_text_depends_on_comments(toy: Path) -> None:
@@ -413,6 +417,60 @@ def test_a_name_that_only_a_support_file_uses_is_reached(toy: Path) -> None:
     for code, falls in (("def run(module): return module.other()", False), ("def run(module): return module.spread()", True)):
         (toy / "given.py").write_text(code)
         assert (keys(toy)["total"] != keys(toy, changed)["total"]) == falls
+
+
+@pytest.mark.parametrize(
+    ("given", "falls"),
+    [
+        ("class Wrapper:\n    def __getattr__(self, name):\n        return getattr(self.inner, name)\n", False),
+        ("import sys\nshell = 'IPython' in sys.modules and sys.modules['IPython']\n", False),
+        ("def __getattr__(name):\n    return None\n", True),
+        ("import sys\nother = sys.modules['submitted']\n", True),
+    ],
+    ids=["of objects", "a library", "of the module", "the submission"],
+)
+def test_a_support_file_that_passes_names_on(toy: Path, given: str, falls: bool) -> None:
+    """Catches: an innocent wrapper in a support file, for which a change of one function lets all of them be tried again."""
+    changed = SUBMISSION.replace("return 0.0", "return 1.0")
+    edit(toy / TOML, 'submission = "submitted.py"', 'submission = "submitted.py"\nsupport = ["given.py"]')
+    (toy / "given.py").write_text(given)
+    assert (keys(toy)["total"] != keys(toy, changed)["total"]) == falls
+
+
+def test_a_variable_is_not_what_the_file_has_of_that_name(toy: Path) -> None:
+    """Catches: drivers that seem to use one another, because what one computes has the name of the other."""
+    other = "\n\ndef many(submitted):\n    return {1: 1}\n"
+    add_to_drivers(toy, "", other)
+    call = '{"total": submitted.total(values)}'
+    for before, after, falls in (
+        (call, '{"many": [many for many in [submitted.total(values)]]}', set()),
+        ("[many for many in [submitted.total(values)]]", "many(submitted)", {"total", "all"}),
+    ):
+        edit(toy / DRIVERS, before, after)
+        assert fallen(toy, lambda: edit(toy / DRIVERS, "{1: 1}", "{1: 2}")) == falls
+        edit(toy / DRIVERS, "{1: 2}", "{1: 1}")
+
+
+@pytest.mark.parametrize("name", list_assignments(ROOT))
+def test_a_question_does_not_depend_on_the_whole_file(name: str) -> None:
+    """Catches: one line in a driver or a support file for which no change of a solution leaves any record as it is."""
+    checks = fingerprints.list_check_ingredients(AssignmentFiles(ROOT, name), SUITES)
+    assert sum(about.reads_all for about in checks.values()) < 0.9 * len(checks)
+
+
+def test_what_a_single_function_shows_does_not_depend_on_the_whole_agent(toy: Path) -> None:
+    """Catches: a check of the whole agent whose change lets all mistakes be tried again, though none of them came to it."""
+    edit(toy / VISIBLE, 'student.expect("both_of_four")', 'student.expect("both_of_four", rtol=0.1)')
+    without, later, _ = tried(toy)
+    assert 0 < without + later < len(entries(toy)) / 2
+
+
+def test_a_submissions_getattr_is_reached(toy: Path) -> None:
+    """Catches: a function by which a module answers for names that stand nowhere in it, and on which no trial depends."""
+    asked = SUBMISSION + "\n\ndef __getattr__(name):\n    return LIMIT\n"
+    assert (
+        keys(toy, asked)["spread"] != keys(toy, asked.replace("(name):\n    return LIMIT", "(name):\n    return 2"))["spread"]
+    )
 
 
 def test_a_submission_that_looks_for_names_depends_on_all(toy: Path) -> None:

@@ -16,6 +16,8 @@ from grader.packing import release as module
 from grader.packing.release import collect_student_files, make_zip, release
 from grader.platforms.gradescope.package import collect_autograder_files
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = ("grading:policy_gradient", "grade.py", "packed:grader", "assignments/policy_gradient/notebook.ipynb", "utils.py")
 
 ROOT = Path(__file__).resolve().parents[2]
