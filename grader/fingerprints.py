@@ -9,7 +9,7 @@ import importlib.metadata
 import platform
 import re
 import symtable
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -181,8 +181,12 @@ def reads_text(drivers: Path, name: str) -> bool:
     return any(READS_TEXT.search(statement.text) for statement in _module(drivers).reach({name}))
 
 
-def hash_reached_code(text: str, about: Sequence[CheckIngredients]) -> str:
-    """Return the hash of all code in a submission that these checks can reach, and of all that runs when it is imported."""
+def hash_reached_code(text: str, about: Sequence[CheckIngredients], shorten: Callable[[str], str] = str) -> str:
+    """Return the hash of all code in a submission that these checks can reach, and of all that runs when it is imported.
+
+    Args:
+        shorten: Leaves out what is known not to matter in a statement.
+    """
     if any(check.reads_text for check in about):
         return hash_parts([text])
     module = _parsed(text)
@@ -191,7 +195,7 @@ def hash_reached_code(text: str, about: Sequence[CheckIngredients]) -> str:
     reached = [statement.text for statement in module.reach(names, imports=True)]
     if any(check.reads_all for check in about) or any(map(READS_ALL.search, reached)):
         reached = [statement.text for statement in module.reach(module.statements, imports=True)]
-    return hash_parts([*reached, *module.at_import])
+    return hash_parts([*map(shorten, reached), *module.at_import])
 
 
 def _texts_in(value: object) -> Iterator[str]:

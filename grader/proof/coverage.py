@@ -1,35 +1,21 @@
 """Which functions of the solution each driver call enters: a variant of the others gets the same answer.
 
-Most mistakes and mutants change one method, and most checks of its class never enter it. Their calls need not be repeated:
-a trial takes the reply of an instrumented solution, if the solution itself returned the same.
+Most mistakes and mutants change one method, and most checks of its class never enter it. Their calls need not be repeated, and
+what they have shown stays true when another method changes.
 """
 
 from __future__ import annotations
 
 import ast
 import pickle
-import re
-from collections.abc import Iterator
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
 
 from grader import fingerprints
+from grader.sandbox.entered import IMPORTED, list_functions
 from grader.sandbox.reply import Reply
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-IMPORTED = "the file itself"  # what every call enters; without it, the output is not to be trusted
-MARK = re.compile(r"\n<entered ([^<>]+)>\n")
-RECORDER = f"""\
-def _enter(name, seen=set()):
-    import os
-    if name not in seen:
-        seen.add(name)
-        os.write(1, f"\\n<entered {{name}}>\\n".encode())
-_enter({IMPORTED!r})
-"""
 
 
 class Coverage:
@@ -38,27 +24,30 @@ class Coverage:
     Args:
         source: The solution's text.
         drivers: The module of drivers; what may read the text of a submission is left out.
+
+    Attributes:
+        entered: By call, the functions that it entered.
     """
 
     def __init__(self, source: str, drivers: Path) -> None:
         self._source = source
         self._drivers = drivers
-        self._replies: dict[str, tuple[bytes, frozenset[str]]] = {}
+        self._replies: dict[str, bytes] = {}
+        self.entered: dict[str, frozenset[str]] = {}
 
-    def add(self, call: str, driver: str, reply: Reply, returned: Any) -> None:
-        """Add what a call of the instrumented solution returned, if it can be recalled.
+    def add(self, call: str, driver: str, reply: Reply) -> None:
+        """Add what a traced call of the solution returned.
 
         Args:
             call: The digest of the call.
             driver: The name of its driver.
             reply: Its reply.
-            returned: What the same call of the solution returned: status and facts; None if it was not made.
         """
-        entered = frozenset(MARK.findall(reply.output))
-        plain = MARK.sub("", reply.output)
-        same = reply.status == "ok" and pickle.dumps([reply.status, reply.facts]) == pickle.dumps(returned)
-        if same and not plain and IMPORTED in entered and not fingerprints.reads_text(self._drivers, driver):
-            self._replies[call] = pickle.dumps(replace(reply, output="")), entered
+        if IMPORTED not in reply.entered:
+            return
+        self.entered[call] = reply.entered
+        if reply.status == "ok" and not reply.output and not fingerprints.reads_text(self._drivers, driver):
+            self._replies[call] = pickle.dumps(reply)
 
     def write(self, path: Path) -> None:
         """Write it where the processes of a pool can read it, at once."""
@@ -70,7 +59,7 @@ class Coverage:
         changed = find_changed_functions(self._source, submission)
         if changed is None:
             return {}
-        return {call: reply for call, (reply, entered) in self._replies.items() if not entered & changed}
+        return {call: reply for call, reply in self._replies.items() if not self.entered[call] & changed}
 
 
 @lru_cache(1)
@@ -84,19 +73,6 @@ def read_coverage(path: Path) -> Coverage:
     return coverage
 
 
-def instrument_functions(source: str) -> str:
-    """Return a submission whose functions print their names when they are first entered, to standard output."""
-    tree = ast.parse(source)
-    for name, function in _functions(tree.body):
-        first = 1 if ast.get_docstring(function, clean=False) is not None else 0
-        function.body[first:first] = ast.parse(f"_enter({name!r})").body
-    imports = [isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body]
-    start = max((index + 1 for index, found in enumerate(imports) if found), default=0)
-    start = start or (1 if ast.get_docstring(tree, clean=False) is not None else 0)
-    tree.body[start:start] = ast.parse(RECORDER).body
-    return ast.unparse(tree)
-
-
 def find_changed_functions(source: str, variant: str) -> set[str] | None:
     """Return the names of the functions and methods whose bodies alone differ; None if anything else does."""
     (outline, bodies), (other, others) = _split(source), _split(variant)
@@ -107,16 +83,51 @@ def _split(source: str) -> tuple[str, dict[str, list[str]]]:
     """Return what stands around the bodies of functions, and these by name, without comments and layout."""
     tree = ast.parse(source)
     bodies: dict[str, list[str]] = {}
-    for name, function in _functions(tree.body):
+    for name, function in list_functions(tree.body):
         bodies.setdefault(name, []).append(ast.dump(ast.Module(function.body, [])))
         function.body = []
     return ast.dump(tree), bodies
 
 
-def _functions(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, Function]]:
-    """Yield the functions of a module and the methods of its classes with their names, but none under a condition."""
-    for node in body:
-        if isinstance(node, Function):
-            yield within + node.name, node
-        elif isinstance(node, ast.ClassDef):
-            yield from _functions(node.body, f"{within}{node.name}.")
+@dataclass(frozen=True)
+class FunctionNames:
+    """The names of all functions in some texts, to write a choice of them in few characters.
+
+    Attributes:
+        names: In the alphabet's order.
+    """
+
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> FunctionNames:
+        return cls(tuple(sorted({name for text in texts for name in _names_in(text)})))
+
+    def encode(self, chosen: Iterable[str]) -> str:
+        """Return the choice as a hexadecimal number, a bit for each name."""
+        return f"{sum(1 << self.names.index(name) for name in set(chosen) & set(self.names)):x}"
+
+    def decode(self, choice: str) -> frozenset[str]:
+        return frozenset(name for index, name in enumerate(self.names) if int(choice, 16) >> index & 1)
+
+
+@cache
+def _names_in(text: str) -> frozenset[str]:
+    return frozenset(name for name, _ in list_functions(ast.parse(text).body))
+
+
+def leave_out_bodies(statement: str, entered: frozenset[str]) -> str:
+    """Return a statement of a submission without the bodies of functions that are never entered.
+
+    One that is not written yet stays: the judge sees that without entering it.
+    """
+    return _leave_out(statement, entered & _names_in(statement)) if _names_in(statement) - entered else statement
+
+
+@cache
+def _leave_out(statement: str, entered: frozenset[str]) -> str:
+    tree = ast.parse(statement)
+    for name, function in list_functions(tree.body):
+        if name not in entered and "NotImplementedError" not in ast.unparse(function):
+            function.body = [ast.Pass()]
+    return ast.unparse(tree)

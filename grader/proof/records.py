@@ -18,6 +18,7 @@ import subprocess
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -26,6 +27,7 @@ from grader import answers, fingerprints
 from grader.answers import Mistake
 from grader.assignment import SUITES, AssignmentFiles
 from grader.fingerprints import hash_parts
+from grader.proof.coverage import FunctionNames, leave_out_bodies, read_coverage
 from grader.proof.pool import PendingResult, TrialPool
 from grader.proof.trials import Facts, TrialResult, TrialTask, Verdict, facts_agree, run_task
 from grader.report.model import write_atomically
@@ -36,6 +38,9 @@ SHARE = 0.05  # of the records that are believed, so many are tried all the same
 KEY = 10  # characters of a hash: enough for some thousand records
 NAME = 46  # characters of a trial's id, or it is shortened
 VERSIONS = 20  # of a file of records, how far back one is compared with those that git has
+
+# By which a submission may come to know bodies of functions that it does not enter.
+READS_BODIES = re.compile(r"\b(inspect|getsource\w*|__doc__|__file__|__code__|jit|dis|linecache|torch\.compile)\b")
 
 Finding = tuple[str, bool | None]  # see `grader.proof.verify`
 
@@ -61,7 +66,7 @@ class Record(Verdict):
 
     Attributes:
         trial: The id of its task.
-        key: See `RecordKeys.of` and `without_whole`.
+        key: See `RecordKeys.of`; that of a task `without_whole` if it did not come to the checks of the whole agent.
     """
 
     trial: str
@@ -159,8 +164,13 @@ class RecordKeys:
             self._checks[question] += [check, about.digest, *shows[check]]
             self._about[question].append(about)
 
-    def of(self, task: TrialTask) -> str:
-        """Return the hash of all that decides about a task."""
+    def of(self, task: TrialTask, entered: frozenset[str] = frozenset()) -> str:
+        """Return the hash of all that decides about a task, and which functions were entered.
+
+        Args:
+            entered: The functions of the submission, and of the solution where they are compared, without whose bodies nothing
+                of them decides; nothing if that is not known.
+        """
         asked = [part for question in sorted(task.questions | task.whole) for part in (question, *self._checks[question])]
         entries = [
             f"{suite} {answers.hash_content([entry.question, entry.hint, entry.shows], answers.DIGITS)}"
@@ -169,9 +179,22 @@ class RecordKeys:
         ]
         about = [task.id, str(task.thorough), *task.mistake, str(len(task.whole))]
         checks = [check for question in ("", *sorted(task.questions | task.whole)) for check in self._about[question]]
-        texts = [task.submission, *([self._solution] if task.observed else [])]
-        code = [fingerprints.hash_reached_code(text, checks) for text in texts]
-        return hash_parts([*self._common, *code, *about, *asked, *entries, *self._checks[""]])[:KEY]
+        texts = self._texts(task)
+        known = bool(entered) and not any(map(READS_BODIES.search, texts))
+        shorten = partial(leave_out_bodies, entered=entered) if known else str
+        code = [fingerprints.hash_reached_code(text, checks, shorten) for text in texts]
+        key = hash_parts([*self._common, *code, *about, *asked, *entries, *self._checks[""]])[:KEY]
+        return f"{key}_{FunctionNames.of(texts).encode(entered)}" if known else key
+
+    def fits(self, task: TrialTask, record: Record) -> bool:
+        """Return whether a record is about this task as it is now."""
+        texts = self._texts(task)
+        chosen = record.key.partition("_")[2]
+        entered = FunctionNames.of(texts).decode(chosen) if chosen else frozenset()
+        return record.key in (self.of(without_whole(task), entered), self.of(task, entered))
+
+    def _texts(self, task: TrialTask) -> list[str]:
+        return [task.submission, *([self._solution] if task.observed else [])]
 
 
 def without_whole(task: TrialTask) -> TrialTask:
@@ -209,19 +232,21 @@ class TrialRunner:
         self._pool = pool
         self._records = Records(home)
         self._seed = sample
-        self._keys: dict[str, tuple[str, str]] = {}  # of trials that do not meet the checks of the whole agent, and that do
+        self._keys: RecordKeys | None = None
+        self._fitting: dict[str, Record] = {}
         if anew or self._records.known:
             with contextlib.suppress(SyntaxError):  # of checks that cannot be run, which the proof says in its own words
-                keys = RecordKeys(home, mistakes)
-                self._keys = {task.id: (keys.of(without_whole(task)), keys.of(task)) for task in tasks}
-        self._fitting = {
-            name: record for name, record in self._records.known.items() if not anew and record.key in self._keys.get(name, ())
-        }
+                self._keys = keys = RecordKeys(home, mistakes)
+                known = {} if anew else self._records.known
+                self._fitting = {
+                    task.id: known[task.id] for task in tasks if task.id in known and keys.fits(task, known[task.id])
+                }
         safe = sorted(self._fitting.keys() - self._records.changed)
         self._drawn = set(random.Random(sample).sample(safe, math.ceil(SHARE * len(safe))))
         self._believed = set(safe) - self._drawn
         self._running: dict[str, PendingResult[TrialResult]] = {}
         self._done: dict[str, TrialResult] = {}
+        self._tasks: dict[str, TrialTask] = {}  # of what is done
 
     def believes(self, task: TrialTask) -> bool:
         """Return whether the record of a task stands for its trial."""
@@ -245,16 +270,25 @@ class TrialRunner:
             tried = self._running[task.id].result()
             if task.observed and task.questions:
                 alike = facts_agree(self.solution, tried.facts)
-                tried = replace(tried, verdict=tried.verdict.model_copy(update={"alike": alike}), facts={})
-            self._done[task.id] = tried
+                verdict = tried.verdict.model_copy(update={"alike": alike})
+                tried = replace(tried, verdict=verdict, entered=self._with_solution(tried), facts={})
+            self._done[task.id], self._tasks[task.id] = tried, task
         return self._done[task.id]
+
+    def _with_solution(self, tried: TrialResult) -> frozenset[str]:
+        """Return what an alternative entered, and what the solution did in the same calls; nothing if either is not known."""
+        try:
+            entered = [read_coverage(self.coverage).entered[call] for call in tried.facts]
+        except (FileNotFoundError, KeyError):
+            return frozenset()
+        return tried.entered.union(*entered) if tried.entered else frozenset()
 
     def findings(self) -> Iterator[Finding]:
         """Yield how many trials were believed, why others were not, and each record that its own trial contradicts."""
         if recalled := sum(tried.recalled for tried in self._done.values()):
             yield f"{recalled} driver calls were not made: they enter no function that the variant changes", None
         records = self._records
-        if records.head is None or not self._keys:
+        if records.head is None or self._keys is None:
             return
         for name in sorted(self._fitting.keys() & self._done.keys()):
             was, now = self._fitting[name].verdict, self._done[name].verdict
@@ -281,11 +315,12 @@ class TrialRunner:
 
     def write(self) -> str:
         """Record all that was tried, and return how much that is."""
-        records = [
-            Record(trial=name, key=self._keys[name][tried.met_whole], **tried.verdict.model_dump())
-            for name, tried in self._done.items()
-            if tried.settled
-        ]
+        assert self._keys is not None  # the proof has come to its end
+        records = []
+        for name, tried in self._done.items():
+            if tried.settled:
+                task = self._tasks[name] if tried.met_whole else without_whole(self._tasks[name])
+                records.append(Record(trial=name, key=self._keys.of(task, tried.entered), **tried.verdict.model_dump()))
         self._records.write(records)
         left = len(self._done) - len(records)
         path = self._records.path

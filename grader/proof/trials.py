@@ -6,8 +6,7 @@ import contextlib
 import hashlib
 import pickle
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,11 @@ from grader.assignment import SUITES, Assignment, UsageError
 from grader.judge.compare import difference
 from grader.judge.run import Grader, GradingOptions
 from grader.proof.catalogue import Variant
-from grader.proof.coverage import Coverage, instrument_functions, read_coverage
+from grader.proof.coverage import Coverage, read_coverage
 from grader.proof.pool import TrialPool
 from grader.report.model import CheckResult, Outcome, Report
 from grader.sandbox import wire
+from grader.sandbox.entered import IMPORTED
 from grader.sandbox.reply import Reply
 
 Facts = dict[str, Any]
@@ -152,6 +152,7 @@ class TrialResult:
     Attributes:
         verdict: In short.
         met_whole: Whether it met the checks of `TrialTask.whole`, which decide nothing otherwise.
+        entered: The functions of the submission that its calls entered; nothing where that was not seen of each.
         settled: Whether neither a time limit nor a fault of the grader had a part in it.
         losses: What the report says of each check that did not pass.
         note: What the report says of the whole, if the grader failed.
@@ -162,6 +163,7 @@ class TrialResult:
 
     verdict: Verdict
     met_whole: bool = False
+    entered: frozenset[str] = frozenset()
     settled: bool = True
     losses: tuple[str, ...] = ()
     note: str = ""
@@ -177,25 +179,26 @@ def run_task(grader: Grader, task: TrialTask, coverage: Path) -> TrialResult:
         grader, task: What is tried, and where.
         coverage: Where the coverage of the solution is written, if that has been done.
     """
-    observing: AbstractContextManager[Facts] = observe_facts(grader) if task.observed else nullcontext({})
-    with (
-        observing as facts,
-        recall_calls(grader, task.submission, coverage) as recalled,
-    ):
-        trial = try_variant(grader, task.submission, set(task.questions), thorough=task.thorough)
-    stale = tuple(_unlike_the_record(grader, task)) if task.entries else ()
-    trials, verdict = [trial], trial.verdict(task.mistake)
-    if task.whole and not verdict.lost:
-        trials.append(try_variant(grader, task.submission, set(task.whole), thorough=task.thorough))
-        verdict = verdict.model_copy(update={"lost": trials[-1].verdict().lost})
+    with trace_calls(grader) as entered:
+        with (
+            observe_facts(grader) as facts,
+            recall_calls(grader, task.submission, coverage) as recalled,
+        ):
+            trial = try_variant(grader, task.submission, set(task.questions), thorough=task.thorough)
+        stale = tuple(_unlike_the_record(grader, task)) if task.entries else ()
+        trials, verdict = [trial], trial.verdict(task.mistake)
+        if task.whole and not verdict.lost:
+            trials.append(try_variant(grader, task.submission, set(task.whole), thorough=task.thorough))
+            verdict = verdict.model_copy(update={"lost": trials[-1].verdict().lost})
     return TrialResult(
         verdict if task.thorough else Verdict(survives=not verdict.lost),
         met_whole=len(trials) > 1,
+        entered=frozenset().union(*entered) if all(IMPORTED in call for call in entered) else frozenset(),
         settled=all(trial.settled(task.thorough) for trial in trials),
         losses=tuple(loss for trial in trials for loss in trial.losses()),
         note=" ".join(filter(None, (trial.report.explain_stop() for trial in trials))),
         stale=stale,
-        facts=facts,
+        facts=facts if task.observed else {},
         recalled=len(recalled),
     )
 
@@ -214,19 +217,51 @@ def try_variant(grader: Grader, submission: str, select: set[str] | None, seed: 
 
 
 @contextlib.contextmanager
-def observe_facts(grader: Grader) -> Iterator[Facts]:
-    """Yield a dictionary that fills with what the grader's calls of drivers return."""
-    found: Facts = {}
+def observe_calls(grader: Grader, observer: Callable[[dict[str, Any], Reply], None]) -> Iterator[None]:
+    """Pass every call, and its reply, to an observer, beside those that there are."""
     sandbox = grader.harness.sandbox
+    before = sandbox.observer
+
+    def note(request: dict[str, Any], reply: Reply) -> None:
+        observer(request, reply)
+        if before is not None:
+            before(request, reply)
+
+    sandbox.observer = note
+    try:
+        yield
+    finally:
+        sandbox.observer = before
+
+
+@contextlib.contextmanager
+def observe_facts(grader: Grader) -> Iterator[Facts]:
+    """Yield a dictionary that fills with what the grader's calls return."""
+    found: Facts = {}
 
     def note(request: dict[str, Any], reply: Reply) -> None:
         found[hash_call(request)] = [reply.status, reply.facts]
 
-    sandbox.observer = note
-    try:
+    with observe_calls(grader, note):
         yield found
+
+
+@contextlib.contextmanager
+def trace_calls(grader: Grader) -> Iterator[list[frozenset[str]]]:
+    """Yield a list that fills with what of a submission each call enters; see `Reply.entered`."""
+    found: list[frozenset[str]] = []
+    sandbox = grader.harness.sandbox
+
+    def note(request: dict[str, Any], reply: Reply) -> None:
+        if request["submission"] is not None:
+            found.append(reply.entered)
+
+    sandbox.traced = True
+    try:
+        with observe_calls(grader, note):
+            yield found
     finally:
-        sandbox.observer = None
+        sandbox.traced = False
 
 
 @contextlib.contextmanager
@@ -257,15 +292,12 @@ def recall_calls(grader: Grader, submission: str, coverage: Path) -> Iterator[li
 def write_coverage(grader: Grader, submission: str, questions: frozenset[str], path: Path) -> None:
     """Write the coverage of the solution by these questions; a function for `TrialPool.submit`."""
     coverage = Coverage(submission, grader.home.drivers)
-    with observe_facts(grader) as returned:
+
+    def note(request: dict[str, Any], reply: Reply) -> None:
+        coverage.add(hash_call(request), request["driver"], reply)
+
+    with trace_calls(grader), observe_calls(grader, note):
         try_variant(grader, submission, set(questions))
-    grader.harness.sandbox.observer = lambda request, reply: coverage.add(
-        call := hash_call(request), request["driver"], reply, returned.get(call)
-    )
-    try:
-        try_variant(grader, instrument_functions(submission), set(questions))
-    finally:
-        grader.harness.sandbox.observer = None
     coverage.write(path)
 
 

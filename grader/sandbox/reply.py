@@ -103,6 +103,7 @@ class Reply:
         cpu_seconds: Those of them in which it computed, as far as that was measured.
         spent: What this and earlier tries of the same call were charged for, where it was made again.
         imported: Libraries that the call had to import, which takes long; the process says so itself.
+        entered: The functions of the submission that it entered, if it was traced; the process says so itself.
         disturbed: Whether the machine may have ended the call, or kept it from ending, so that another try is worth it.
     """
 
@@ -114,6 +115,7 @@ class Reply:
     cpu_seconds: float = 0.0
     spent: float = 0.0
     imported: tuple[str, ...] = ()
+    entered: frozenset[str] = frozenset()
     disturbed: bool = False
 
 
@@ -148,7 +150,8 @@ class SandboxCalls:
     _home: Path
     cpu_seconds: float  # of all workers so far, where that can be measured
     interrupted: threading.Event  # while it is set, a call that runs student code ends as if its time were over
-    observer: Callable[[dict[str, Any], Reply], None] | None = None  # is passed every driver call and its reply
+    traced = False  # whether to ask which functions of a submission each call enters; before the submission is taken
+    observer: Callable[[dict[str, Any], Reply], None] | None = None  # is passed every call and dialogue, and its reply
     recall: Callable[[dict[str, Any]], Reply | None] | None = None  # is asked first for the reply of a driver call
     _hopeless = False  # whether the machine was at fault at the last call: then it gets no second chance at the next one
     _other: SandboxCalls | None = None  # for the side of a dialogue that asks; started when there is the first one
@@ -223,6 +226,9 @@ class SandboxCalls:
             raise MachineFault(f"{why}, {attempt} times" if attempt > 1 else f"{why}, again")
         return reply
 
+    def _tracing(self, request: dict[str, Any]) -> dict[str, Any]:
+        return request | {"trace": True} if self.traced else request
+
     def _exchange(self, request: dict[str, Any], seconds: float) -> contextlib.AbstractContextManager[Exchange]:
         """Give a worker this request; afterwards the exchange with it can return its reply."""
         raise NotImplementedError
@@ -245,7 +251,7 @@ class SandboxCalls:
             seconds: Limit of what the call is charged for.
         """
         self.start()
-        return self._look({"do": "inspect", "path": str(path), "names": list(names)}, seconds)
+        return self._look(self._tracing({"do": "inspect", "path": str(path), "names": list(names)}), seconds)
 
     def extract(self, path: Path, names: Sequence[str], own: str, seconds: float = 10.0) -> Reply:
         """Return what the notebook defines of `names`, as a file that stands for the module `own`. Runs nothing of it."""
@@ -286,7 +292,7 @@ class SandboxCalls:
         """
         from grader.sandbox import wire
 
-        request = {"do": "open", "path": str(path), "submission": str(path), "names": list(names)}
+        request = self._tracing({"do": "open", "path": str(path), "submission": str(path), "names": list(names)})
         looked: list[Reply] = []
 
         def run() -> Reply:
@@ -325,7 +331,7 @@ class SandboxCalls:
         request = _request("call", driver, inputs, submission, seed)
         reply = self.recall(request) if self.recall is not None else None
         if reply is None:
-            reply = self._ready(lambda: self._run(request, seconds))
+            reply = self._ready(lambda: self._run(self._tracing(request), seconds))
         if self.observer is not None:
             self.observer(request, reply)
         return reply
@@ -363,7 +369,10 @@ class SandboxCalls:
                 reply = replace(reply, details=reply.details | {"turns": turns})
             return replace(reply, output=answering.output)
 
-        return self._ready(run)
+        reply = self._ready(run)
+        if self.observer is not None:
+            self.observer(answered, reply)
+        return reply
 
     def restart(self) -> None:
         """Replace the process behind it by a new one; the second one is started again when it is needed."""
@@ -450,7 +459,9 @@ def read_reply(text: bytes, blob: bytes, number: int | None = None, **common: An
     names = answer.pop("imported", None)
     claimed = {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
     imported = tuple(name for name in IMPORTED_LATE if name in claimed)
-    return Reply(answer.pop("status"), answer.pop("facts", None), answer, imported=imported, **common)
+    said = answer.pop("entered", None)
+    entered = frozenset(name for name in said if isinstance(name, str)) if isinstance(said, list) else frozenset()
+    return Reply(answer.pop("status"), answer.pop("facts", None), answer, imported=imported, entered=entered, **common)
 
 
 def relay_frame(text: bytes, blob: bytes, number: int | None = None) -> bytes | None:

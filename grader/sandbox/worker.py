@@ -26,7 +26,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from grader.sandbox import cells, probes, substitutes
+from grader.sandbox import cells, entered, probes, substitutes
 from grader.sandbox.libraries import IMPORTED_LATE
 
 MAX_MESSAGE = 4_000
@@ -101,6 +101,8 @@ def _give_up(request: dict[str, Any], frame: FrameType | None, send: Callable[[b
 
 
 def _answer(request: dict[str, Any], say: Callable[[Any], Any], there: set[str]) -> bytes:
+    if "trace" in request:
+        entered.begin_trace()
     try:
         action = ACTIONS[request["do"]]
         reply = action(request, say) if request["do"] in TALKING else action(request)
@@ -110,6 +112,8 @@ def _answer(request: dict[str, Any], say: Callable[[Any], Any], there: set[str])
         reply = describe_safely("raised", error, request)
     if late := [name for name in IMPORTED_LATE if name in sys.modules and name not in there]:
         reply["imported"] = late
+    if entered.entered:
+        reply["entered"] = sorted(entered.entered)
     try:
         return _frame(request, reply)
     except _CannotCross as error:
@@ -148,18 +152,21 @@ def inspect_source(request: dict[str, Any]) -> dict[str, Any]:
             "status": "ok",
             "fingerprints": found,
             "reach": reach,
-            "bytecode": compile_source(source, request["path"]),
+            "bytecode": compile_source(source, request["path"], "trace" in request),
             "accelerator": substitutes.names_accelerator(source),
         }
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return describe_safely("syntax", error, {"submission": request["path"]})
 
 
-def compile_source(source: bytes, path: str) -> Any:
+def compile_source(source: bytes, path: str, traced: bool) -> Any:
     """Return the content of Python's cache file for this source, uint8 [size]. With it no call compiles the source again.
 
     The array is empty for a file that the compiler refuses or warns about, because loading reports that. It is also
     empty for an extract, which runs statement by statement.
+
+    Args:
+        traced: Whether its functions are to note that they are entered.
     """
     import numpy as np
 
@@ -167,9 +174,10 @@ def compile_source(source: bytes, path: str) -> Any:
     if not source.startswith(cells.HEADER.encode()):
         with contextlib.suppress(Exception), warnings.catch_warnings():
             warnings.simplefilter("error")
-            code = marshal.dumps(compile(source, path, "exec", dont_inherit=True))
+            code = compile(source, path, "exec", dont_inherit=True)
+            data = marshal.dumps(entered.trace_functions(source, path) if traced else code)
             # PEP 552: used only beside a source with this hash.
-            data = importlib.util.MAGIC_NUMBER + b"\3\0\0\0" + importlib.util.source_hash(source) + code
+            data = importlib.util.MAGIC_NUMBER + b"\3\0\0\0" + importlib.util.source_hash(source) + data
     return np.frombuffer(data, np.uint8)
 
 

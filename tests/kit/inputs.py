@@ -123,6 +123,11 @@ def describe_libraries() -> str:
     return _digest(json.dumps([sys.version_info[:2], platform.system(), platform.machine(), libraries, variables]).encode())
 
 
+def describe_kernel() -> str:
+    """Return what decides about isolation: the kernel, and whether this is root."""
+    return f"{platform.system()} {platform.release()} {platform.version()} root {hasattr(os, 'geteuid') and os.geteuid() == 0}"
+
+
 class Snapshot:
     """The files of a repository at one moment.
 

@@ -28,7 +28,15 @@ from typing import Any, TypedDict
 
 import pytest
 
-from tests.kit.inputs import Snapshot, Source, describe_code, describe_environment, describe_libraries, find_inputs
+from tests.kit.inputs import (
+    Snapshot,
+    Source,
+    describe_code,
+    describe_environment,
+    describe_kernel,
+    describe_libraries,
+    find_inputs,
+)
 
 Inputs = dict[str, "str | None"]  # digests by path
 FOUND = pytest.StashKey[Inputs]()  # the inputs of a test
@@ -69,7 +77,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start to record, unless pytest has no cache to record in."""
-    config.addinivalue_line("markers", "recorded: runs long, and depends on nothing but its inputs and the libraries")
+    about = "runs long, and depends on nothing but its inputs and the libraries; with kernel=True also on the kernel"
+    config.addinivalue_line("markers", f"recorded(kernel=False): {about}")
     if hasattr(config, "cache"):
         config.pluginmanager.register(Selection(config), "selection")
 
@@ -156,7 +165,7 @@ class Selection:
             inputs = item.stash[FOUND]
             report.key = _make_key(inputs)
             if item.get_closest_marker("recorded"):
-                report.portable_key = self._make_portable_key(inputs)
+                report.portable_key = self._make_portable_key(item)
             if report.key not in self.carried:
                 report.inputs = inputs
                 self.carried.add(report.key)
@@ -224,7 +233,7 @@ class Selection:
         proven, recorded = _read_recorded(self.config.rootpath / RECORDED)
         self.choice = Choice(chosen={}, left_out={}, reasons={}, commits={}, recorded=0, drawn=[], proven=proven)
         places = {
-            item.nodeid: _place(item.nodeid, self._make_portable_key(item.stash[FOUND]))
+            item.nodeid: _place(item.nodeid, self._make_portable_key(item))
             for item in items
             if item.get_closest_marker("recorded")
         }
@@ -257,9 +266,15 @@ class Selection:
             self.config.hook.pytest_deselected(items=left_out)
             items[:] = kept
 
-    def _make_portable_key(self, inputs: Inputs) -> str:
-        """Return the key of a test's inputs that is the same on every machine of this kind with the same libraries."""
-        return _make_key({**inputs, ENVIRONMENT: self.libraries})[:RECORDED_KEY]
+    def _make_portable_key(self, item: pytest.Item) -> str:
+        """Return the key of a test's inputs that is the same on every machine of this kind with the same libraries.
+
+        Of a test that is marked `recorded(kernel=True)`, the kernel and its rights are inputs too.
+        """
+        mark = item.get_closest_marker("recorded")
+        machine = describe_kernel() if mark is not None and mark.kwargs.get("kernel") else ""
+        inputs: Inputs = item.stash[FOUND]
+        return _make_key({**inputs, ENVIRONMENT: self.libraries + machine})[:RECORDED_KEY]
 
     def _store_recorded(self, unchanged: set[str]) -> None:
         """Replace the repository's record by what passed now, with what it had of tests that did not run.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,9 +10,10 @@ import pytest
 
 from grader.assignment import SUITES, AssignmentFiles
 from grader.judge.run import Grader
-from grader.proof.coverage import find_changed_functions, instrument_functions
+from grader.proof.coverage import find_changed_functions
 from grader.proof.trials import TrialTask, run_task, write_coverage
 from grader.proof.verify import ProofOptions, verify
+from grader.sandbox.entered import ENTER, IMPORTED, begin_trace, entered, trace_functions
 
 pytestmark = pytest.mark.recorded
 
@@ -85,17 +87,45 @@ def test_what_a_variant_changes(old: str, new: str, changed: set[str] | None) ->
     assert find_changed_functions(SOLUTION, SOLUTION.replace(old, new)) == changed
 
 
-def test_names_of_entered_functions_are_printed(capfd: pytest.CaptureFixture) -> None:
-    """Catches: a method, an inner call or the import itself that leaves no mark, so that a changed reply would be recalled."""
+def test_functions_note_that_they_are_entered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a method, an inner call or the import itself that is not noted, so that a changed reply would be recalled."""
+    monkeypatch.setattr(builtins, ENTER, None, raising=False)  # so that it is taken away again
     names: dict = {}
-    exec(compile(instrument_functions(SOLUTION), "instrumented", "exec"), names)
-    assert capfd.readouterr().out.split() == ["<entered", "the", "file", "itself>"]
+    begin_trace()
+    exec(trace_functions(SOLUTION.encode(), "traced.py"), names)
+    assert entered == {IMPORTED}
     assert names["total"]([1.0, 2.0]) == 3.0
-    assert names["total"].__doc__ == "Return the sum."
+    assert entered == {IMPORTED, "total", "helper"}
     agent = names["Agent"]()
     assert (agent.act(), agent.act(), agent.twice) == (2.0, 2.0, 4)
-    marks = [line for line in capfd.readouterr().out.splitlines() if line]
-    assert marks == [f"<entered {name}>" for name in ("total", "helper", "Agent.__init__", "Agent.act", "Agent.twice")]
+    assert entered == {IMPORTED, "total", "helper", "Agent.__init__", "Agent.act", "Agent.twice"}
+    begin_trace()
+    assert entered == set()
+
+
+def test_a_traced_function_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a lost docstring, or lines that are others, which messages name."""
+    monkeypatch.setattr(builtins, ENTER, None, raising=False)
+    names: dict = {}
+    begin_trace()
+    exec(trace_functions(SOLUTION.encode(), "traced.py"), names)
+    assert names["total"].__doc__ == "Return the sum."
+    with pytest.raises(TypeError) as raised:
+        names["total"](["no number"])
+    lines = [entry.lineno + 1 for entry in raised.traceback if str(entry.path).endswith("traced.py")]
+    assert [SOLUTION.splitlines()[line - 1].strip() for line in lines] == [
+        "return helper(values) + start",
+        "return math.fsum(values)",
+    ]
+
+
+def test_a_generator_stands_for_itself() -> None:
+    """Catches: a function made a generator, which returns something else without being entered."""
+    rows = "def rows(values):\n    {}\n\n\ndef total(values):\n    return type(rows(values)).__name__\n"
+    assert find_changed_functions(rows.format("return values"), rows.format("yield values")) is None
+    assert find_changed_functions(rows.format("yield values"), rows.format("yield 1")) is None
+    inner = "def f():\n    def g():\n        yield 1\n    return {}\n"
+    assert find_changed_functions(inner.format(1), inner.format(2)) == {"f"}
 
 
 @pytest.fixture

@@ -27,6 +27,8 @@ from grader.sandbox.reply import Reply, SandboxCalls
 from grader.sandbox.spawned import SpawnedSandbox
 from tests.kit.processes import process_behind
 
+pytestmark = pytest.mark.recorded(kernel=True)
+
 INPUTS = ("tests/kit/toy/**",)
 
 Sandbox = ForkedSandbox | SpawnedSandbox

@@ -17,6 +17,8 @@ OWN_SERVERS = True
 LOOKS = """
 import sys
 
+pytestmark = pytest.mark.recorded(kernel=True)
+
 {first}
 def loaded(submitted):
     return {{"loaded": "tor" + "ch" in sys.modules}}

@@ -25,7 +25,7 @@ from grader.sandbox.reply import STATUSES, Reply
 from grader.sandbox.wire import TensorArray
 from tests.kit.attacks.soak import resident_kb
 
-pytestmark = pytest.mark.attack
+pytestmark = [pytest.mark.attack, pytest.mark.recorded(kernel=True)]
 
 INPUTS = ("command:grade",)
 

@@ -19,7 +19,7 @@ from nbclient.exceptions import CellExecutionError
 from grader.assignment import AssignmentFiles, UsageError
 from grader.authoring.notebook import make_notebook
 
-pytestmark = pytest.mark.slow(90)
+pytestmark = [pytest.mark.slow(90), pytest.mark.recorded]
 
 INPUTS = ("assignments/{name}/**", "solutions/{name}/notebook.py", "solutions/{name}/submitted.py", "utils.py")
 
@@ -254,7 +254,6 @@ class TestBuiltNotebook:
                 assert prose.count("$$") % 2 == 0, cell.id
 
 
-@pytest.mark.recorded
 @each_notebook
 def test_solution_runs_and_learns(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches: a cell that fails or floods, a picture that is missing, a ladder that doubts the solution, no learning."""

@@ -16,9 +16,10 @@ from grader.assignment import SUITES, AssignmentFiles, list_assignments
 from grader.authoring.build import build
 from grader.proof import records
 from grader.proof.catalogue import load_catalogue
-from grader.proof.records import RecordKeys
+from grader.proof.records import Record, RecordKeys
 from grader.proof.trials import TrialTask
 from grader.proof.verify import ProofOptions, verify
+from grader.sandbox.entered import IMPORTED
 
 pytestmark = pytest.mark.recorded
 
@@ -488,6 +489,36 @@ def test_a_name_in_the_inputs_of_a_case_is_reached(toy: Path) -> None:
                 re.sub(r'"inputs": \{("function": \["\w+"\], )?', f'"inputs": {{"function": ["{function}"], ', path.read_text())
             )
         assert (keys(toy)["total"] != keys(toy, changed)["total"]) == falls
+
+
+@pytest.mark.parametrize(
+    ("entered", "old", "new", "falls"),
+    [
+        ({"total"}, "return LIMIT", "return LIMIT + 1", False),
+        ({"total"}, "return helper(values)", "return 0", True),
+        ({"total", "helper"}, "return LIMIT", "return LIMIT + 1", True),
+        ({"total"}, "return LIMIT", "raise NotImplementedError", True),
+        ({"total"}, "def helper(values):", "def helper(values, other=LIMIT):", True),
+        ({"total"}, "LIMIT = 1", "LIMIT = 2", True),
+        ({"total"}, "    return LIMIT", "    yield LIMIT", True),
+        ({"total"}, "import utils", "import utils\nimport inspect\ninspect.getsource", True),
+        (set(), "return LIMIT", "return LIMIT + 1", True),
+    ],
+)
+def test_a_body_that_is_never_entered(toy: Path, entered: set[str], old: str, new: str, falls: bool) -> None:
+    """Catches: one changed method that lets every trial of its class be tried again, or one that a trial does depend on."""
+    home = AssignmentFiles(toy, "toy")
+    found = RecordKeys(home, {suite: answers.read_mistakes(home.mistakes[suite], "toy") for suite in SUITES})
+    before, after = (TrialTask("mistake m", text, TOTAL, BOTH) for text in (SUBMISSION, SUBMISSION.replace(old, new)))
+    record = Record(trial="mistake m", key=found.of(before, frozenset(entered and entered | {IMPORTED})))
+    assert found.fits(before, record)
+    assert found.fits(after, record) != falls
+
+
+def test_records_say_which_functions_were_entered(toy: Path) -> None:
+    """Catches: trials that are not traced, so that each depends on every function that its checks could reach."""
+    found = {name: key for name, key, *_ in entries(toy)}
+    assert all("_" in key for name, key in found.items() if name.startswith("mistake"))
 
 
 def test_a_mistake_that_looks_alike_decides_which_is_recognised(toy: Path) -> None:

@@ -24,7 +24,7 @@ from grader.sandbox.reply import Reply, SandboxFault
 from grader.sandbox.wire import TensorArray
 from tests.kit.processes import process_behind
 
-pytestmark = pytest.mark.attack
+pytestmark = [pytest.mark.attack, pytest.mark.recorded(kernel=True)]
 
 OWN_SERVERS = True
 

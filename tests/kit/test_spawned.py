@@ -10,7 +10,7 @@ from grader.assignment import AssignmentFiles
 from grader.judge.run import GradingOptions, grade
 from grader.report.model import Outcome
 
-pytestmark = pytest.mark.attack
+pytestmark = [pytest.mark.attack, pytest.mark.recorded(kernel=True)]
 
 OWN_SERVERS = True
 

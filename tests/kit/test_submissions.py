@@ -25,6 +25,8 @@ from grader.report import terminal
 from grader.report.model import Report
 from grader.submission import MAX_BYTES, read_submission
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = {"*": ("grading:policy_gradient",), "test_export_of_a_class": ("command:grade",)}
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -224,7 +226,6 @@ def get_value_net_loss(value_net, observation, returns, **kwargs):
 """
 
 
-@pytest.mark.recorded
 @pytest.mark.parametrize(
     "cells",
     [
@@ -614,7 +615,6 @@ def test_too_large_a_notebook(tmp_path: Path) -> None:
         read_submission(path, "submitted.py")
 
 
-@pytest.mark.recorded
 def test_export_of_a_class(tmp_path: Path, solution: bytes) -> None:
     """Gradescope's "export all": every submission is graded by one command, and a bad one stops nothing."""
     for number in range(3):
