@@ -275,6 +275,18 @@ def test_a_change_that_a_recorded_test_reads_runs_it(project: Project) -> None:
     assert len(project.run("--changed")[1]) == 34
 
 
+@pytest.mark.parametrize(("mark", "all_run"), [("recorded(kernel=True)", True), ("recorded", False)])
+def test_what_depends_on_the_kernel_is_run_with_another_one(project: Project, mark: str, all_run: bool) -> None:
+    """Catches: a test of the isolation that is believed on a machine whose kernel isolates less."""
+    (project.root / "tests/proof").mkdir()
+    project.write("tests/kit/test_slow.py", SLOW.replace("recorded", mark))
+    project.write("other_kernel.py", "import platform\nplatform.release = lambda: '1.0'")
+    project.run("--record")
+    forget(project)
+    outcomes = project.run("--changed", "-p", "other_kernel")[1]
+    assert (sum(test.startswith("test_slow") for test in outcomes) == 30) == all_run
+
+
 def test_what_changes_during_a_session_is_not_recorded(project: Project) -> None:
     """Catches: a pass under the key of files that were not there when the test ran."""
     (project.root / "tests/proof").mkdir()
