@@ -21,7 +21,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from grader import answers, fingerprints
 from grader.answers import Mistake
@@ -31,6 +31,7 @@ from grader.proof.coverage import FunctionNames, leave_out_bodies, read_coverage
 from grader.proof.pool import PendingResult, TrialPool
 from grader.proof.trials import Facts, TrialResult, TrialTask, Verdict, facts_agree, run_task
 from grader.report.model import write_atomically
+from grader.sandbox.substitutes import names_accelerator
 
 # Beside what decides about checks: how reports are made, and what a proof reads in them.
 DECIDES = ("report/model.py", "report/text.py", "proof/trials.py", "proof/coverage.py")
@@ -70,7 +71,7 @@ class Record(Verdict):
     """
 
     trial: str
-    key: str
+    key: str = Field(pattern=r"^[0-9a-f]+(_[0-9a-f]+)?$")
 
     @property
     def verdict(self) -> Verdict:
@@ -168,8 +169,8 @@ class RecordKeys:
         """Return the hash of all that decides about a task, and which functions were entered.
 
         Args:
-            entered: The functions of the submission, and of the solution where they are compared, without whose bodies nothing
-                of them decides; nothing if that is not known.
+            entered: The functions that the trial entered, of the submission and of the solution that it is compared with:
+                the bodies of others decide nothing. Empty if that is not known.
         """
         asked = [part for question in sorted(task.questions | task.whole) for part in (question, *self._checks[question])]
         entries = [
@@ -177,9 +178,11 @@ class RecordKeys:
             for suite, entry in task.entries.items()
             if entry
         ]
-        about = [task.id, str(task.thorough), *task.mistake, str(len(task.whole))]
-        checks = [check for question in ("", *sorted(task.questions | task.whole)) for check in self._about[question]]
         texts = self._texts(task)
+        about = [task.id, str(task.thorough), *task.mistake, str(len(task.whole))]
+        if any(names_accelerator(text.encode()) for text in texts):  # in whatever function, torch is another one then
+            about.append("cuda")
+        checks = [check for question in ("", *sorted(task.questions | task.whole)) for check in self._about[question]]
         known = bool(entered) and not any(map(READS_BODIES.search, texts))
         shorten = partial(leave_out_bodies, entered=entered) if known else str
         code = [fingerprints.hash_reached_code(text, checks, shorten) for text in texts]

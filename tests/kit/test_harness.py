@@ -13,11 +13,11 @@ from grader.authoring.build import build
 from grader.judge.harness import Harness
 from grader.judge.run import Grader
 
+pytestmark = pytest.mark.recorded(kernel=True)
+
 OWN_SERVERS = True
 LOOKS = """
 import sys
-
-pytestmark = pytest.mark.recorded(kernel=True)
 
 {first}
 def loaded(submitted):

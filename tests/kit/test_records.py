@@ -498,6 +498,7 @@ def test_a_name_in_the_inputs_of_a_case_is_reached(toy: Path) -> None:
         ({"total"}, "return helper(values)", "return 0", True),
         ({"total", "helper"}, "return LIMIT", "return LIMIT + 1", True),
         ({"total"}, "return LIMIT", "raise NotImplementedError", True),
+        ({"total"}, "return LIMIT", "return torch.zeros(1, device='cuda')", True),
         ({"total"}, "def helper(values):", "def helper(values, other=LIMIT):", True),
         ({"total"}, "LIMIT = 1", "LIMIT = 2", True),
         ({"total"}, "    return LIMIT", "    yield LIMIT", True),
@@ -519,6 +520,13 @@ def test_records_say_which_functions_were_entered(toy: Path) -> None:
     """Catches: trials that are not traced, so that each depends on every function that its checks could reach."""
     found = {name: key for name, key, *_ in entries(toy)}
     assert all("_" in key for name, key in found.items() if name.startswith("mistake"))
+
+
+def test_a_key_that_is_none(toy: Path) -> None:
+    """Catches: a traceback in place of the proof, after a merge."""
+    text = (toy / RECORDS).read_text(encoding="utf-8")
+    (toy / RECORDS).write_text(re.sub(r'_[0-9a-f]+"', '_no"', text, count=1), encoding="utf-8")
+    assert faults(toy) == []
 
 
 def test_a_mistake_that_looks_alike_decides_which_is_recognised(toy: Path) -> None:
