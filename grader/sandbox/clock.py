@@ -15,6 +15,7 @@ from dataclasses import dataclass
 LOOK_SECONDS = 0.1  # between two looks at a call
 AWAY_SECONDS = 0.5  # of a look that takes longer, nobody is charged for the rest
 ALARM_SHARE = 0.9  # of its limit, after which a call is asked where it is
+ANSWER_SECONDS = 0.5  # that it has for its answer, beyond its limit if need be: between two looks it may have had no other
 PATIENCE, LEAST_PATIENCE = 20.0, 60.0  # times its limit, and seconds: after the longer of both a call ends, whatever its charge
 NANO = 1e-9
 
@@ -68,6 +69,7 @@ class CallClock:
         self.began = self._looked = time.monotonic()
         self.measured = True
         self._away = 0.0
+        self._asked: float | None = None  # its charge when it was first asked where it is
         self._began: dict[int, ProcessTimes] = {}
         self._now: dict[int, ProcessTimes] = {}
 
@@ -114,12 +116,19 @@ class CallClock:
         return any(map(is_stopped, self._now))
 
     def is_late(self) -> bool:
-        """Return whether the limit is near."""
+        """Return whether the limit is near, so that the call should be asked where it is."""
         return self.passed >= ALARM_SHARE * self.limit and self.charge() >= ALARM_SHARE * self.limit
 
+    def ask(self) -> None:
+        """Note that the call has been asked where it is."""
+        if self._asked is None:
+            self._asked = self.charge()
+
     def is_over(self) -> bool:
-        """Return whether the call has had its time."""
-        return self.passed >= self.limit and self.charge() >= self.limit
+        """Return whether the call has had its time, and time to say where it is."""
+        if self._asked is None or self.passed < self.limit:
+            return False
+        return self.charge() >= max(self.limit, self._asked + ANSWER_SECONDS)
 
     def is_starved(self) -> bool:
         """Return whether so much time has passed that this machine will not let the call end."""

@@ -432,6 +432,7 @@ class _Exchange:
         elif self.clock.is_starved():
             self.ended = "starved"
         elif self.clock.is_late():
+            self.clock.ask()
             with contextlib.suppress(OSError):
                 os.kill(self.pid, signal.SIGALRM)
         if not self.ended and time.monotonic() - self.looked > LOOK_SECONDS:

@@ -214,9 +214,11 @@ class _Exchange:
             self.late = "timeout"
         elif self.clock.is_starved():
             self.late = "starved"
-        elif self.clock.is_late() and hasattr(signal, "SIGALRM"):
-            with contextlib.suppress(OSError):
-                os.kill(self.worker.pid, signal.SIGALRM)
+        elif self.clock.is_late():
+            self.clock.ask()
+            if hasattr(signal, "SIGALRM"):
+                with contextlib.suppress(OSError):
+                    os.kill(self.worker.pid, signal.SIGALRM)
 
     def _carry(self, frames: list[tuple[bytes, bytes]]) -> None:
         """Send the frame and append what is said to it; append nothing when the worker ends or sends something else."""
