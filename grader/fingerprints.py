@@ -68,12 +68,21 @@ def hash_suite(home: AssignmentFiles, suites: tuple[str, ...]) -> str:
 
 def hash_kit(*more: str) -> str:
     """Return the hash of the parts of the kit that decide about all checks alike, and of more files of it."""
-    parts = [KIT / part for part in (*DECIDES, *more)]
-    files = [file for part in parts for file in (sorted(part.glob("**/*")) if part.is_dir() else [part])]
-    files = [file for file in files if file.suffix in (".py", ".ini")]
-    return hash_parts(
-        part for file in files if file not in (VIEWS, FACTS) for part in (file.relative_to(KIT).as_posix(), _code_of(file))
-    )
+    return hash_parts(_code_in((*DECIDES, *more), without=(VIEWS, FACTS)))
+
+
+@cache
+def hash_sandbox() -> str:
+    """Return the hash of the part of the kit that decides what a call returns."""
+    return hash_parts(_code_in(("sandbox",)))
+
+
+def _code_in(parts: Iterable[str], without: Sequence[Path] = ()) -> Iterator[str]:
+    """Yield the path and the code of each file in these parts of the kit."""
+    for part in (KIT / part for part in parts):
+        for file in sorted(part.glob("**/*")) if part.is_dir() else [part]:
+            if file.suffix in (".py", ".ini") and file not in without:
+                yield from (file.relative_to(KIT).as_posix(), _code_of(file))
 
 
 def _code_of(file: Path) -> str:

@@ -233,6 +233,7 @@ class TrialRunner:
         self.solution: Facts = {}
         self.coverage = pool.folder / "coverage.pickle"
         self._pool = pool
+        self._anew = anew
         self._records = Records(home)
         self._seed = sample
         self._keys: RecordKeys | None = None
@@ -262,7 +263,8 @@ class TrialRunner:
     def start(self, task: TrialTask) -> None:
         """Submit a task, unless it was, or its record is believed."""
         if not self.believes(task) and task.id not in self._running:
-            self._running[task.id] = self._pool.submit(run_task, task, self.coverage)
+            anew = self._anew or task.id in self._drawn | self._records.changed
+            self._running[task.id] = self._pool.submit(run_task, task, self.coverage, anew)
 
     def result(self, task: TrialTask) -> TrialResult:
         """Return what becomes of a task, or became of it before."""

@@ -20,6 +20,7 @@ from grader.judge.run import Grader, GradingOptions
 from grader.proof.catalogue import Variant
 from grader.proof.coverage import Coverage, read_coverage
 from grader.proof.pool import TrialPool
+from grader.proof.reply_cache import ReplyCache, ReplyStore
 from grader.report.model import CheckResult, Outcome, Report
 from grader.sandbox import wire
 from grader.sandbox.entered import IMPORTED
@@ -172,14 +173,15 @@ class TrialResult:
     recalled: int = 0
 
 
-def run_task(grader: Grader, task: TrialTask, coverage: Path) -> TrialResult:
+def run_task(grader: Grader, task: TrialTask, coverage: Path, anew: bool = False) -> TrialResult:
     """Return what becomes of a task; a function for `TrialPool.submit`.
 
     Args:
         grader, task: What is tried, and where.
         coverage: Where the coverage of the solution is written, if that has been done.
+        anew: Whether calls are made of which this machine has kept the replies.
     """
-    with trace_calls(grader) as entered:
+    with trace_calls(grader) as entered, keep_replies(grader, finds=not anew):
         with (
             observe_facts(grader) as facts,
             recall_calls(grader, task.submission, coverage) as recalled,
@@ -262,6 +264,18 @@ def trace_calls(grader: Grader) -> Iterator[list[frozenset[str]]]:
             yield found
     finally:
         sandbox.traced = False
+
+
+@contextlib.contextmanager
+def keep_replies(grader: Grader, finds: bool) -> Iterator[None]:
+    """Let the replies to the grader's calls be kept on this machine; with `finds`, take those that were kept before."""
+    sandbox, home = grader.harness.sandbox, grader.home
+    before, limits = sandbox.cache, [home.assignment.limits.memory_mb]
+    sandbox.cache = ReplyCache(ReplyStore(), home.drivers, home.support(), limits, finds)
+    try:
+        yield
+    finally:
+        sandbox.cache = before
 
 
 @contextlib.contextmanager

@@ -141,6 +141,16 @@ class Exchange(Protocol):
         """Return the Reply, once the worker has ended."""
 
 
+class CallCache(Protocol):
+    """Knows the replies to earlier requests, so that nothing is run twice; the kit's own proofs and tests use one."""
+
+    def find(self, request: dict[str, Any], seconds: float) -> tuple[Reply, ...] | None:
+        """Return the replies to a request with this limit; None if they are not known."""
+
+    def keep(self, request: dict[str, Any], seconds: float, replies: tuple[Reply, ...]) -> None:
+        """Take note of the replies to a request, if they would be the same another time."""
+
+
 class SandboxCalls:
     """What a sandbox can be asked.
 
@@ -153,6 +163,7 @@ class SandboxCalls:
     traced = False  # whether to ask which functions of a submission each call enters; before the submission is taken
     observer: Callable[[dict[str, Any], Reply], None] | None = None  # is passed every call and dialogue, and its reply
     recall: Callable[[dict[str, Any]], Reply | None] | None = None  # is asked first for the reply of a driver call
+    cache: CallCache | None = None  # is asked next, for the replies to all requests but dialogues
     _hopeless = False  # whether the machine was at fault at the last call: then it gets no second chance at the next one
     _other: SandboxCalls | None = None  # for the side of a dialogue that asks; started when there is the first one
 
@@ -229,6 +240,16 @@ class SandboxCalls:
     def _tracing(self, request: dict[str, Any]) -> dict[str, Any]:
         return request | {"trace": True} if self.traced else request
 
+    def _once(self, request: dict[str, Any], seconds: float, run: Callable[[], tuple[Reply, ...]]) -> tuple[Reply, ...]:
+        """Return the replies to a request: those that the cache knows, or what `run` returns, which it takes note of."""
+        known = self.cache.find(request, seconds) if self.cache is not None else None
+        if known is not None:
+            return known
+        replies = run()
+        if self.cache is not None:
+            self.cache.keep(request, seconds, replies)
+        return replies
+
     def _exchange(self, request: dict[str, Any], seconds: float) -> contextlib.AbstractContextManager[Exchange]:
         """Give a worker this request; afterwards the exchange with it can return its reply."""
         raise NotImplementedError
@@ -267,14 +288,17 @@ class SandboxCalls:
         def look() -> Reply:
             return self._repeat(lambda: self._run(request, seconds))
 
-        reply = self._restarting(look)
-        # Nothing of this submission has been run: where one process answers several requests, an earlier one has ruined it.
-        return self._restarting(look) if reply.status in ("crashed", "protocol") else reply
+        def run() -> tuple[Reply]:
+            reply = self._restarting(look)
+            # Nothing of this submission has been run: where one process answers several requests, an earlier one has ruined it.
+            return (self._restarting(look) if reply.status in ("crashed", "protocol") else reply,)
+
+        return self._once(request, seconds, run)[0]
 
     def load(self, path: Path, seconds: float = 10.0) -> Reply:
         """Return how importing the submission goes, without calling anything in it."""
         request = {"do": "load", "submission": str(path)}
-        return self._ready(lambda: self._run(request, seconds))
+        return self._once(request, seconds, lambda: (self._ready(lambda: self._run(request, seconds)),))[0]
 
     def open(
         self, path: Path, names: Sequence[str], wanted: Callable[[Reply], bool], seconds: float = 10.0
@@ -293,6 +317,9 @@ class SandboxCalls:
         from grader.sandbox import wire
 
         request = self._tracing({"do": "open", "path": str(path), "submission": str(path), "names": list(names)})
+        if self.cache is not None and (known := self.cache.find(request, seconds)) is not None:
+            looked_before, loaded_before = known
+            return looked_before, loaded_before if wanted(looked_before) else Reply("ok")
         looked: list[Reply] = []
 
         def run() -> Reply:
@@ -312,6 +339,8 @@ class SandboxCalls:
             return loaded, loaded
         if not looked:
             return self.inspect(path, names), None
+        if self.cache is not None and wanted(looked[0]):
+            self.cache.keep(request, seconds, (looked[0], loaded))
         late = loaded.status == "timeout" and looked[0].seconds > LOOKING_SHARE * seconds
         return looked[0], None if late else loaded
 
@@ -331,7 +360,8 @@ class SandboxCalls:
         request = _request("call", driver, inputs, submission, seed)
         reply = self.recall(request) if self.recall is not None else None
         if reply is None:
-            reply = self._ready(lambda: self._run(self._tracing(request), seconds))
+            traced = self._tracing(request)
+            (reply,) = self._once(traced, seconds, lambda: (self._ready(lambda: self._run(traced, seconds)),))
         if self.observer is not None:
             self.observer(request, reply)
         return reply

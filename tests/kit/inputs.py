@@ -33,6 +33,7 @@ NOT_INPUTS = frozenset(
     {
         ".git",
         ".venv",
+        ".cache",
         ".pytest_cache",
         ".ruff_cache",
         ".mypy_cache",
@@ -50,6 +51,7 @@ OF_ALL_TESTS = (
     "tests/kit/inputs.py",
     "tests/kit/selection.py",
     "tests/kit/warm_servers.py",
+    "grader/proof/reply_cache.py",
 )
 LIBRARIES = ("torch", "numpy", "gymnasium", "matplotlib", "mujoco", "ale_py", "nbclient", "ipykernel", "safetensors")
 GRADING = (

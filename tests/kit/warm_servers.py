@@ -1,7 +1,9 @@
 """A pytest plugin: what a test opens is a copy of a warm server, one that has imported everything already.
 
-A class is graded in the same way (grader/course/run.py). A test module about servers, faults or attacks says
-`OWN_SERVERS = True`, and starts its own. It is no part of conftest.py, by which every test would depend on the sandbox.
+A class is graded in the same way (grader/course/run.py). Calls that this machine has seen before, with the same sandbox,
+drivers and submission, are not made again (grader/proof/reply_cache.py). A test module about servers, faults or attacks says
+`OWN_SERVERS = True`: it starts its own, and makes each call. This is no part of conftest.py, by which every test would depend
+on the sandbox.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from grader.judge import harness
+from grader.proof.reply_cache import ReplyCache, ReplyStore
 from grader.sandbox import open_sandbox
 from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.places import make_readable, make_temporary_folder
@@ -66,6 +69,7 @@ class WarmServers:
     def __init__(self) -> None:
         self._kept: dict[str, _Warm] = {}
         self._numbers = itertools.count()
+        self._replies = ReplyStore()
 
     def open(
         self,
@@ -77,6 +81,20 @@ class WarmServers:
         torch: bool = True,
     ) -> Sandbox:
         """Return a sandbox like `open_sandbox`, whose server is a copy of a warm one where that is possible."""
+        sandbox = self._open(drivers, folders, memory_mb, secrets, template, torch)
+        support = [path for folder in folders[1:] for path in sorted(folder.iterdir()) if path.is_file()]
+        sandbox.cache = ReplyCache(self._replies, drivers, support, [memory_mb])
+        return sandbox
+
+    def _open(
+        self,
+        drivers: Path,
+        folders: Sequence[Path],
+        memory_mb: int,
+        secrets: Sequence[Path],
+        template: tuple[Sandbox, int] | None,
+        torch: bool,
+    ) -> Sandbox:
         if template is not None or sys.platform != "linux" or os.environ.get("GRADER_LEVEL") == "basic":
             return open_sandbox(drivers, folders, memory_mb, secrets, template, torch)
         support = [path for folder in folders for path in sorted(folder.iterdir()) if path.is_file()]
