@@ -48,8 +48,8 @@ class ReplyStore:
         self._opened: tuple[int, sqlite3.Connection] | None = None  # by which process
 
     def find(self, key: bytes) -> tuple[Reply, ...] | None:
-        """Return the replies that were kept under a key."""
-        with contextlib.suppress(OSError, sqlite3.Error, pickle.UnpicklingError, EOFError):
+        """Return the replies that were kept under a key; None if there are none, or the file is damaged in whatever way."""
+        with contextlib.suppress(Exception):
             database = self._open()
             row = database.execute("select digests, seconds from calls where key = ?", (key,)).fetchone()
             if row is not None:
@@ -100,7 +100,7 @@ class ReplyCache:
     ) -> None:
         self.finds = finds
         self._store = store
-        parts: list[bytes | str] = [drivers.read_bytes(), *map(repr, settings), *_list_surroundings()]
+        parts: list[bytes | str] = [drivers.read_bytes(), *map(repr, settings), *list_surroundings()]
         for path in support:
             parts += [path.name, path.read_bytes()]
         self._common = hash_parts(parts)
@@ -124,7 +124,7 @@ class ReplyCache:
         return bytes.fromhex(hash_parts(parts))[:16]
 
 
-def _list_surroundings() -> list[str]:
+def list_surroundings() -> list[str]:
     """Return what decides about replies everywhere: the sandbox's code, Python, the libraries, the kernel and its rights."""
     variables = [f"{name}={os.environ.get(name, '')}" for name in ("GRADER_LEVEL", "GRADER_WITHOUT")]
     user = str(os.geteuid()) if hasattr(os, "geteuid") else ""

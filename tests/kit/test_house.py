@@ -18,11 +18,13 @@ INPUTS = {
     "test_nothing_imports_what_authors_need_but_the_command_line": ("grader/**",),
     "test_nothing_imports_the_desk_but_the_command_line": ("grader/**",),
     "test_no_modules_import_each_other": ("grader/**",),
+    "test_long_modules_have_a_reason": ("grader/**", "docs/architecture.md"),
     "test_checks_import_nothing_of_the_students": ("tests/visible/*.py", "tests/hidden/*.py", "tests/views/*.py"),
     "test_judge_process_never_loads_torch_or_student_code": ("grader/judge/run.py", "grading:policy_gradient"),
     "test_no_absolute_paths_are_tracked": ("**",),
 }
 ROOT = Path(__file__).resolve().parents[2]
+LONG = 350  # lines
 OF_AUTHORS = ("grader.authoring", "grader.packing", "grader.proof")
 STUDENT_SIDE = ("utils", "submitted", "drivers", "solutions", "tests.drivers", "views")
 FORBIDDEN = {
@@ -93,6 +95,15 @@ def test_checks_import_nothing_of_the_students() -> None:
     allowed = {"grader", "numpy", "views", *sys.stdlib_module_names}
     for path in (*tests.glob("visible/*.py"), *tests.glob("hidden/*.py"), *tests.glob("views/*.py")):
         assert {name.partition(".")[0] for name in imports(path)} <= allowed, path
+
+
+def test_long_modules_have_a_reason() -> None:
+    """A module that has grown beyond a few screens, without anybody saying why it is one, holds two ideas by now."""
+    reasons = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("## Modules above")[2]
+    for path in sorted((ROOT / "grader").glob("**/*.py")):
+        if len(path.read_text(encoding="utf-8").splitlines()) > LONG:
+            names = path.relative_to(ROOT / "grader").as_posix(), path.name
+            assert any(f"`{name}`" in reasons for name in names), f"{names[0]}: docs/architecture.md says no reason"
 
 
 def test_judge_process_never_loads_torch_or_student_code(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from grader.judge import harness
-from grader.proof.reply_cache import ReplyCache, ReplyStore
+from grader.proof.reply_cache import ReplyCache, ReplyStore, list_surroundings
 from grader.sandbox import open_sandbox
 from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.places import make_readable, make_temporary_folder
@@ -141,6 +141,11 @@ class WarmServers:
             warm.close()
             raise
         return warm
+
+
+def pytest_configure() -> None:
+    """Read now what decides about replies, and not while the first test runs, which would depend on all of it."""
+    list_surroundings()
 
 
 @pytest.fixture(scope="session")
