@@ -110,12 +110,10 @@ def grade(name: str, plan: Path, found: Path) -> None:
 
 def report_of(grader: Any, text: str, questions: list[str]) -> dict[str, list[Any]]:
     """Return the outcome, points, hint and recognised mistakes of each check."""
-    from grader.judge.run import GradingOptions
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / grader.home.assignment.submission
         path.write_text(text, encoding="utf-8")
-        report = grader.grade(path, GradingOptions(set(questions)))
+        report = grader.grade(path, set(questions))
     return {check.id: [check.outcome.value, check.points, check.hint, list(check.mistakes)] for check in report.checks}
 
 

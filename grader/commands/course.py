@@ -31,8 +31,9 @@ def run(root: Path, options: argparse.Namespace) -> int:
     """Return 0, or 3 where a submission was not graded."""
     from grader.assignment import AssignmentFiles, UsageError
     from grader.course import run
-    from grader.course.policy import parse_policy, read_policy_text, require_known_names
+    from grader.course.policy import parse_policy, read_policy_text
     from grader.course.results import ResultsFolder
+    from grader.course.scoring import require_known_names
     from grader.course.summary import write_class_results
 
     home = AssignmentFiles(root, options.name)

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
 
-from grader.course.policy import Score
 from grader.course.results import Course
+from grader.course.scoring import Score
 from grader.report.model import Outcome, write_atomically
 from grader.report.text import escape_formula, sanitize
 

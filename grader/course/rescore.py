@@ -10,16 +10,9 @@ from pydantic import BaseModel
 
 from grader.assignment import UsageError
 from grader.course.gradebook import write_gradebooks
-from grader.course.policy import (
-    Score,
-    ScoreStep,
-    find_unscored_students,
-    identify_student,
-    parse_policy,
-    read_policy_text,
-    score_class,
-)
+from grader.course.policy import parse_policy, read_policy_text
 from grader.course.results import ResultsFolder
+from grader.course.scoring import Score, ScoreStep, find_unscored_students, identify_student, score_class
 from grader.report.model import write_atomically
 from grader.stored import StoredModel, read_stored
 

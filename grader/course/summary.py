@@ -10,8 +10,8 @@ from pathlib import Path
 from grader import submission
 from grader.assignment import AssignmentFiles, UsageError
 from grader.course import classpage, rescore
-from grader.course.policy import Score, identify_student
 from grader.course.results import Course, ResultsFolder
+from grader.course.scoring import Score, identify_student
 from grader.course.similarity import SimilarPair, find_similar_pairs
 from grader.course.worklist import Person
 from grader.report.model import write_atomically

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.assignment import Assignment, AssignmentFiles, Question, QuestionPoints
-from grader.course import classpage, feedback, policy, summary
+from grader.course import classpage, feedback, policy, scoring, summary
 from grader.course.insight import MAX_BINS, ClassInsight, QuestionInsight, analyze_results, make_histogram_bins
 from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
 from grader.course.similarity import SimilarPair
@@ -430,7 +430,7 @@ def test_partners_read_nothing_of_each_other(tmp_path: Path) -> None:
     course = course.model_copy(update={"entries": [entry.model_copy(update={"students": people}) for entry in course.entries]})
     text = '[[adjustments]]\nstudent = "bob@x"\npoints = -4\nreason = "a hearing"\n'
     first = course.model_copy(update={"entries": course.entries[:1]})
-    told = summary.explain_scores(first, policy.score_class(first, made.results, policy.parse_policy(text, "p")))
+    told = summary.explain_scores(first, scoring.score_class(first, made.results, policy.parse_policy(text, "p")))
     classpage.write_pages(ResultsFolder(tmp_path), first, made.results, scores=told)
     pages = {path.stem: path.read_text(encoding="utf-8") for path in (tmp_path / "students").iterdir()}
     assert sorted(pages) == ["team", "team~1", "team~2"]
@@ -438,7 +438,7 @@ def test_partners_read_nothing_of_each_other(tmp_path: Path) -> None:
     assert "Score: 10 of 10 points" in pages["team~1"]
     assert "Score: 6 of 10 points" in pages["team~2"]
     assert "Score: on a page for each" in pages["team"]
-    same = summary.explain_scores(first, policy.score_class(first, made.results, policy.parse_policy("", "p")))
+    same = summary.explain_scores(first, scoring.score_class(first, made.results, policy.parse_policy("", "p")))
     assert list(same) == ["team"]
     classpage.write_pages(ResultsFolder(tmp_path), first, made.results, scores=same)
     assert [path.name for path in (tmp_path / "students").iterdir()] == ["team.html"], "nothing is left of the others"
@@ -455,7 +455,7 @@ def test_older_submissions_count_nowhere(tmp_path: Path) -> None:
     made.add("two", all=wrong())
     entries = [entry.model_copy(update={"students": (Person(email="a@x"),)}) for entry in made.entries]
     course = made.course().model_copy(update={"entries": entries})
-    rows = policy.score_class(course, made.results, policy.parse_policy("", "p"))
+    rows = scoring.score_class(course, made.results, policy.parse_policy("", "p"))
     assert [row.entry for row in rows] == ["two"]
     classpage.write_pages(
         ResultsFolder(tmp_path), course, made.results, (), summary.explain_scores(course, rows), {"one"}, True

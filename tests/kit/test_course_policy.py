@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from grader.assignment import Assignment, UsageError
-from grader.course import gradebook, policy, rescore
-from grader.course.policy import Policy, Score, parse_policy, score_class, score_submission
+from grader.course import gradebook, policy, rescore, scoring
+from grader.course.policy import Policy, parse_policy
 from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
+from grader.course.scoring import Score, score_class, score_submission
 from grader.course.worklist import Person, WorklistEntry
 from grader.report.model import CheckResult, Outcome, Report, write_atomically
 from grader.report.text import FORMULA
@@ -520,7 +521,7 @@ def test_what_is_for_one_of_a_group_is_not_for_the_others() -> None:
     whole = course(entry("submission_1", DUE, ADA, BOB))
     rows = score_class(whole, {"submission_1": result("submission_1", graded())}, made(text))
     assert [row.points for row in rows] == [24, 19]
-    assert policy.find_unscored_students(whole, rows, made(text)) == ["nobody@x.edu"]
+    assert scoring.find_unscored_students(whole, rows, made(text)) == ["nobody@x.edu"]
 
 
 def test_the_id_of_an_older_submission_is_nobody() -> None:
@@ -528,7 +529,7 @@ def test_the_id_of_an_older_submission_is_nobody() -> None:
     whole = course(entry("submission_1", DUE, ADA), entry("submission_2", DUE + timedelta(hours=1), ADA))
     graded_twice = {name: result(name, graded()) for name in ("submission_1", "submission_2")}
     rule = made('[[adjustments]]\nstudent = "submission_1"\npoints = -2\nreason = "r"\n')
-    assert policy.find_unscored_students(whole, score_class(whole, graded_twice, rule), rule) == ["submission_1"]
+    assert scoring.find_unscored_students(whole, score_class(whole, graded_twice, rule), rule) == ["submission_1"]
 
 
 def test_an_email_of_spaces_is_nobodys() -> None:
