@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -503,12 +503,16 @@ class _Exchange:
             raise SandboxFault(f"a worker could not be confined ({self.ended}): {self.output.strip()[-2000:]}")
         common: dict[str, Any] = {"output": self.output, "seconds": self.seconds, "cpu_seconds": self.how.cpu_seconds}
         if self.ended in ("timeout", "starved", "disk"):
-            unsure = not self.clock.measured and self.how.cpu_seconds < self.seconds / 2
-            held_up = unsure or self.stopped or not self.confined
-            disturbed = self.ended == "starved" or (self.ended == "timeout" and held_up)
+            disturbed = self.ended == "starved" or (self.ended == "timeout" and self._was_held_up())
             return Reply(self.ended, disturbed=disturbed, **common)
         if self.fault:
             return Reply("protocol", details={"message": self.fault}, **common)
         if self.ended == "closed":
             return describe_crash(code, self.how.alive, count_cpu_limit(self.clock.limit), **common)
-        return read_reply(*self._frame(), **common)
+        reply = read_reply(*self._frame(), **common)
+        return replace(reply, disturbed=reply.status == "timeout" and self._was_held_up())
+
+    def _was_held_up(self) -> bool:
+        """Return whether a call that had its time may have been kept from using it."""
+        unsure = not self.clock.measured and self.how.cpu_seconds < self.seconds / 2
+        return unsure or self.stopped or not self.confined
