@@ -124,6 +124,10 @@ class CallClock:
         if self._asked is None:
             self._asked = self.charge()
 
+    def is_spent(self) -> bool:
+        """Return whether the call has had its time."""
+        return self.passed >= self.limit and self.charge() >= self.limit
+
     def is_over(self) -> bool:
         """Return whether the call has had its time, and time to say where it is."""
         if self._asked is None or self.passed < self.limit:

@@ -413,6 +413,8 @@ class _Exchange:
         with selectors.DefaultSelector() as selector:
             selector.register(self.connection, selectors.EVENT_READ | selectors.EVENT_WRITE)
             self.clock.look()
+            if self.clock.is_spent():  # at the turn before, in a dialogue
+                self.ended = "timeout"
             while not self.ended:
                 ready = selector.select(min(self.clock.limit / 4, LOOK_SECONDS))
                 self.clock.look()

@@ -297,7 +297,7 @@ class SandboxCalls:
 
     def load(self, path: Path, seconds: float = 10.0) -> Reply:
         """Return how importing the submission goes, without calling anything in it."""
-        request = {"do": "load", "submission": str(path)}
+        request = self._tracing({"do": "load", "submission": str(path)})
         return self._once(request, seconds, lambda: (self._ready(lambda: self._run(request, seconds)),))[0]
 
     def open(
@@ -382,7 +382,8 @@ class SandboxCalls:
                 its inputs.
             seconds: Limit of what it all is charged for.
         """
-        asked, answered = _request("converse", *asks, None, seed), _request("converse", *answers, submission, seed)
+        asked = _request("converse", *asks, None, seed)
+        answered = self._tracing(_request("converse", *answers, submission, seed))
 
         def run() -> Reply:
             # Nothing is shared that one side could reach the other by: each has a server, or spawned worker, of its own.

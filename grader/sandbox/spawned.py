@@ -194,8 +194,8 @@ class _Exchange:
     def run(self) -> None:
         """Send what is to be sent and receive what is said to it, as far as it goes."""
         self.clock.look()
-        self._limit()  # here too, because a dialogue may have many short turns
-        if self.late:
+        if self.interrupted.is_set() or self.clock.is_spent():  # here too, because a dialogue may have many short turns
+            self.late = "timeout"
             return
         frames: list[tuple[bytes, bytes]] = []
         reader = threading.Thread(target=self._carry, args=(frames,), daemon=True)
