@@ -44,6 +44,8 @@ def run_probes(judge: int, secrets: list[str], outside: list[str]) -> dict[str, 
         "open a network socket": lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close(),
         "open a local socket": lambda: socket.socket(socket.AF_UNIX).close(),
         "hold memory beyond its limit": lambda: os.close(os.memfd_create("probe")),
+        "share memory with other processes": _share_memory,
+        "let the kernel send signals for it": _ask_for_signals,
         "become root": lambda: os.setuid(0) if os.getuid() else os.chroot("/"),
     }
     return {"open": [name for name, attempt in attempts.items() if _succeeds(attempt)], "libraries": _unreadable()}
@@ -87,6 +89,24 @@ def _lock() -> None:
         except BlockingIOError:
             return
     raise OSError("without effect")
+
+
+def _share_memory() -> None:
+    """Make a segment of System V's shared memory, and remove it."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    segment = libc.shmget(0, 4096, 0o1600)  # IPC_PRIVATE, IPC_CREAT
+    if segment < 0:
+        raise OSError(ctypes.get_errno(), "shmget")
+    libc.shmctl(segment, 0, None)  # IPC_RMID
+
+
+def _ask_for_signals() -> None:
+    """Ask to be signalled about a file, which costs nobody else anything."""
+    import fcntl
+
+    fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
 
 
 def _unreadable() -> str | None:

@@ -12,6 +12,7 @@ import pytest
 
 from grader.assignment import AssignmentFiles, UsageError
 from grader.authoring.build import build
+from grader.commands.doctor import check_assignment
 from grader.judge.harness import Harness
 from grader.proof.boundary import prove_confinement
 from grader.proof.mutants import make_mutants
@@ -19,7 +20,10 @@ from grader.proof.verify import ProofOptions, verify
 
 pytestmark = pytest.mark.recorded
 
-INPUTS = {"test_exit_code_and_lines": ("command:verify",)}
+INPUTS = {
+    "test_exit_code_and_lines": ("command:verify",),
+    "test_doctor_attacks_an_assignment_as_well": ("command:doctor",),
+}
 
 VACUOUS = '''
 
@@ -76,6 +80,17 @@ def test_a_good_suite_is_proven(toy: Path, tmp_path: Path) -> None:
     assert "What is scale for?" in page
     marks = re.findall(r"^  \w+ +([x.]+)$", text, re.MULTILINE)
     assert page.count('<td class="fails">') == "".join(marks).count("x")
+
+
+def test_doctor_attacks_an_assignment_as_well(toy: Path, edit, own_servers) -> None:
+    """An author's files are what an attack of the machine alone cannot know."""
+    assert [fine for _, fine in check_assignment(toy, "toy", "basic")] == [True, True]
+    edit("tests/drivers/toy.py", "def ", f"{REACHES}exec((HERE / 'submitted.py').read_text())\n\n\ndef ")
+    ((line, fine),) = check_assignment(toy, "toy", "basic")
+    assert "a submission ran before it was confined" in line
+    assert fine is False
+    edit("tests/drivers/toy.py", "def ", "import submitted\n\n\ndef ")
+    assert [fine for _, fine in check_assignment(toy, "toy", "basic")] == [False]
 
 
 REACHES = "import importlib, importlib.util, sys\nfrom pathlib import Path\nHERE = Path(__file__).with_name('student')\n"
