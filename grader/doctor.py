@@ -51,6 +51,7 @@ def attack_sandbox(require_level: str = "basic") -> Iterator[tuple[str, bool | N
         drivers = folder / "drivers.py"
         drivers.write_text(DRIVERS, encoding="utf-8")
         make_readable(folder)
+        victim.chmod(0o666)  # as files of others may be: layers forbid it, not the file's own rights
         with open_sandbox(drivers, [student], 300, [secret], torch=False) as sandbox:
             isolation = sandbox.isolation
             yield from _layers(isolation)

@@ -19,20 +19,21 @@ from typing import Any
 LAZY = ("encodings.koi8_r", "colorsys", "_zoneinfo")
 
 
-def run_probes(judge: int, secrets: list[str], outside: list[str]) -> dict[str, Any]:
+def run_probes(judge: int, secrets: list[str], outside: list[str], writable: str) -> dict[str, Any]:
     """Return `{"open": [what succeeded], "libraries": why they cannot be read, or None}`.
 
     Args:
         judge: The process id of the judge.
         secrets: Files that no worker may read.
         outside: Folders that no worker may write to.
+        writable: A file that any user may write to, outside of the worker's folder.
     """
     server = os.getppid()
     attempts: dict[str, Callable[[], object]] = {
         "read hidden files": lambda: _any(secrets, lambda path: open(path, "rb").close()),
         "list the folders of hidden files": lambda: _any(secrets, lambda path: os.listdir(os.path.dirname(path))),
         "write outside of its folder": lambda: _any(outside, lambda folder: tempfile.TemporaryFile(dir=folder).close()),
-        "empty files outside of its folder": _truncate,
+        "empty files outside of its folder": lambda: _any([os.path.join(os.pardir, "server.log"), writable], _truncate),
         "lock files that others use": _lock,
         "see how the grader was started": lambda: open(f"/proc/{judge}/cmdline").close(),
         "read the grader's environment": lambda: open(f"/proc/{judge}/environ").close(),
@@ -72,10 +73,9 @@ def _fork() -> None:
     os.waitpid(child, 0)
 
 
-def _truncate() -> None:
-    """Cut the server's log to the length that it has."""
-    log = os.path.join(os.pardir, "server.log")
-    os.truncate(log, os.stat(log).st_size)
+def _truncate(path: str) -> None:
+    """Cut a file to the length that it has."""
+    os.truncate(path, os.stat(path).st_size)
 
 
 def _lock() -> None:
