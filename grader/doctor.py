@@ -104,9 +104,12 @@ def _run_early(sandbox: Sandbox, student: Path) -> tuple[str, bool | None]:
     paths = [student / f"{name}.py" for name in ("submitted", *BY_CHANCE)]
     for path in paths:
         _write(path, wire.source)
-    sandbox.warm_up()
-    module = wire.find_mark()
-    reply = sandbox.load(student / "submitted.py")
+    try:
+        sandbox.warm_up()
+        module = wire.find_mark()
+        reply = sandbox.load(student / "submitted.py")
+    except SandboxFault as error:
+        return f"run before it is confined: the grader itself failed: {error}", False
     for path in paths:
         path.unlink()
     wire.remove_marks()
