@@ -2,75 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import secrets
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.assignment import SUITES, AssignmentFiles
-from grader.judge.run import grade
+from grader.attempts import ATTEMPTS, LISTENS, SECRET, SPEAKS, Attack, find_ways
+from grader.judge.run import Grader
 from grader.report.model import Outcome
 from grader.report.text import sanitize
 from grader.sandbox import open_sandbox
 from grader.sandbox.places import make_readable, make_temporary_folder
-from grader.sandbox.reply import LEVELS, Isolation, Reply, SandboxFault
+from grader.sandbox.reply import LEVELS, Isolation, SandboxFault
+from grader.tripwire import BY_CHANCE, Tripwire
 
 if TYPE_CHECKING:
+    from grader.judge.harness import Harness
     from grader.sandbox import Sandbox
 
-DRIVERS = "def run(submitted):\n    return submitted.function()\n"
-SECRET = "what only the grader may read"
+DRIVERS = "def run(submitted, given):\n    return submitted.function(**given)\n"
+VICTIM = "what nobody may change\n" * 100
 SECONDS = 2.0
-
-
-@dataclass(frozen=True)
-class Attack:
-    """One attack.
-
-    Attributes:
-        body: The body of the student's function.
-        held: Whether a reply is one that a grader must get.
-        safe: Whether it is tried at `basic` too.
-    """
-
-    tries: str
-    body: str
-    held: Callable[[Reply], bool]
-    safe: bool = False
-
-
-def status_is_one_of(*statuses: str) -> Callable[[Reply], bool]:
-    """Return whether a reply has one of these."""
-    return lambda reply: reply.status in statuses
-
-
-ATTEMPTS = (
-    Attack("loop for ever", "while True: pass", status_is_one_of("timeout"), safe=True),
-    Attack("use all memory", "return bytearray(10**12)", status_is_one_of("memory"), safe=True),
-    Attack(
-        "use all memory bit by bit",
-        "x = []\nwhile True: x.append(bytearray(10**6))",
-        status_is_one_of("memory", "timeout", "crashed"),
-    ),
-    Attack("print without end", "while True: print('x' * 10**4)", status_is_one_of("raised", "timeout")),
-    Attack(
-        "fill the disk",
-        "for n in range(10**6): open(str(n), 'wb').write(bytes(10**7))",
-        status_is_one_of("raised", "timeout", "disk"),
-    ),
-    Attack("start processes without end", "import os\nwhile True: os.fork()", status_is_one_of("raised", "timeout")),
-    Attack("end the process as if it had passed", "import os\nos._exit(0)", status_is_one_of("crashed"), safe=True),
-    Attack(
-        "forge an answer", "import os\nos.write(3, b'RLG1' * 100)\nreturn 1", status_is_one_of("protocol", "raised"), safe=True
-    ),
-    Attack("read a secret file", "return open({secret!r}).read()", lambda reply: reply.facts != SECRET, safe=True),
-    Attack(
-        "write into the grader's folder", "open({folder!r} + '/note', 'w')\nreturn 1", status_is_one_of("raised"), safe=True
-    ),
-    Attack("end the server", "import os\nos.kill(os.getppid(), 9)\nimport time; time.sleep(9)", status_is_one_of("raised")),
-)
+MEETING = 1.5  # seconds that two submissions have to find each other
 
 
 def attack_sandbox(require_level: str = "basic") -> Iterator[tuple[str, bool | None]]:
@@ -85,34 +44,45 @@ def attack_sandbox(require_level: str = "basic") -> Iterator[tuple[str, bool | N
     try:
         student = folder / "student"
         student.mkdir()
-        secret = folder / "hidden" / "secret.txt"
+        secret, victim = folder / "hidden" / "secret.txt", folder / "hidden" / "victim.txt"
         secret.parent.mkdir()
         secret.write_text(SECRET, encoding="utf-8")
+        victim.write_text(VICTIM, encoding="utf-8")
         drivers = folder / "drivers.py"
         drivers.write_text(DRIVERS, encoding="utf-8")
         make_readable(folder)
-        with open_sandbox(drivers, [student], 300, [secret]) as sandbox:
+        victim.chmod(0o666)  # as files of others may be: layers forbid it, not the file's own rights
+        with open_sandbox(drivers, [student], 300, [secret], torch=False) as sandbox:
             isolation = sandbox.isolation
             yield from _layers(isolation)
-            sandbox.warm_up()
+            yield _run_early(sandbox, student)
+            given = {"secret": str(secret), "folder": str(secret.parent), "victim": str(victim)}
+            through = False
             for attempt in ATTEMPTS:
-                if isolation.level == "basic" and not attempt.safe:
-                    continue
-                body = (
-                    attempt.body.format(secret=str(secret), folder=str(secret.parent)) if "{" in attempt.body else attempt.body
-                )
-                yield _tried(sandbox, student / "submitted.py", attempt, body, isolation)
-            left = _left(student.parent)
-            yield f"nothing is left behind{': ' + left if left else ''}", not left
+                if isolation.level != "basic" or attempt.safe:
+                    said, fine = _tried(sandbox, student / "submitted.py", attempt, given, isolation)
+                    through = through or not fine
+                    yield said, fine
+            if isolation.level != "basic":
+                yield _meet(sandbox, folder, isolation)
+            left = _left(folder)
+            said = f"{'open  ' if through else ''}left behind: {left}" if left else "nothing is left behind"
+            yield said, (None if through else False) if left else True
+            changed = victim.read_text(encoding="utf-8", errors="replace") != VICTIM
+            whole = f"{'open  ' if changed else ''}a file of the grader's is {'changed' if changed else 'as it was'}"
+            yield whole, (False if isolation.level == "full" else None) if changed else True
         enough = LEVELS.index(isolation.level) >= LEVELS.index(require_level)
         yield f"isolation: {isolation.level}{'' if enough else f', {require_level} is required'}", enough
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def check_reference(home: AssignmentFiles, suites: Sequence[str] = SUITES, require_level: str = "basic") -> tuple[str, bool]:
+def check_reference(
+    home: AssignmentFiles, suites: Sequence[str] = SUITES, require_level: str = "basic", harness: Harness | None = None
+) -> tuple[str, bool]:
     """Return what the solution of an assignment gets on this machine, in words, and whether it is full marks."""
-    report = grade(home, home.solution, suites, require_level=require_level)
+    with Grader(home, suites, require_level, harness=harness) as grader:
+        report = grader.grade(home.solution)
     said = f"the reference of {home.assignment.name} gets {report.points:g} of {report.max_points:g} points here"
     lost = [check for check in report.checks if check.outcome is not Outcome.PASSED]
     why = sanitize(lost[0].message.splitlines()[0]) if lost and lost[0].message else report.explain_stop()
@@ -128,19 +98,79 @@ def _layers(isolation: Isolation) -> Iterator[tuple[str, bool | None]]:
         yield f"open  a submission could {what}", None
 
 
-def _tried(sandbox: Sandbox, path: Path, attempt: Attack, body: str, isolation: Isolation) -> tuple[str, bool | None]:
-    lines = "".join(f"    {line}\n" for line in body.splitlines())
-    path.write_text(f"def function():\n{lines}", encoding="utf-8")
-    path.chmod(0o644)
+def _run_early(sandbox: Sandbox, student: Path) -> tuple[str, bool | None]:
+    """Let hostile files lie in the folder of submissions while the server, or what grades at `basic`, imports what it needs."""
+    wire = Tripwire([student.parent, sandbox.home])
+    paths = [student / f"{name}.py" for name in ("submitted", *BY_CHANCE)]
+    for path in paths:
+        _write(path, wire.source)
     try:
-        reply = sandbox.call("run", {}, path, SECONDS)
+        sandbox.warm_up()
+        module = wire.find_mark()
+        reply = sandbox.load(student / "submitted.py")
+    except SandboxFault as error:
+        return f"run before it is confined: the grader itself failed: {error}", False
+    for path in paths:
+        path.unlink()
+    wire.remove_marks()
+    if not wire.has_run(reply.output):
+        return f"run before it is confined: the hostile submission did not run at all ({reply.status})", False
+    said = f"open  run before it is confined: it got through, as {module}" if module else "run before it is confined: contained"
+    return said, not module
+
+
+def _tried(
+    sandbox: Sandbox, path: Path, attempt: Attack, given: dict[str, str], isolation: Isolation
+) -> tuple[str, bool | None]:
+    _write(path, _function(", ".join(given), attempt.body))
+    try:
+        reply = sandbox.call("run", {"given": given}, path, SECONDS)
     except SandboxFault as error:
         return f"{attempt.tries}: the grader itself failed: {error}", False
     if attempt.held(reply) and reply.seconds < 3 * SECONDS:
         return f"{attempt.tries}: contained ({reply.status}, {reply.seconds:.2f} s)", True
-    return f"open  {attempt.tries}: it got through", False if isolation.level == "full" else None
+    ways = f" ({', '.join(map(str, reply.facts))})" if isinstance(reply.facts, list) and reply.facts else ""
+    return sanitize(f"open  {attempt.tries}: it got through{ways}"), False if isolation.level == "full" else None
+
+
+def _meet(sandbox: Sandbox, folder: Path, isolation: Isolation) -> tuple[str, bool | None]:
+    """Run two submissions at the same time, as a class does: in copies of one server."""
+    tries, meeting = "reach the submission beside it", secrets.token_hex(8)
+    try:
+        with contextlib.ExitStack() as stack:
+            calls = []
+            for number, body in enumerate((SPEAKS, LISTENS)):
+                student = folder / "student" / str(number)
+                student.mkdir()
+                path = student / "submitted.py"
+                _write(path, _function("meeting, seconds", body))
+                drivers = folder / "drivers.py"
+                copy = stack.enter_context(open_sandbox(drivers, [student], 300, template=(sandbox, number), torch=False))
+                copy.warm_up()
+                given = {"meeting": meeting, "seconds": MEETING + 0.5 * (number == 0)}
+                calls.append(partial(copy.call, "run", {"given": given}, path, 4 * SECONDS))
+            with ThreadPoolExecutor(len(calls)) as pool:
+                speaker, listener = pool.map(lambda call: call(), calls)
+    except SandboxFault as error:
+        return f"{tries}: the grader itself failed: {error}", False
+    ways = sanitize(find_ways(speaker, listener))
+    if not ways:
+        return f"{tries}: contained ({max(speaker.seconds, listener.seconds):.2f} s)", True
+    return f"open  {tries}: it got through ({ways})", False if isolation.level == "full" else None
+
+
+def _function(arguments: str, body: str) -> str:
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    return f"def function({arguments}):\n{lines}"
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o644)
 
 
 def _left(folder: Path) -> str:
-    """Return what should not be in the folder."""
-    return ", ".join(sorted(set(os.listdir(folder)) - {"student", "hidden", "drivers.py"}))
+    """Return what should not be in the folder, nor beside the file that nobody may change."""
+    own = {"student", "hidden", "drivers.py"}, {"secret.txt", "victim.txt"}
+    found = (set(os.listdir(place)) - known for place, known in zip((folder, folder / "hidden"), own, strict=True))
+    return ", ".join(sorted(name for names in found for name in names))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from grader.assignment import UsageError
@@ -20,6 +20,8 @@ class StoredModel(BaseModel):
         schema_version: The version of the format. A subclass whose format has changed gives it a higher default.
     """
 
+    model_config = ConfigDict(allow_inf_nan=False)  # for which JSON has no word
+
     schema_version: int = 1
 
     @model_validator(mode="before")
@@ -31,7 +33,12 @@ class StoredModel(BaseModel):
         if type(version) is not int or not 1 <= version <= newest:
             sentence = "its format has version {version}, and this kit reads 1 to {newest}: use the kit that wrote it"
             raise PydanticCustomError(OTHER_FORMAT, sentence, {"version": str(version)[:20], "newest": newest})
-        return cls.migrate(data) | {"schema_version": newest} if version < newest else data
+        if version == newest:
+            return data
+        try:
+            return cls.migrate(data) | {"schema_version": newest}
+        except (LookupError, TypeError, AttributeError) as error:  # a part of it is not what it was in this format
+            raise ValueError(f"it does not fit format {version}: {error}") from error
 
     @classmethod
     def migrate(cls, data: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+from collections.abc import Iterator
 from pathlib import Path
 
 from grader.console import GRADED, add_level
@@ -17,12 +18,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(root: Path, options: argparse.Namespace) -> int:
     """Return 0, or 1 where an attack got through or a reference fell short."""
-    from grader.assignment import AssignmentFiles
-    from grader.doctor import attack_sandbox, check_reference
+    from grader.doctor import attack_sandbox
 
     held = True
-    references = (check_reference(AssignmentFiles(root, name), require_level=options.require_level) for name in options.names)
-    for line, fine in itertools.chain(attack_sandbox(options.require_level), references):
+    checked = (line for name in options.names for line in check_assignment(root, name, options.require_level))
+    for line, fine in itertools.chain(attack_sandbox(options.require_level), checked):
         held = held and fine is not False
         print(line if fine is None else f"{'ok   ' if fine else 'FAULT'} {line}", flush=True)
     return GRADED if held else 1
+
+
+def check_assignment(root: Path, name: str, require_level: str) -> Iterator[tuple[str, bool | None]]:
+    """Yield what an author's files let through, and what their reference gets; and whether it is as it must be."""
+    from grader.assignment import AssignmentFiles
+    from grader.doctor import check_reference
+    from grader.judge.harness import Harness
+    from grader.proof.boundary import find_leaks, prove_confinement
+
+    home = AssignmentFiles(root, name)
+    if leaks := list(find_leaks(home)):
+        yield from ((leak, False) for leak in leaks)
+        return
+    with Harness(home) as harness:
+        sound = True
+        for line, fault in prove_confinement(harness):
+            sound = sound and not fault
+            yield line, None if fault is None else not fault
+        if sound:
+            yield check_reference(home, require_level=require_level, harness=harness)

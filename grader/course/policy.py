@@ -295,9 +295,19 @@ def parse_policy(text: str, name: str) -> Policy:
         UsageError: Names the field at fault.
     """
     try:
-        return Policy.model_validate(tomllib.loads(text.removeprefix("\ufeff"), parse_float=Decimal))
+        return Policy.model_validate(tomllib.loads(text.removeprefix("\ufeff"), parse_float=_decimal))
+    except ArithmeticError as error:
+        raise UsageError(f"{name}: {error}") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{name}: not valid TOML: {error}") from error
     except ValidationError as error:
         faults = [(".".join(map(str, fault["loc"])), fault["msg"].removeprefix("Value error, ")) for fault in error.errors()]
         raise UsageError(f"{name}: " + "; ".join(f"{where}: {what}" if where else what for where, what in faults)) from error
+
+
+def _decimal(text: str) -> Decimal:
+    """Return a number of a file; one of a billion zeros is not written out by whoever asks how large it is."""
+    exponent = text.lower().partition("e")[2]
+    if exponent.lstrip("+-0_")[3:]:
+        raise ArithmeticError(f"a number is too large or too small: {text[:40]}")
+    return Decimal(text)

@@ -23,7 +23,7 @@ else:
     import tomli as tomllib
 
 GRADER_PARTS = ("", "desk", "judge", "report", "sandbox")  # what a student's grader consists of
-INSTRUCTORS_ONLY = ("__main__.py", "doctor.py", "formats.py")
+INSTRUCTORS_ONLY = ("__main__.py", "attempts.py", "doctor.py", "formats.py", "tripwire.py")
 SHOWN_TO_STUDENTS = ("__init__.py", "model.py", "page.html", "page.py", "terminal.py", "text.py")  # of report; no platform's
 STAMP = (2020, 1, 1, 0, 0, 0)  # fixed, so that the same content makes the same zip
 

@@ -1,15 +1,22 @@
-"""What of an assignment's own files would let a submission run outside of its worker, or in a library's place."""
+"""What of an assignment's own files would let a submission run outside of its worker, or in a library's place.
+
+`find_leaks` reads the files; `prove_confinement` hands a hostile submission in, which sees what reading does not.
+"""
 
 from __future__ import annotations
 
 import ast
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from grader.assignment import AssignmentFiles
+from grader.assignment import AssignmentFiles, UsageError
+from grader.judge.harness import Harness
+from grader.tripwire import BY_CHANCE, Tripwire
+
+Finding = tuple[str, bool | None]  # what was found, and whether it is a fault; None for a remark
 
 
 def find_leaks(home: AssignmentFiles) -> Iterator[str]:
@@ -39,3 +46,59 @@ def _import_at_once(tree: ast.AST) -> set[str]:
         elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             found |= _import_at_once(node)
     return found
+
+
+def prove_confinement(harness: Harness) -> Iterator[Finding]:
+    """Yield whether a submission runs before it is confined, as a hostile one shows that lies there before the server imports.
+
+    Args:
+        harness: Its server is warm afterwards; it must not be before, or only its calls can be tried.
+    """
+    home, sandbox = harness.home, harness.sandbox
+    own = harness.student.parent
+    isolation = sandbox.isolation
+    forked = isolation.level != "basic"
+    wire = Tripwire([own, sandbox.home] if forked else [own])
+    names = [home.assignment.submission, *home.assignment.support, *(f"{name}.py" for name in BY_CHANCE)]
+    placed = [] if sandbox.warm else [harness.place(wire.source.encode(), name) for name in names]
+    failure = None
+    try:
+        harness.warm_up()
+    except UsageError as error:
+        failure = error
+    finally:
+        for path in placed:
+            path.unlink(missing_ok=True)
+    try:
+        if module := wire.find_mark():
+            drivers = home.drivers.relative_to(home.root).as_posix()
+            why = f" ({failure})" if failure else ""
+            yield (
+                f"a submission ran before it was confined, as {module}: {drivers}, or what it imports, reaches its folder{why}",
+                True,
+            )
+            return
+        if failure is not None:
+            raise failure
+        if not placed:
+            yield "not tried: whether a submission runs before it is confined, since the server was warm already", None
+        path = harness.place(wire.source.encode())
+        reply = sandbox.load(path)
+        path.unlink(missing_ok=True)
+        if reply.status != "ok" or not wire.has_run(reply.output):
+            yield f"the hostile submission did not run where it should ({reply.status}), so its silence proves nothing", True
+        elif wire.find_mark() and forked and not {"own user", "landlock"} & _names(isolation.layers):
+            yield "not tried: whether a confined submission can write beside its folder; no layer here forbids that", None
+        elif wire.find_mark():
+            yield f"a submission that was confined wrote where it must not (isolation: {isolation.level})", True
+        else:
+            yield f"a hostile submission ran in its worker, and nowhere before (isolation: {isolation.level})", False
+        if not forked:
+            yield "not tried at basic: what a submission leaves in the one process that serves later calls as well", None
+    finally:
+        wire.remove_marks()
+
+
+def _names(layers: Iterable[str]) -> set[str]:
+    """Return layers without their versions."""
+    return {layer.rstrip("0123456789").rstrip() for layer in layers}

@@ -43,7 +43,7 @@ VERSIONS = 20  # of a file of records, how far back one is compared with those t
 # By which a submission may come to know bodies of functions that it does not enter.
 READS_BODIES = re.compile(r"\b(inspect|getsource\w*|__doc__|__file__|__code__|jit|dis|linecache|torch\.compile)\b")
 
-Finding = tuple[str, bool | None]  # see `grader.proof.verify`
+Finding = tuple[str, bool | None]  # see boundary.py
 
 
 class RecordsHeader(BaseModel):

@@ -16,7 +16,7 @@ from grader.authoring.stub import make_stub
 from grader.judge.harness import Harness
 from grader.judge.run import Grader
 from grader.proof import flake as flakiness
-from grader.proof.boundary import find_leaks
+from grader.proof.boundary import Finding, find_leaks, prove_confinement
 from grader.proof.catalogue import CatalogueError, Variant, load_catalogue
 from grader.proof.matrix import KillMatrix
 from grader.proof.mutants import Mutant, Survivor, make_mutants, read_survivors
@@ -39,8 +39,6 @@ from grader.report.model import CheckResult, Outcome, Report, write_atomically
 RECOGNISED = 0.9  # minimum share of mistakes whose own hint the checks find
 MUTANTS_CAUGHT = 0.95
 MANY = 30  # trials for which it saves time to find out first what each call of the solution enters
-
-Finding = tuple[str, bool | None]  # what was found, and whether it is a fault; None for a remark
 
 
 @dataclass(frozen=True)
@@ -76,6 +74,11 @@ def verify(root: Path, name: str, options: ProofOptions | None = None) -> Iterat
         return
     proof = Proof(home, options)
     with Harness(home) as harness:
+        for finding in prove_confinement(harness):  # before the pool's server has imported anything
+            faults += bool(finding[1])
+            yield finding
+        if faults:
+            return
         with TrialPool(harness, options.workers, name) as pool:
             for finding in proof.run(pool):
                 faults += bool(finding[1])

@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from grader.assignment import SUITES, Assignment, HintVisibility
 from grader.report.text import sanitize
@@ -88,7 +88,12 @@ class LeaderboardEntry(BaseModel):
     order: Literal["asc", "desc"] = "desc"
 
 
-class CheckResult(BaseModel):
+class _Result(BaseModel):
+    # JSON has no word for the others: a report that had one could be written, and not be read again.
+    model_config = ConfigDict(allow_inf_nan=False)
+
+
+class CheckResult(_Result):
     """The result of one check.
 
     Attributes:
@@ -132,7 +137,7 @@ class CheckResult(BaseModel):
         return f"This looks like a known mistake. Ask yourself: {self.hint}" if self.hint else ""
 
 
-class QuestionResult(BaseModel):
+class QuestionResult(_Result):
     """The result of one question: its checks taken together.
 
     Attributes:
@@ -253,7 +258,7 @@ class Report(StoredModel):
         for check in copy.checks:
             check.detail = check.signature = ""
             check.mistakes = ()
-            if not getattr(self.hints, check.suite):
+            if not getattr(self.hints, check.suite, False):
                 check.hint = ""
             if check.suite == "hidden":
                 check.cause = Cause.NONE

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO
 from grader.sandbox.clock import LOOK_SECONDS, CallClock
 from grader.sandbox.interpreter import ServerInterpreter
 from grader.sandbox.limits import MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES
-from grader.sandbox.places import list_world_writable_folders, make_temporary_folder
+from grader.sandbox.places import PREFIX, find_working_folder, list_world_writable_folders, make_temporary_folder
 from grader.sandbox.reply import (
     NOT_AN_ANSWER,
     RUNNING,
@@ -204,8 +204,17 @@ class ForkedSandbox(SandboxCalls):
             return
         self._examined = True
         started = self._hear(START_SECONDS)
-        request = {"do": "probe", "judge": os.getpid(), "secrets": self.secrets, "outside": list_world_writable_folders()}
-        reply = self._repeat(lambda: self._run(request, PROBE_SECONDS))
+        # Somebody's file that anyone may write to: not in the folder of the server, where a mount namespace lets it write.
+        with tempfile.NamedTemporaryFile(prefix=PREFIX, dir=find_working_folder()) as file:
+            os.fchmod(file.fileno(), 0o666)
+            request = {
+                "do": "probe",
+                "judge": os.getpid(),
+                "secrets": self.secrets,
+                "outside": list_world_writable_folders(),
+                "open": file.name,
+            }
+            reply = self._repeat(lambda: self._run(request, PROBE_SECONDS))
         if reply.status != "ok":
             raise SandboxFault(f"the sandbox cannot be tried out: {reply.status} {reply.details} {reply.output[-2000:]}")
         if (why := reply.facts["libraries"]) is not None and "own user" in started["layers"]:

@@ -19,20 +19,21 @@ from typing import Any
 LAZY = ("encodings.koi8_r", "colorsys", "_zoneinfo")
 
 
-def run_probes(judge: int, secrets: list[str], outside: list[str]) -> dict[str, Any]:
+def run_probes(judge: int, secrets: list[str], outside: list[str], writable: str) -> dict[str, Any]:
     """Return `{"open": [what succeeded], "libraries": why they cannot be read, or None}`.
 
     Args:
         judge: The process id of the judge.
         secrets: Files that no worker may read.
         outside: Folders that no worker may write to.
+        writable: A file that any user may write to, outside of the worker's folder.
     """
     server = os.getppid()
     attempts: dict[str, Callable[[], object]] = {
         "read hidden files": lambda: _any(secrets, lambda path: open(path, "rb").close()),
         "list the folders of hidden files": lambda: _any(secrets, lambda path: os.listdir(os.path.dirname(path))),
         "write outside of its folder": lambda: _any(outside, lambda folder: tempfile.TemporaryFile(dir=folder).close()),
-        "empty files outside of its folder": _truncate,
+        "empty files outside of its folder": lambda: _any([os.path.join(os.pardir, "server.log"), writable], _truncate),
         "lock files that others use": _lock,
         "see how the grader was started": lambda: open(f"/proc/{judge}/cmdline").close(),
         "read the grader's environment": lambda: open(f"/proc/{judge}/environ").close(),
@@ -44,6 +45,8 @@ def run_probes(judge: int, secrets: list[str], outside: list[str]) -> dict[str, 
         "open a network socket": lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close(),
         "open a local socket": lambda: socket.socket(socket.AF_UNIX).close(),
         "hold memory beyond its limit": lambda: os.close(os.memfd_create("probe")),
+        "share memory with other processes": _share_memory,
+        "let the kernel send signals for it": _ask_for_signals,
         "become root": lambda: os.setuid(0) if os.getuid() else os.chroot("/"),
     }
     return {"open": [name for name, attempt in attempts.items() if _succeeds(attempt)], "libraries": _unreadable()}
@@ -70,10 +73,9 @@ def _fork() -> None:
     os.waitpid(child, 0)
 
 
-def _truncate() -> None:
-    """Cut the server's log to the length that it has."""
-    log = os.path.join(os.pardir, "server.log")
-    os.truncate(log, os.stat(log).st_size)
+def _truncate(path: str) -> None:
+    """Cut a file to the length that it has."""
+    os.truncate(path, os.stat(path).st_size)
 
 
 def _lock() -> None:
@@ -87,6 +89,24 @@ def _lock() -> None:
         except BlockingIOError:
             return
     raise OSError("without effect")
+
+
+def _share_memory() -> None:
+    """Make a segment of System V's shared memory, and remove it."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    segment = libc.shmget(0, 4096, 0o1600)  # IPC_PRIVATE, IPC_CREAT
+    if segment < 0:
+        raise OSError(ctypes.get_errno(), "shmget")
+    libc.shmctl(segment, 0, None)  # IPC_RMID
+
+
+def _ask_for_signals() -> None:
+    """Ask to be signalled about a file, which costs nobody else anything."""
+    import fcntl
+
+    fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
 
 
 def _unreadable() -> str | None:

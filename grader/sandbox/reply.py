@@ -179,6 +179,11 @@ class SandboxCalls:
         """What protects a call here."""
         raise NotImplementedError
 
+    @property
+    def home(self) -> Path:
+        """The folder in which each call has its own; no call may write there itself where layers confine it."""
+        return self._home
+
     def start(self) -> None:
         """Start the process behind it, unless it runs."""
         raise NotImplementedError

@@ -48,11 +48,13 @@ def main() -> None:
     settings = json.loads(sys.argv[2])
     sys.argv[:] = ["submitted.py"]  # as where a submission is run by itself: it may look for options
     # The libraries are those of the judge, wherever it found them; the kit's own folder is searched only for the grader.
+    searched = [*sys.path[1:], *settings["path"]]
     sys.path[:] = [ROOT, *settings["path"]]
-    from grader.sandbox import confinement, pages, wire, worker
+    from grader.sandbox import confinement, origins, pages, wire, worker
 
     sys.path[:] = [*settings["folders"][1:], *settings["path"]]  # the first is for submissions: only workers import from there
     server = Server(control, settings, confinement.Confinement(settings), wire, worker, pages)
+    server.origins, server.searched = origins, searched
     try:
         server.serve()
     finally:
@@ -60,7 +62,15 @@ def main() -> None:
 
 
 class Server:
-    """One control socket, and at most one worker at a time. Its modules are passed in, for want of the kit on sys.path."""
+    """One control socket, and at most one worker at a time. Its modules are passed in, for want of the kit on sys.path.
+
+    Attributes:
+        origins: Knows which modules belong here.
+        searched: Where Python searches for libraries here.
+    """
+
+    origins: ModuleType
+    searched: list[str]
 
     def __init__(
         self,
@@ -215,6 +225,9 @@ class Server:
             text, _ = self.wire.read_lengths(frame[: self.wire.HEADER.size])
             body = frame[self.wire.HEADER.size :]
             self.wire.decode(body[:text], body[text:])
+            places = self.origins.list_own_places([*self.searched, *self.settings["folders"][1:], self.settings["drivers"]])
+            if stranger := self.origins.find_stranger(self.settings["folders"][0], places):
+                return {"error": f"before any submission was confined, there was the module {stranger}"}
             self.scattered = self.pages.find_scattered_pages()
             return {"warm": True}
         except Exception as error:

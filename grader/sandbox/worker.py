@@ -211,7 +211,10 @@ def extract_notebook(request: dict[str, Any]) -> dict[str, Any]:
 
 def probe_worker(request: dict[str, Any]) -> dict[str, Any]:
     """Return what this worker can do that it must not; see probes.py."""
-    return {"status": "ok", "facts": probes.run_probes(request["judge"], request["secrets"], request["outside"])}
+    return {
+        "status": "ok",
+        "facts": probes.run_probes(request["judge"], request["secrets"], request["outside"], request["open"]),
+    }
 
 
 def hash_functions(source: bytes | str) -> dict[str, str]:

@@ -27,6 +27,7 @@ INPUTS = {
     "*": ("tests/kit/attacks/**", "command:grade"),
     "test_server_killed_before_a_class_begins": ("command:course",),
     "test_doctor_tells_the_level": ("command:doctor",),
+    "test_doctor_tells_what_layers_are_for": ("command:doctor",),
 }
 
 QUESTIONS = ["get_returns", "get_value_net_loss"]
@@ -209,10 +210,31 @@ def test_doctor_tells_the_level(monkeypatch: pytest.MonkeyPatch, capsys, command
     assert command_line("doctor") == 0
     told = capsys.readouterr().out
     assert "FAULT" not in told
-    assert "ok    use all memory: contained" in told
+    for attack in ("use all memory", "empty a file by its path", "run before it is confined", "reach the submission beside it"):
+        assert f"ok    {attack}: contained" in told
     monkeypatch.setenv("GRADER_LEVEL", "basic")
     assert command_line("doctor", "--require-level", "process") == 1
     assert "FAULT isolation: basic, process is required" in capsys.readouterr().out
+
+
+def test_doctor_tells_what_layers_are_for(monkeypatch: pytest.MonkeyPatch, capsys, command_line) -> None:
+    """Catches: an attack that is contained only because it does nothing, and a hole that isolation_open does not name."""
+    monkeypatch.setenv("GRADER_WITHOUT", "seccomp,landlock")
+    assert command_line("doctor") == 0
+    told = capsys.readouterr().out
+    for through in (
+        "open  read a secret file",
+        "open  lock files that others use",
+        "open  change how its output is written",
+        "open  reach the submission beside it",
+    ):
+        assert f"{through}" in told
+    for way in ("/proc", "an abstract socket", "byte locks on /dev/null", "flock on /dev/null", "shared memory"):
+        assert way in told.partition("reach the submission beside it: it got through")[2].partition("\n")[0]
+    for could in ("lock files that others use", "share memory with other processes", "let the kernel send signals for it"):
+        assert f"open  a submission could {could}" in told
+    assert "ok    run before it is confined: contained" in told
+    assert "ok    move and cut what is shared with the judge: contained" in told
 
 
 def test_hostile_calls_leave_nothing_behind(sandbox: ForkedSandbox) -> None:

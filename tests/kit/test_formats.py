@@ -272,6 +272,7 @@ BROKEN = tuple(
     one.model_copy(update={"outcome": Outcome.CRASHED, "points": 0.0, "message": "died"}) for one in PARTIAL + HIDDEN
 )
 ODD = "=1+1\n::error::x\n##[group]\x00\x1b[2J\u202e<b>]]>&amp;\r\ufffe,\";'\t"
+NO_CURVES = {"x": [float("nan"), 1.0, float("inf")], "y": [float("nan")]}  # which the model would not take
 REPORTS: dict[str, Callable[[AssignmentFiles], Report]] = {
     "partial": lambda toy: report(toy, *PARTIAL),
     "hidden and visible": lambda toy: report(toy, *PARTIAL, *HIDDEN),
@@ -303,7 +304,7 @@ REPORTS: dict[str, Callable[[AssignmentFiles], Report]] = {
     ),
     "with curves": lambda toy: report(toy, check("a", "total", "passed", 1.0, curves=CURVES), *HIDDEN),
     "numbers that are none": lambda toy: report(
-        toy, check("a", "total", "passed", 1.0, curves={"x": [float("nan"), 1.0, float("inf")], "y": [float("nan")]})
+        toy, check("a", "total", "passed", 1.0).model_copy(update={"curves": NO_CURVES})
     ),
     "with a leaderboard": lambda toy: report(
         toy, check("a", "total", "passed", 1.0, entries=({"name": "mean", "value": -1.25},)), *HIDDEN

@@ -19,7 +19,7 @@ import pytest
 
 from grader.judge.compare import difference
 from grader.sandbox.forked import ForkedSandbox
-from grader.sandbox.places import make_temporary_folder
+from grader.sandbox.places import make_readable, make_temporary_folder
 from grader.sandbox.reply import Reply, SandboxFault
 from grader.sandbox.wire import TensorArray
 from tests.kit.processes import process_behind
@@ -239,6 +239,39 @@ def test_the_server_finds_nothing_of_a_submission(tmp_path: Path, name: str) -> 
             else:
                 box.warm_up()
         assert not note.exists()
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize(
+    ("module", "place", "told"),
+    [
+        ("stranger.py", "elsewhere", "stranger .*stranger.py., which belongs to neither"),
+        ("parts/stranger.py", "elsewhere", "parts .*parts/., which belongs to neither"),
+        ("parts/note.txt", "student", "parts .*parts/., which lies in the folder of submissions"),
+        ("stranger.py", "support", ""),
+        ("parts/stranger.py", "support", ""),
+    ],
+)
+def test_a_server_with_a_module_from_nowhere_known_serves_nothing(module: str, place: str, told: str) -> None:
+    """Catches: a submission, or a file that nobody meant, in the memory from which every worker begins."""
+    folder = make_temporary_folder()
+    path = folder / place / module
+    for name in (path.parent, folder / "student", folder / "support"):
+        name.mkdir(parents=True, exist_ok=True)
+    path.write_text("x = 1\n")
+    drivers = folder / "drivers.py"
+    drivers.write_text(
+        f"import sys\nsys.path.append({str(folder / place)!r})\nimport {module.split('/')[0].removesuffix('.py')}\n"
+    )
+    make_readable(folder)
+    try:
+        with ForkedSandbox(drivers, [folder / "student", folder / "support"], torch=False) as box:
+            if told:
+                with pytest.raises(SandboxFault, match=told):
+                    box.warm_up()
+            else:
+                box.warm_up()
     finally:
         shutil.rmtree(folder)
 

@@ -12,12 +12,18 @@ import pytest
 
 from grader.assignment import AssignmentFiles, UsageError
 from grader.authoring.build import build
+from grader.commands.doctor import check_assignment
+from grader.judge.harness import Harness
+from grader.proof.boundary import prove_confinement
 from grader.proof.mutants import make_mutants
 from grader.proof.verify import ProofOptions, verify
 
 pytestmark = pytest.mark.recorded
 
-INPUTS = {"test_exit_code_and_lines": ("command:verify",)}
+INPUTS = {
+    "test_exit_code_and_lines": ("command:verify",),
+    "test_doctor_attacks_an_assignment_as_well": ("command:doctor",),
+}
 
 VACUOUS = '''
 
@@ -74,6 +80,54 @@ def test_a_good_suite_is_proven(toy: Path, tmp_path: Path) -> None:
     assert "What is scale for?" in page
     marks = re.findall(r"^  \w+ +([x.]+)$", text, re.MULTILINE)
     assert page.count('<td class="fails">') == "".join(marks).count("x")
+
+
+def test_doctor_attacks_an_assignment_as_well(toy: Path, edit, own_servers) -> None:
+    """An author's files are what an attack of the machine alone cannot know."""
+    assert [fine for _, fine in check_assignment(toy, "toy", "basic")] == [True, True]
+    edit("tests/drivers/toy.py", "def ", f"{REACHES}exec((HERE / 'submitted.py').read_text())\n\n\ndef ")
+    ((line, fine),) = check_assignment(toy, "toy", "basic")
+    assert "a submission ran before it was confined" in line
+    assert fine is False
+    edit("tests/drivers/toy.py", "def ", "import submitted\n\n\ndef ")
+    assert [fine for _, fine in check_assignment(toy, "toy", "basic")] == [False]
+
+
+REACHES = "import importlib, importlib.util, sys\nfrom pathlib import Path\nHERE = Path(__file__).with_name('student')\n"
+
+
+@pytest.mark.parametrize(
+    ("how", "found"),
+    [
+        ("sys.path.append(str(HERE))\nimportlib.import_module('submit' + 'ted')\n", "as submitted"),
+        ("sys.path.insert(0, str(HERE))\ntry:\n    import tqdm\nexcept ImportError:\n    pass\n", "as tqdm"),
+        ("exec((HERE / 'submitted.py').read_text())\n", "as drivers"),
+        (
+            "spec = importlib.util.spec_from_file_location('own', HERE / 'submitted.py')\n"
+            "spec.loader.exec_module(importlib.util.module_from_spec(spec))\n",
+            "as own",
+        ),
+    ],
+)
+def test_a_driver_that_runs_a_submission_in_the_server_is_told(toy: Path, edit, own_servers, how: str, found: str) -> None:
+    """Catches: a way to the student's folder that no reading of the files shows; the server would run it unconfined."""
+    edit("tests/drivers/toy.py", "def ", f"{REACHES}{how}\n\ndef ")
+    (line,) = faults(toy, quick=True)
+    assert f"a submission ran before it was confined, {found}: tests/drivers/toy.py, or what it imports" in line
+
+
+@pytest.mark.parametrize("level", ["full", "process", "basic"])
+def test_a_hostile_submission_runs_in_its_worker_alone(
+    toy: Path, own_servers, monkeypatch: pytest.MonkeyPatch, level: str
+) -> None:
+    """The proof has seen it run, confined; it leaves nothing behind for the trials that follow."""
+    monkeypatch.setenv("GRADER_LEVEL", level)
+    with Harness(AssignmentFiles(toy, "toy")) as harness:
+        found = list(prove_confinement(harness))
+        assert found[0] == (f"a hostile submission ran in its worker, and nowhere before (isolation: {level})", False)
+        assert [line for line, fault in found if fault is None and "not tried at basic" in line] or level != "basic"
+        assert {path.name for path in harness.student.iterdir()} <= {"__pycache__"}
+        assert harness.sandbox.warm == (level != "basic")
 
 
 def test_stale_answers_are_told(toy: Path, edit) -> None:
