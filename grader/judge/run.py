@@ -182,7 +182,7 @@ class Grader:
         """
         assignment = self.home.assignment
         allowed = intake.AttachmentRules(assignment.attachments, assignment.limits.attachment_mb << 20)
-        handed = intake.read_submission(submission, assignment.submission, allowed)
+        handed = intake.read_submission(submission, assignment.submission, allowed, self.harness.parser)
         self._sandbox.start()
         self._material = self._material or self._read()
         self.require_isolation()
