@@ -185,6 +185,9 @@ class AssignmentFiles:
         ]
         if missing := [path for path in files if not path.is_file()]:
             raise UsageError(f"support file not found: {', '.join(map(str, missing))}; unpack the assignment again")
+        root = self.root.resolve()
+        if outside := [path for path in files if not path.resolve().is_relative_to(root)]:
+            raise UsageError(f"{outside[0]} is a link that leads out of {self.root}; put the file itself there")
         return files
 
 

@@ -361,11 +361,16 @@ class Grader:
 
         # Imported and collected here, while the server imports torch.
         from grader.judge.failure import explain_failure
-        from grader.judge.judging import CheckRunner, Setting
+        from grader.judge.judging import CheckRunner, Setting, select_checks
         from grader.judge.student import LoadedSubmission
 
         checks = self._collected(options.keyword)
 
+        if needed and options.changed is not None:
+            # Before anything of the submission runs: whatever that does to this process, there is a report.
+            report.checks = [result for _, result in select_checks(checks, options)]
+            report.summarise(assignment)
+            options.changed(report)
         broken = None
         if needed:
             readable = looked.status not in ("syntax", "unreadable")
