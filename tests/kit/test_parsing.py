@@ -9,7 +9,7 @@ import re
 import struct
 import tracemalloc
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -61,7 +61,7 @@ def forbid_parsing(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return forbid
 
 
-def pack(kind: int = zipfile.ZIP_DEFLATED, **files: bytes | str) -> bytes:
+def pack(files: Mapping[str, bytes | str], kind: int = zipfile.ZIP_DEFLATED) -> bytes:
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", kind) as archive:
         for name, content in files.items():
@@ -83,7 +83,7 @@ def end_of(count: int, size: int, start: int) -> bytes:
 
 def overlapping() -> bytes:
     """Return a zip with 9,000 names for one large content."""
-    data = pack(**{"submitted.py": b"x" * (1 << 20)})
+    data = pack({"submitted.py": b"x" * (1 << 20)})
     local = data[: data.index(b"PK\1\2")]
     (about,) = zipfile.ZipFile(io.BytesIO(data)).infolist()
     entries = b"".join(
@@ -94,7 +94,7 @@ def overlapping() -> bytes:
 
 def with_wrong_sizes(name: bytes, packed: int, size: int) -> bytes:
     """Return a zip whose list says other sizes of its one file than it has."""
-    data = bytearray(pack(**{name.decode(): b"#" * 1_000_000}))
+    data = bytearray(pack({name.decode(): b"#" * 1_000_000}))
     at = data.index(b"PK\1\2")
     data[at + 20 : at + 28] = struct.pack("<2L", packed, size)
     return bytes(data)
@@ -121,17 +121,17 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
         "cannot be read as a zip",
     ),
     "a size that is too small": (lambda: with_wrong_sizes(b"submitted.py", 1000, 10), "cannot be read as a zip"),
-    "a deflated bomb": (lambda: pack(**{"submitted.py": bytes(300 << 20)}), "larger than 1 MB"),
-    "a bzip2 bomb": (lambda: pack(zipfile.ZIP_BZIP2, **{"submitted.py": bytes(300 << 20)}), "larger than 1 MB"),
-    "a lzma bomb": (lambda: pack(zipfile.ZIP_LZMA, **{"submitted.py": bytes(300 << 20)}), "larger than 1 MB"),
-    "a bomb of a notebook": (lambda: pack(**{"a.ipynb": bytes(300 << 20)}), "larger than 64 MB; clear its outputs"),
+    "a deflated bomb": (lambda: pack({"submitted.py": bytes(300 << 20)}), "larger than 1 MB"),
+    "a bzip2 bomb": (lambda: pack({"submitted.py": bytes(300 << 20)}, zipfile.ZIP_BZIP2), "larger than 1 MB"),
+    "a lzma bomb": (lambda: pack({"submitted.py": bytes(300 << 20)}, zipfile.ZIP_LZMA), "larger than 1 MB"),
+    "a bomb of a notebook": (lambda: pack({"a.ipynb": bytes(300 << 20)}), "larger than 64 MB; clear its outputs"),
     "a method that nobody knows": (
-        lambda: pack(**{"submitted.py": "x = 1"}).replace(b"PK\1\2\x14\x03\x14\0\0\0\x08\0", b"PK\1\2\x14\x03\x14\0\0\0\x63\0"),
+        lambda: pack({"submitted.py": "x = 1"}).replace(b"PK\1\2\x14\x03\x14\0\0\0\x08\0", b"PK\1\2\x14\x03\x14\0\0\0\x63\0"),
         "cannot be read as a zip",
     ),
     "nothing at all": (lambda: b"", "cannot be read as a zip"),
     "a name that is no text": (
-        lambda: pack(**{"submitted.pyé": "x"}).replace("é".encode(), b"\xff\xff"),
+        lambda: pack({"submitted.pyé": "x"}).replace("é".encode(), b"\xff\xff"),
         "cannot be read as a zip",
     ),
 }
@@ -178,7 +178,7 @@ def test_a_file_that_crosses_in_parts_is_whole(
     monkeypatch.setattr(parsing, "PART", 50_000)
     content = np.random.default_rng(size).integers(0, 9, size, np.uint8).tobytes()
     path = tmp_path / "work.zip"
-    path.write_bytes(pack(kind, **{"a.ipynb": content, "policy.bin": content[:1000]}))
+    path.write_bytes(pack({"a.ipynb": content, "policy.bin": content[:1000]}, kind))
     (handed,) = read_submission(path, "submitted.py", AttachmentRules(("policy.bin",)), parser)
     assert handed.content == content
     assert handed.attachments == {"policy.bin": content[:1000]}
@@ -186,7 +186,7 @@ def test_a_file_that_crosses_in_parts_is_whole(
 
 def test_a_damaged_attachment_costs_nothing_else(parser: OwnParser, tmp_path: Path) -> None:
     """What cannot be read beside the work is refused alone, in words."""
-    data = bytearray(pack(zipfile.ZIP_STORED, **{"submitted.py": "x = 1", "policy.bin": b"0123456789"}))
+    data = bytearray(pack({"submitted.py": "x = 1", "policy.bin": b"0123456789"}, zipfile.ZIP_STORED))
     data[data.index(b"0123456789")] ^= 1
     (tmp_path / "work.zip").write_bytes(data)
     (handed,) = read_submission(tmp_path / "work.zip", "submitted.py", AttachmentRules(("policy.bin",)), parser)
@@ -222,9 +222,9 @@ def test_a_class_is_graded_by_processes_that_parse_nothing(
     monkeypatch.setenv("GRADER_LEVEL", level)
     export = tmp_path / "export"
     export.mkdir()
-    (export / "ann.zip").write_bytes(pack(**{"hw/submitted.py": WRONG}))
+    (export / "ann.zip").write_bytes(pack({"hw/submitted.py": WRONG}))
     (export / "bea.ipynb").write_bytes(make_notebook(OTHER))
-    (export / "cem.zip").write_bytes(pack(**{"hw.ipynb": make_notebook(SOLUTION)}))
+    (export / "cem.zip").write_bytes(pack({"hw.ipynb": make_notebook(SOLUTION)}))
     (export / "dan.py").write_text(SOLUTION)
     (export / "eve.zip").write_bytes(b"PK\x03\x04torn")
     forbid_parsing()
@@ -253,7 +253,7 @@ def test_one_is_graded_by_a_process_that_parses_nothing(
     """Catches the same of the command that grades single submissions, and of the judge behind it."""
     monkeypatch.setenv("GRADER_LEVEL", level)
     path = tmp_path / "work.zip"
-    path.write_bytes(pack(**{"hw.ipynb": make_notebook(SOLUTION)}))
+    path.write_bytes(pack({"hw.ipynb": make_notebook(SOLUTION)}))
     forbid_parsing()
     assert command_line("grade", "toy", str(path), root=built_toy) == 0
     assert re.search(r"6/6 points", capsys.readouterr().out)
@@ -270,13 +270,13 @@ def test_what_needs_no_parser_starts_none(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_nothing_is_left_of_a_parser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither its server nor its folder, also when what it was asked for has failed."""
-    made: list[Path] = []
-    real = parsing.make_temporary_folder
-    monkeypatch.setattr(parsing, "make_temporary_folder", lambda: made.append(real()) or made[-1])
+    made = iter([folder := tmp_path / "home"])
+    folder.mkdir()
+    monkeypatch.setattr(parsing, "make_temporary_folder", lambda: next(made))
     (tmp_path / "work.zip").write_bytes(b"PK\x03\x04torn")
     with contextlib.suppress(UsageError), OwnParser() as parser:
         read_submission(tmp_path / "work.zip", "submitted.py", parser=parser)
-    (folder,) = made
+    assert not list(made)
     assert not folder.exists()
     assert parser._opened is None
 
