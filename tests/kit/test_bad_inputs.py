@@ -26,7 +26,7 @@ INPUTS = {
     "test_what_must_not_be_overwritten_is_refused_at_once": ("command:grade", "command:verify"),
     "test_results_are_not_written_into_what_is_no_folder": ("command:{command}",),
     "test_an_assignment_names_files_of_its_own_folder": ("command:build",),
-    "test_a_support_file_is_no_link_to_elsewhere": ("command:grade",),
+    "test_a_given_file_is_no_link_to_elsewhere": ("command:grade",),
     "test_names_of_students_stay_text_on_the_terminal": ("command:course", "command:regrade"),
 }
 SECONDS = 60
@@ -318,12 +318,15 @@ def test_an_assignment_names_files_of_its_own_folder(
     assert list(toy.parent.glob("*.py")) == []
 
 
-def test_a_support_file_is_no_link_to_elsewhere(
-    toy: Path, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("name", ["helper.py", "submitted.py"])
+def test_a_given_file_is_no_link_to_elsewhere(
+    toy: Path, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str], name: str
 ) -> None:
-    """Catches: a file of the machine that `package` takes along, and submissions can read, because a link leads to it."""
+    """Catches: a file of the machine that `release` takes along, and submissions can read, because a link leads to it."""
     (toy.parent / "secret.py").write_text("KEY = 1\n")
-    (toy / "assignments" / "toy" / "helper.py").symlink_to(toy.parent / "secret.py")
+    path = toy / "assignments" / "toy" / name
+    path.unlink(missing_ok=True)
+    path.symlink_to(toy.parent / "secret.py")
     toml, line = toy / "assignments" / "toy" / "assignment.toml", 'submission = "submitted.py"\n'
     toml.write_text(toml.read_text().replace(line, f'{line}support = ["helper.py"]\n'))
     ends_well(lambda: command_line("grade", "toy", str(toy / SOLUTION), root=toy), capfd, USAGE)
