@@ -19,7 +19,7 @@ from grader.console import GRADED, GRADER_ERROR, USAGE
 pytestmark = pytest.mark.recorded
 
 INPUTS = {
-    "*": ("tests/kit/toy/**", "assignments/*/assignment.toml", "grader/sandbox/facts.py"),
+    "*": ("tests/kit/toy/**", "assignments/*/assignment.toml"),
     "test_what_is_read_may_be_anything": ("command:{command}",),
     "test_what_is_read_of_a_class_may_be_anything": ("command:course", "command:regrade"),
     "test_a_zip_may_hold_anything": ("command:{command}",),

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from grader import fingerprints
 from grader.judge import harness
 from grader.proof.reply_cache import ReplyCache, ReplyStore
 from grader.sandbox import open_sandbox, parsing
@@ -141,6 +142,11 @@ class WarmServers:
             warm.close()
             raise
         return warm
+
+
+def pytest_sessionstart() -> None:
+    """Hash the sandbox's code now, by which replies are kept: else it would seem to be an input of the first test that asks."""
+    fingerprints.hash_sandbox()
 
 
 @pytest.fixture(scope="session")
