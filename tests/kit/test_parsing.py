@@ -35,12 +35,15 @@ INPUTS = {
 }
 ENTRY = struct.Struct("<4s4B4HL2L5H2L")  # of a zip's list of files
 END = struct.Struct("<4s4H2LH")
+LEVELS = ("full", "basic")
 
 
-@pytest.fixture(scope="module")
-def parser() -> Iterator[OwnParser]:
-    """A parser whose sandbox serves all tests."""
-    with OwnParser() as parser:
+@pytest.fixture(scope="module", params=LEVELS)
+def parser(request: pytest.FixtureRequest) -> Iterator[OwnParser]:
+    """A parser whose sandbox, of each level, serves all tests."""
+    with pytest.MonkeyPatch.context() as patch, OwnParser() as parser:
+        patch.setenv("GRADER_LEVEL", request.param)
+        assert parser._get_place()[0].isolation.level in (request.param, "process")
         yield parser
 
 
@@ -204,9 +207,6 @@ def test_code_of_a_notebook(parser: OwnParser, forbid_parsing: Callable[[], None
     for content, words in ((b"{", "it is not valid JSON"), (deep, "nested too deeply"), (b"[]", "has no cells")):
         with pytest.raises(Unreadable, match=words):
             parser.list_code(content)
-
-
-LEVELS = ("full", "basic")
 
 
 @pytest.mark.parametrize("level", LEVELS)
