@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -169,6 +170,8 @@ class AssignmentFiles:
         self.answers = {suite: root / "tests" / suite / "answers" / f"{name}.json" for suite in SUITES}
         if flat.is_file():
             self.answers["visible"] = root / OVERVIEW
+        else:
+            self._require_inside([self.stub])
         self.confidential: list[Path] = []  # of a class: what others handed in, and their results
         self.checks = {suite: root / "tests" / suite / f"test_{name}.py" for suite in SUITES}
 
@@ -185,7 +188,14 @@ class AssignmentFiles:
         ]
         if missing := [path for path in files if not path.is_file()]:
             raise UsageError(f"support file not found: {', '.join(map(str, missing))}; unpack the assignment again")
+        self._require_inside(files)
         return files
+
+    def _require_inside(self, files: list[Path]) -> None:
+        """Raise UsageError if one of these files is a link to somewhere else: it would be given to students."""
+        root = Path(os.path.realpath(self.root))  # unlike Path.resolve, it takes links that lead to themselves
+        if outside := [path for path in files if not Path(os.path.realpath(path)).is_relative_to(root)]:
+            raise UsageError(f"{outside[0]} is a link that leads out of {self.root}; put the file itself there")
 
 
 def list_assignments(root: Path) -> list[str]:

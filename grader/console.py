@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 NO_REPORTS = (".py", ".ipynb", ".zip", ".toml", ".csv", ".pt", ".npz", ".safetensors")  # what people write, or train for hours
+MAX_LINE = 100_000  # characters
 GRADED, USAGE, GRADER_ERROR, STOPPED = 0, 2, 3, 130
 
 
@@ -101,6 +102,13 @@ def _lacks(error: ModuleNotFoundError) -> int:
         how = "run `pip install -r requirements.txt` with this Python"
     print(f"error: {sys.executable} has no module {error.name!r}; {how}", file=sys.stderr)
     return USAGE
+
+
+def print_line(text: str) -> None:
+    """Print one line, and nothing else, whatever names and messages of students are in the text."""
+    from grader.report.text import sanitize
+
+    print(sanitize(text, MAX_LINE).replace("\n", "\\n"), flush=True)
 
 
 def add_level(parser: argparse.ArgumentParser) -> None:

@@ -1,27 +1,33 @@
-"""What a student handed in: a file of Python or a notebook, by itself, in a folder or in a zip, and what may lie beside it."""
+"""What a student handed in: a file of Python or a notebook, by itself, in a folder or in a zip, and what may lie beside it.
+
+Nothing is parsed here: a worker reads a zip (sandbox/parsing.py). Of source code, regular expressions find the encoding, in the
+first two lines and in time that grows with their length alone.
+"""
 
 from __future__ import annotations
 
 import codecs
+import contextlib
 import difflib
 import io
 import os
 import re
 import stat
 import tokenize
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import TYPE_CHECKING
 
 from grader.assignment import UsageError
+
+if TYPE_CHECKING:
+    from grader.sandbox.parsing import FileParser, OpenZip, ZipEntry
 
 MAX_BYTES = {".py": 1 << 20, ".ipynb": 64 << 20, ".zip": 256 << 20}  # a notebook may carry outputs
 MAX_DEPTH = 4
 MAX_FILES = 10_000
-MAX_LIST_BYTES = 4 << 20  # of a zip's list of files, with their names
 NOTEBOOK = ".ipynb"
 # In which a file may be written beside UTF-8, if it says so: a character is a byte, and those of Python are what they seem.
 CHARSETS = ("ascii", "iso8859-1", "iso8859-2", "iso8859-15", "cp1250", "cp1251", "cp1252", "koi8-r")
@@ -63,7 +69,9 @@ class AttachmentRules:
     most: int = 1 << 20
 
 
-def read_submission(path: Path, name: str, allowed: AttachmentRules = AttachmentRules()) -> list[SubmittedFile]:
+def read_submission(
+    path: Path, name: str, allowed: AttachmentRules = AttachmentRules(), parser: FileParser | None = None
+) -> list[SubmittedFile]:
     """Return the file to grade; or two, for when the first is only the stub.
 
     The two are a file called `name` and the notebook beside it.
@@ -73,35 +81,29 @@ def read_submission(path: Path, name: str, allowed: AttachmentRules = Attachment
             or a notebook, at most four folders deep, as downloads of Gradescope do; or a folder
             with a zip and neither of them.
         allowed: The files that are taken along from the same folder.
+        parser: Has a zip read by a worker; by default, one of a sandbox that is started for this
+            zip alone.
 
     Raises:
         UsageError: If there is none, several could be meant, or it is not an ordinary file, or too
             large.
+        SandboxFault: If a zip is to be read, and the sandbox itself fails.
     """
     if path.is_dir():
         files = _in_folder(path)
         packed = [entry for entry in files if entry.suffix.lower() == ".zip"]
         if len(packed) == 1 and not any(entry.name == name or entry.suffix.lower() == NOTEBOOK for entry in files):
-            return read_submission(path / packed[0], name, allowed)  # as platforms hand it on that do not unpack it
+            return read_submission(path / packed[0], name, allowed, parser)  # as platforms hand it on that do not unpack it
         return _choose(files, path, name, allowed)
     if not path.exists() and not path.is_symlink():
         near = difflib.get_close_matches(path.name, _names(path.parent), n=1) if path.parent.is_dir() else []
         hint = f" (did you mean {path.parent / near[0]}?)" if near else ""
         raise UsageError(f"there is no {path}{hint}; pass the path of your {name}, of a notebook, or of the folder it lies in")
     if path.suffix.lower() == ".zip":
-        with _open(path) as file:
-            if os.fstat(file.fileno()).st_size > MAX_BYTES[".zip"]:
-                raise UsageError(f"{path} is larger than {MAX_BYTES['.zip'] >> 20} MB; submit only what you wrote")
-            try:
-                with zipfile.ZipFile(_ZipReader(file, path)) as archive:
-                    return _choose(_in_zip(archive, path), path, name, allowed)
-            except UsageError:
-                raise
-            except Exception as error:  # whatever zipfile trips over, the zip is at fault
-                raise UsageError(f"{path} cannot be read as a zip: {error}") from error
+        return _read_zip(path, name, allowed, parser)
     beside = {near: path.parent / near for near in allowed.names if os.path.lexists(path.parent / near)}
-    openers: dict[str, Opener] = {near: partial(_open, file) for near, file in beside.items()}
-    return [_read(str(path), lambda: _open(path), path.suffix.lower(), path, _attached(openers, allowed.most))]
+    openers: dict[str, Opener] = {near: partial(_read_file, file) for near, file in beside.items()}
+    return [_read(str(path), partial(_read_file, path), path.suffix.lower(), path, _attached(openers, allowed.most))]
 
 
 def expand_paths(path: Path, name: str) -> list[Path]:
@@ -120,7 +122,8 @@ def stage_submission(content: bytes, path: Path) -> Path:
     return path
 
 
-Opener = Callable[[], IO[bytes]]
+Opener = Callable[[int], bytes]
+"""Returns the content of a file, at most so many bytes of it."""
 
 
 def _choose(files: dict[PurePosixPath, Opener], path: Path, name: str, allowed: AttachmentRules) -> list[SubmittedFile]:
@@ -152,11 +155,12 @@ def _attached(openers: dict[str, Opener], most: int) -> dict[str, bytes | str]:
     found: dict[str, bytes | str] = {}
     for name, opener in openers.items():
         try:
-            with opener() as file:
-                content = file.read(most + 1)
+            content = opener(most + 1)
+        except _Damaged as error:
+            found[name] = f"{name} cannot be read: {error.why}"
         except UsageError as error:
             found[name] = str(error)
-        except Exception as error:  # whatever zipfile trips over, the file is at fault
+        except OSError as error:
             found[name] = f"{name} cannot be read: {error}"
         else:
             found[name] = content if len(content) <= most else f"{name} is larger than {most >> 20} MB"
@@ -187,45 +191,62 @@ def _in_folder(folder: Path) -> dict[PurePosixPath, Opener]:
 
     found: dict[PurePosixPath, Opener] = {}
     for entry in below(folder, 0):
-        found[PurePosixPath(entry.relative_to(folder).as_posix())] = partial(_open, entry)
+        found[PurePosixPath(entry.relative_to(folder).as_posix())] = partial(_read_file, entry)
         if len(found) == MAX_FILES:
             raise UsageError(f"{folder} holds more than {MAX_FILES:,} files; name the one to grade")
     return found
 
 
-class _ZipReader(io.BufferedReader):
-    """A zip whose list of files, which is as long as the zip says, is refused before it fills the memory."""
+class _Damaged(UsageError):
+    """A zip, or a file in it, that a worker could not take apart."""
 
-    def __init__(self, file: io.BufferedReader, path: Path) -> None:
-        super().__init__(file.raw)
-        self._path = path
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        if size is not None and size > MAX_LIST_BYTES:
-            raise UsageError(f"{self._path} holds more than {MAX_FILES:,} files; submit only what you wrote")
-        return super().read(size)
+    def __init__(self, path: Path, why: object) -> None:
+        super().__init__(f"{path} cannot be read as a zip: {why}")
+        self.why = why
 
 
-def _in_zip(archive: zipfile.ZipFile, path: Path) -> dict[PurePosixPath, Opener]:
-    entries = archive.infolist()
-    if len(entries) > MAX_FILES:
-        raise UsageError(f"{path} holds more than {MAX_FILES:,} files; submit only what you wrote")
+def _read_zip(path: Path, name: str, allowed: AttachmentRules, parser: FileParser | None) -> list[SubmittedFile]:
+    """Return what to grade of a zip; see `read_submission`."""
+    from grader.sandbox.parsing import OwnParser, TooManyFiles, Unreadable
+
+    with _open(path) as file, contextlib.ExitStack() as kept:
+        if os.fstat(file.fileno()).st_size > MAX_BYTES[".zip"]:
+            raise UsageError(f"{path} is larger than {MAX_BYTES['.zip'] >> 20} MB; submit only what you wrote")
+        parser = parser or kept.enter_context(OwnParser())
+        try:
+            archive = kept.enter_context(parser.open_zip(file, MAX_FILES))
+        except TooManyFiles:
+            raise UsageError(f"{path} holds more than {MAX_FILES:,} files; submit only what you wrote") from None
+        except Unreadable as error:
+            raise _Damaged(path, error) from error
+        return _choose(_in_zip(archive, path), path, name, allowed)
+
+
+def _in_zip(archive: OpenZip, path: Path) -> dict[PurePosixPath, Opener]:
+    from grader.sandbox.zips import FOLDER
+
     found: dict[PurePosixPath, Opener] = {}
-    for entry in entries:
-        name = PurePosixPath(entry.filename.replace("\\", "/"))
-        if not entry.is_dir() and not any(map(_left_by_tools, name.parts)) and len(name.parts) <= MAX_DEPTH + 1:
-            found[name] = partial(_refuse_twice, name) if name in found else partial(_open_entry, archive, entry)
+    for entry in archive.entries:
+        name = PurePosixPath(entry.name.replace("\\", "/"))
+        if entry.kind != FOLDER and not any(map(_left_by_tools, name.parts)) and len(name.parts) <= MAX_DEPTH + 1:
+            found[name] = partial(_refuse_twice, name) if name in found else partial(_read_entry, archive, path, entry)
     return found
 
 
-def _refuse_twice(name: PurePosixPath) -> IO[bytes]:
+def _refuse_twice(name: PurePosixPath, _most: int) -> bytes:
     raise UsageError(f"{name} is in the zip more than once, and only one of them can be meant; pack it anew")
 
 
-def _open_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> IO[bytes]:
-    if stat.S_ISLNK(entry.external_attr >> 16):
-        raise UsageError(f"{entry.filename} cannot be read as an ordinary file: it is a link; hand in the file itself")
-    return archive.open(entry)
+def _read_entry(archive: OpenZip, path: Path, entry: ZipEntry, most: int) -> bytes:
+    from grader.sandbox.parsing import Unreadable
+    from grader.sandbox.zips import LINK
+
+    if entry.kind == LINK:
+        raise UsageError(f"{entry.name} cannot be read as an ordinary file: it is a link; hand in the file itself")
+    try:
+        return archive.read(entry, most)
+    except Unreadable as error:
+        raise _Damaged(path, error) from error
 
 
 def _left_by_tools(name: str) -> bool:
@@ -238,8 +259,7 @@ def _names(folder: Path) -> list[str]:
 
 def _read(name: str, opener: Opener, suffix: str, path: Path | None, attachments: dict[str, bytes | str]) -> SubmittedFile:
     most = MAX_BYTES.get(suffix, MAX_BYTES[".py"])
-    with opener() as file:
-        content = file.read(most + 1)
+    content = opener(most + 1)
     if len(content) > most:
         hint = "clear its outputs" if suffix == NOTEBOOK else "hand in source code only"
         raise UsageError(f"{name} is larger than {most >> 20} MB; {hint}")
@@ -289,6 +309,11 @@ def _require_utf8(name: str, content: bytes) -> None:
         raise UsageError(
             f"{name} is {'UTF-16' if wide else f'not UTF-8 in line {line}'}; save it as UTF-8, as every editor can"
         ) from None
+
+
+def _read_file(path: Path, most: int) -> bytes:
+    with _open(path) as file:
+        return file.read(most)
 
 
 def _open(path: Path) -> io.BufferedReader:

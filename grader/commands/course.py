@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from grader.commands.shared import add_sound, add_workers, count_workers, end_class, read_suites, require_sound
-from grader.console import ClassProgress, add_level, refuse_file
+from grader.console import ClassProgress, add_level, print_line, refuse_file
 
 REFERENCE_FROM = 20  # submissions of a class, for which one more, the reference, costs little
 
@@ -52,7 +52,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
         if options.require_sound or len(entries) >= REFERENCE_FROM:
             require_sound(home, options)
         for line in run.list_remarks(job):
-            print(line, flush=True)
+            print_line(line)
         if policy:
             require_known_names(job.course, {}, policy)
         if options.scheduler:
@@ -63,5 +63,5 @@ def run(root: Path, options: argparse.Namespace) -> int:
         else:
             standing = run.grade_entries(job, entries, count_workers(options), progress.show)
     for line in write_class_results(home, ResultsFolder(options.output), options.policy):
-        print(line, flush=True)
+        print_line(line)
     return end_class(standing.failed, standing.lost)

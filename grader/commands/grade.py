@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader.commands.shared import add_sound, read_suites, require_sound
 from grader.console import GRADED, GRADER_ERROR, USAGE, ProgressLine, ReportNotWritten, ReportWriter, add_level, refuse_output
 from grader.formats import ENDINGS
+
+if TYPE_CHECKING:
+    from grader.report.model import Report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,8 +36,8 @@ def run(root: Path, options: argparse.Namespace) -> int:
     from grader.assignment import AssignmentFiles, UsageError
     from grader.formats import choose_renderer
     from grader.judge.run import GradingOptions, grade
-    from grader.report import shared, terminal
     from grader.report.text import sanitize
+    from grader.sandbox.parsing import OwnParser
 
     suites = read_suites(options.suite)
     home = AssignmentFiles(root, options.name)
@@ -41,41 +46,50 @@ def run(root: Path, options: argparse.Namespace) -> int:
     if options.require_sound:
         require_sound(home, options)
     code, refused = GRADED, []
-    for path in paths:
-        if several:
-            print(f"== {sanitize(str(path))}", file=sys.stdout if options.format == "text" else sys.stderr)
-        output = options.output
-        if output is not None and several:
-            output = output / f"{'_'.join(part for part in path.parts if part not in '/..')}.{ENDINGS[options.format]}"
-        try:
-            submission.read_submission(path, home.assignment.submission)
-            refuse_output(output, path)
-        except UsageError as error:
-            # In a batch, one bad path must not cost the others their grade.
-            if not several:
-                raise
-            print(f"error: {sanitize(str(error))}", file=sys.stderr)
-            refused.append(str(path))
-            continue
-        rendered = choose_renderer(options.format, home.assignment, options.for_student)
-        with ProgressLine() as progress:
-            kept = ReportWriter(output, rendered, progress.show)
-            report = grade(home, path, suites, GradingOptions(changed=kept), require_level=options.require_level)
-        try:
-            kept.check()
-        except ReportNotWritten as error:
-            if not several:
-                raise
-            print(f"error: {sanitize(str(error))}", file=sys.stderr)
-            code = GRADER_ERROR
-            continue
-        if output is not None:
-            print(f"wrote {output}: {report.points:g}/{report.max_points:g} points")
-        elif options.format == "text":
-            terminal.render(shared.fold_hidden_checks(report) if options.for_student else report)
-        else:
-            print(rendered(report), end="")
-        code = code if report.final else GRADER_ERROR
+    with OwnParser() as parser:
+        for path in paths:
+            if several:
+                print(f"== {sanitize(str(path))}", file=sys.stdout if options.format == "text" else sys.stderr)
+            output = options.output
+            if output is not None and several:
+                output = output / f"{'_'.join(part for part in path.parts if part not in '/..')}.{ENDINGS[options.format]}"
+            try:
+                submission.read_submission(path, home.assignment.submission, parser=parser)
+                refuse_output(output, path)
+            except UsageError as error:
+                # In a batch, one bad path must not cost the others their grade.
+                if not several:
+                    raise
+                print(f"error: {sanitize(str(error))}", file=sys.stderr)
+                refused.append(str(path))
+                continue
+            rendered = choose_renderer(options.format, home.assignment, options.for_student)
+            with ProgressLine() as progress:
+                kept = ReportWriter(output, rendered, progress.show)
+                report = grade(home, path, suites, GradingOptions(changed=kept), require_level=options.require_level)
+            try:
+                kept.check()
+            except ReportNotWritten as error:
+                if not several:
+                    raise
+                print(f"error: {sanitize(str(error))}", file=sys.stderr)
+                code = GRADER_ERROR
+                continue
+            _print_result(report, output, rendered, options)
+            code = code if report.final else GRADER_ERROR
     if refused:
-        print(f"graded {len(paths) - len(refused)} of {len(paths)}; not: {', '.join(refused)}")
+        print(f"graded {len(paths) - len(refused)} of {len(paths)}; not: {sanitize(', '.join(refused))}")
     return USAGE if refused and code == GRADED else code
+
+
+def _print_result(report: Report, output: Path | None, rendered: Callable[[Report], str], options: argparse.Namespace) -> None:
+    """Print the report, or where it was written."""
+    from grader.report import shared, terminal
+    from grader.report.text import sanitize
+
+    if output is not None:
+        print(f"wrote {sanitize(str(output))}: {report.points:g}/{report.max_points:g} points")
+    elif options.format == "text":
+        terminal.render(shared.fold_hidden_checks(report) if options.for_student else report)
+    else:
+        print(rendered(report), end="")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.commands.shared import add_workers, count_workers, end_class
-from grader.console import GRADED, ClassProgress, add_level
+from grader.console import GRADED, ClassProgress, add_level, print_line
 
 if TYPE_CHECKING:
     from grader.course.run import RunProgress
@@ -32,7 +32,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
     home = AssignmentFiles(root, folder.course().assignment.name)
     if options.policy:
         for line in write_class_results(home, folder, options.policy, anew=False):
-            print(line, flush=True)
+            print_line(line)
         return GRADED
     failed: list[str] = []
     with ClassProgress() as progress:
@@ -42,5 +42,5 @@ def run(root: Path, options: argparse.Namespace) -> int:
             progress.show(standing)
 
         for line in regrade(home, folder, count_workers(options), show, options.require_level):
-            print(line, flush=True)
+            print_line(line)
     return end_class(failed)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.assignment import UsageError
 from grader.course.hosting import ROOT, end_grading_process, run_shard
+from grader.report.text import sanitize
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -120,7 +121,8 @@ class _Run:
                 break
         if self.missing:
             self.standing.lost = [entry.id for entry in self.missing]
-            print(f"{len(self.missing)} of them were left without a result: {self.error}", file=sys.stderr, flush=True)
+            why = sanitize(self.error)  # it may name the file of a student
+            print(f"{len(self.missing)} of them were left without a result: {why}", file=sys.stderr, flush=True)
 
     def _round(self, size: int) -> None:
         from grader.course.run import take_shard

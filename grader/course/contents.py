@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader import submission
 from grader.assignment import AssignmentFiles, UsageError
 from grader.course.worklist import HANDED_IN
 from grader.fingerprints import hash_parts
 
+if TYPE_CHECKING:
+    from grader.sandbox.parsing import FileParser
 
-def hash_graded_content(place: Path, parts: dict[str, Path], home: AssignmentFiles) -> str:
+
+def hash_graded_content(place: Path, parts: dict[str, Path], home: AssignmentFiles, parser: FileParser) -> str:
     """Return the hash of the graded content of a submission, whatever its name and place.
 
     If it cannot be read, the hash is of the reason.
 
     Args:
         parts: See `grader.course.run.GradingJob.handed_in`.
+        parser: Has zips read by a worker.
     """
     assignment = home.assignment
     allowed = submission.AttachmentRules(assignment.attachments, assignment.limits.attachment_mb << 20)
@@ -29,7 +34,7 @@ def hash_graded_content(place: Path, parts: dict[str, Path], home: AssignmentFil
     if place.is_symlink():
         return hash_parts(["link"])
     try:
-        handed = submission.read_submission(place, assignment.submission, allowed)
+        handed = submission.read_submission(place, assignment.submission, allowed, parser)
     except UsageError as error:
         return hash_parts(["refused", str(error).replace(str(place), "")])
     texts: list[bytes | str] = []

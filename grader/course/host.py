@@ -22,6 +22,7 @@ from grader.assignment import AssignmentFiles, UsageError
 from grader.course import run, stopping
 from grader.course.results import ResultsFolder
 from grader.judge.run import Grader
+from grader.sandbox.parsing import OwnParser
 
 
 def main(parent: int) -> None:
@@ -91,10 +92,11 @@ def grade_shard(job: run.GradingJob, names: list[str], workers: int | None, temp
     """
     course, wanted = job.course, set(names)
     entries = run.list_ungraded_entries(job, [entry for entry in course.entries if entry.id in wanted])
-    for entry in entries:
-        # A file that is not there would be graded, as an empty submission.
-        if run.hash_submission(job.home, job.export, entry) != course.submissions[entry.id]:
-            raise UsageError(f"{entry.path} is not what the client read; {job.export} has to be shared, and at rest")
+    with OwnParser() as parser:
+        for entry in entries:
+            # A file that is not there would be graded, as an empty submission.
+            if run.hash_submission(job.home, job.export, entry, parser) != course.submissions[entry.id]:
+                raise UsageError(f"{entry.path} is not what the client read; {job.export} has to be shared, and at rest")
     return run.grade_entries(job, entries, workers or machine.count_cores(), template=template).failed
 
 

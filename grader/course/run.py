@@ -28,10 +28,13 @@ from grader.course.worklist import WorklistEntry, find_unread_files, read_export
 from grader.judge.run import Grader, GradingOptions
 from grader.report.model import Cause, Report
 from grader.report.text import sanitize
+from grader.sandbox.parsing import OwnParser
 from grader.sandbox.reply import ServerGone
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkContext, SpawnContext
+
+    from grader.sandbox.parsing import FileParser
 
 STARTS = 3  # of a sandbox that somebody ends before the first submission
 ATTEMPTS = 3  # to grade a submission over which workers die
@@ -180,6 +183,8 @@ def prepare_job(  # noqa: PLR0913 - the options of the command `course`
         folder.mkdir(mode=0o700, exist_ok=True)  # results reveal hidden checks, and the work of all students
     if (folder / "course.json").is_file() and (other := ResultsFolder(folder).course().assignment.name) != home.assignment.name:
         raise UsageError(f"{folder} holds the results of {other}; name another folder for those of {home.assignment.name}")
+    with OwnParser() as parser:
+        submissions = {entry.id: hash_submission(home, export, entry, parser) for entry in entries}
     course = Course(
         assignment=home.assignment,
         suites=suites,
@@ -187,7 +192,7 @@ def prepare_job(  # noqa: PLR0913 - the options of the command `course`
         layout=found,
         suite=fingerprints.hash_suite(home, suites),
         environment=fingerprints.hash_environment(home),
-        submissions={entry.id: hash_submission(home, export, entry) for entry in entries},
+        submissions=submissions,
         unread=find_unread_files(export, found, entries),
         entries=entries,
     )
@@ -207,10 +212,10 @@ def list_remarks(job: GradingJob) -> Iterator[str]:
         yield f"others on this machine may look into {job.folder}, with grades and hidden checks: chmod 700 {job.folder}"
 
 
-def hash_submission(home: AssignmentFiles, export: Path, entry: WorklistEntry) -> str:
+def hash_submission(home: AssignmentFiles, export: Path, entry: WorklistEntry, parser: FileParser) -> str:
     """Return the hash of a submission, as it lies in the export."""
     parts = {name: export / path for name, path in entry.parts.items()} if len(entry.parts) > 1 else {}
-    return contents.hash_graded_content(export / entry.path, parts, home)
+    return contents.hash_graded_content(export / entry.path, parts, home, parser)
 
 
 def take_shard(entries: Sequence[WorklistEntry], number: int, count: int) -> list[WorklistEntry]:

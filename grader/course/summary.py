@@ -15,7 +15,7 @@ from grader.course.scoring import Score, identify_student
 from grader.course.similarity import SimilarPair, find_similar_pairs
 from grader.course.worklist import Person
 from grader.report.model import write_atomically
-from grader.sandbox.cells import NotANotebook, read_code_cells
+from grader.sandbox.parsing import FileParser, OwnParser, Unreadable
 
 SIMILAR = "similarity.json"
 OLDER = "none: a newer submission counts, not this one"
@@ -70,13 +70,15 @@ def explain_scores(course: Course, scores: Sequence[Score]) -> dict[str, list[st
 def find_similar_submissions(home: AssignmentFiles, course: Course) -> list[SimilarPair]:
     """Return the pairs of similar submissions, of those that can still be read."""
     sources: dict[str, str] = {}
-    for entry in course.entries:
-        path = Path(course.export) / entry.parts.get(home.assignment.submission, entry.path)
-        try:
-            handed = submission.read_submission(path, home.assignment.submission)
-        except UsageError:
-            continue
-        sources[entry.id] = "\n".join(_code(file.content) if file.notebook else _text(file.content) for file in handed)
+    with OwnParser() as parser:
+        for entry in course.entries:
+            path = Path(course.export) / entry.parts.get(home.assignment.submission, entry.path)
+            try:
+                handed = submission.read_submission(path, home.assignment.submission, parser=parser)
+            except UsageError:
+                continue
+            texts = [_code(file.content, parser) if file.notebook else _text(file.content) for file in handed]
+            sources[entry.id] = "\n".join(texts)
     return find_similar_pairs(sources, [home.stub.read_text(encoding="utf-8")])
 
 
@@ -91,9 +93,9 @@ def _text(content: bytes) -> str:
     return content.decode("utf-8", "replace")
 
 
-def _code(notebook: bytes) -> str:
+def _code(notebook: bytes, parser: FileParser) -> str:
     """Return the code of a notebook's cells, as they are graded; of another file, all its text."""
     try:
-        return "\n".join(text for _, _, text in read_code_cells(notebook))
-    except NotANotebook:
+        return parser.list_code(notebook)
+    except Unreadable:
         return _text(notebook)

@@ -13,6 +13,7 @@ import numpy as np
 from grader import submission as intake
 from grader.assignment import AssignmentFiles, UsageError
 from grader.sandbox import open_sandbox
+from grader.sandbox.parsing import FileParser
 from grader.sandbox.places import make_readable, make_temporary_folder
 from grader.sandbox.reply import SandboxFault
 
@@ -32,6 +33,7 @@ class Harness:
 
     Attributes:
         sandbox: Runs drivers beside the submission that was placed last.
+        parser: Has zips read by the workers of this sandbox.
     """
 
     def __init__(self, home: AssignmentFiles, template: tuple[Harness, int] | None = None) -> None:
@@ -53,6 +55,7 @@ class Harness:
                 (template[0].sandbox, template[1]) if template else None,
                 torch=uses_torch(home),
             )
+            self.parser = FileParser(self.sandbox, self.student)
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise

@@ -46,6 +46,12 @@ class Setting:
     material: SuiteData
 
 
+def select_checks(checks: CollectedChecks, options: GradingOptions) -> list[tuple[pytest.Function, CheckResult]]:
+    """Return the checks that are asked for, each with a result of its own: not run yet."""
+    chosen = (entry for entry in checks.declared if options.select is None or entry[1].question in options.select)
+    return [(item, result.model_copy()) for item, result in chosen]
+
+
 class CheckRunner:
     """Runs checks against one submission and keeps the report."""
 
@@ -58,9 +64,8 @@ class CheckRunner:
         self.stopped = False
         self.retried: list[str] = []  # checks that were run twice, because the grader failed at first
         self.shared = RunContext(self.sandbox, TimeBudget(self.assignment), ReadingBudget(), options.seed)
-        select = options.select
-        chosen = [entry for entry in self.checks.declared if select is None or entry[1].question in select]
-        self.results = {item.nodeid: result.model_copy() for item, result in chosen}
+        chosen = select_checks(self.checks, options)
+        self.results = {item.nodeid: result for item, result in chosen}
         report.checks = list(self.results.values())
         # Visible checks run first: after the hidden ones, a submission could reveal them in the output of a visible check.
         self.items = sorted((item for item, _ in chosen), key=lambda item: self.results[item.nodeid].suite != "visible")

@@ -182,7 +182,7 @@ class Grader:
         """
         assignment = self.home.assignment
         allowed = intake.AttachmentRules(assignment.attachments, assignment.limits.attachment_mb << 20)
-        handed = intake.read_submission(submission, assignment.submission, allowed)
+        handed = intake.read_submission(submission, assignment.submission, allowed, self.harness.parser)
         self._sandbox.start()
         self._material = self._material or self._read()
         self.require_isolation()
@@ -361,11 +361,16 @@ class Grader:
 
         # Imported and collected here, while the server imports torch.
         from grader.judge.failure import explain_failure
-        from grader.judge.judging import CheckRunner, Setting
+        from grader.judge.judging import CheckRunner, Setting, select_checks
         from grader.judge.student import LoadedSubmission
 
         checks = self._collected(options.keyword)
 
+        if needed and options.changed is not None:
+            # Before anything of the submission runs: whatever that does to this process, there is a report.
+            report.checks = [result for _, result in select_checks(checks, options)]
+            report.summarise(assignment)
+            options.changed(report)
         broken = None
         if needed:
             readable = looked.status not in ("syntax", "unreadable")

@@ -284,6 +284,18 @@ class SandboxCalls:
         self.start()
         return self._look({"do": "extract", "path": str(path), "names": list(names), "own": own}, seconds)
 
+    def parse(self, do: str, path: Path, seconds: float = 20.0, **about: int) -> Reply:
+        """Return what a worker reads in a file that a student made. Runs nothing of it; see parsing.py.
+
+        Args:
+            do: "list_code" of a notebook, "list_zip" or "read_zip".
+            path: The file.
+            seconds: Limit of what the call is charged for.
+            about: What else the request says.
+        """
+        self.start()
+        return self._look({"do": do, "path": str(path)} | about, seconds)
+
     def _run(self, request: dict[str, Any], seconds: float) -> Reply:
         with self._exchange(request, seconds) as exchange:
             exchange.run()

@@ -26,7 +26,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from grader.sandbox import cells, entered, probes, substitutes
+from grader.sandbox import cells, entered, probes, substitutes, zips
 from grader.sandbox.libraries import IMPORTED_LATE
 
 MAX_MESSAGE = 4_000
@@ -57,8 +57,7 @@ LOST: dict[str, BaseException] = {}
 def answer_request(request: dict[str, Any], send: Callable[[bytes], None], turn: Callable[[bytes], dict[str, Any]]) -> None:
     """Answer `request` with one frame.
 
-    A request is for one of ACTIONS, of which only `inspect`, `extract` and `probe` run no
-    submission.
+    A request is for one of ACTIONS, of which those of READING and `probe` run no submission.
 
     Shortly before the limit the judge sends SIGALRM, and a call that is still running reports where it is, which only the
     process itself can know. It may ignore the signal; the judge does not rely on it.
@@ -207,6 +206,49 @@ def extract_notebook(request: dict[str, Any]) -> dict[str, Any]:
             "left out": found.left_out[:MAX_NAMES],
         },
     }
+
+
+def list_code(request: dict[str, Any]) -> dict[str, Any]:
+    """Return `{"status": "ok", "facts": {"code": ...}}` with the code cells of a notebook, as text to compare."""
+    try:
+        texts = [text for _, _, text in cells.read_code_cells(Path(request["path"]).read_bytes())]
+    except cells.NotANotebook as error:
+        return {"status": "unreadable", "message": str(error)}
+    # More than this is not graded.
+    return {"status": "ok", "facts": {"code": _as_bytes("\n".join(texts)[: cells.MAX_CODE].encode("utf-8", "replace"))}}
+
+
+def list_zip(request: dict[str, Any]) -> dict[str, Any]:
+    """Return `{"status": "ok", "facts": {"names": ..., "kinds": ...}}` of all entries of a zip; see zips.py.
+
+    The names are one text, with a zero after each. If there are too many, the reply is "refused".
+    """
+    import numpy as np
+
+    try:
+        names, kinds = zips.list_entries(request["path"], request["most"])
+    except zips.TooManyFiles:
+        return {"status": "refused"}
+    except Exception as error:  # whatever zipfile stumbles over, the zip is at fault
+        return describe_safely("unreadable", error, {})
+    text = "".join(f"{name}\0" for name in names)
+    return {"status": "ok", "facts": {"names": _as_bytes(text.encode("utf-8", "replace")), "kinds": np.array(kinds, np.uint8)}}
+
+
+def read_zip(request: dict[str, Any]) -> dict[str, Any]:
+    """Return `{"status": "ok", "facts": {"content": ...}}` with a part of one entry of a zip; see zips.py."""
+    try:
+        content = zips.read_entry(request["path"], request["entry"], request["start"], request["most"])
+    except Exception as error:  # whatever zipfile stumbles over, the zip is at fault
+        return describe_safely("unreadable", error, {})
+    return {"status": "ok", "facts": {"content": _as_bytes(content)}}
+
+
+def _as_bytes(content: bytes) -> Any:
+    """Return bytes as an array uint8 [size], which is how they cross."""
+    import numpy as np
+
+    return np.frombuffer(content, np.uint8)
 
 
 def probe_worker(request: dict[str, Any]) -> dict[str, Any]:
@@ -435,12 +477,15 @@ def describe_message(error: BaseException) -> str:
         return "(its message cannot be shown)"
 
 
-READING = ("inspect", "extract")  # without torch
+READING = ("inspect", "extract", "list_code", "list_zip", "read_zip")  # without torch and drivers
 TALKING = ("open", "converse")  # with the judge, or the other side of a dialogue
 ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {  # those of TALKING take `say` as well
     "probe": probe_worker,
     "inspect": inspect_source,
     "extract": extract_notebook,
+    "list_code": list_code,
+    "list_zip": list_zip,
+    "read_zip": read_zip,
     "open": inspect_and_load,
     "load": call_driver,
     "call": call_driver,

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import unicodedata
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +26,8 @@ INPUTS = {
     "test_what_must_not_be_overwritten_is_refused_at_once": ("command:grade", "command:verify"),
     "test_results_are_not_written_into_what_is_no_folder": ("command:{command}",),
     "test_an_assignment_names_files_of_its_own_folder": ("command:build",),
+    "test_a_given_file_is_no_link_to_elsewhere": ("command:grade",),
+    "test_names_of_students_stay_text_on_the_terminal": ("command:course", "command:regrade"),
 }
 SECONDS = 60
 SOLUTION = "solutions/toy/submitted.py"
@@ -175,6 +178,30 @@ def test_what_is_read_of_a_class_may_be_anything(
     )
 
 
+ESCAPES = "Eve \x1b[2J\x07\x9b1m\u202egnp\nwrote all.json"
+
+
+def test_names_of_students_stay_text_on_the_terminal(
+    toy: Path, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Catches: a name, an id or a file's name that clears the screen, turns the text round or adds a line of its own."""
+    shutil.rmtree(toy / "export")
+    folder = toy / "export" / "submission_1"
+    folder.mkdir(parents=True)
+    (toy / "export" / ESCAPES).write_text("x")
+    people = [{":name": ESCAPES, ":sid": ESCAPES, ":email": ESCAPES}]
+    (toy / "export" / "submission_metadata.yml").write_text(json.dumps({"submission_1": {":submitters": people}}))
+    said = []
+    for text in ("wrong = 1\n", (toy / SOLUTION).read_text()):
+        (folder / "submitted.py").write_text(text)
+        assert command_line("course", "toy", str(toy / "export"), "-o", str(toy / "new"), root=toy) == GRADED
+        output = capfd.readouterr()
+        said += (output.out + output.err).splitlines()
+    assert any("Eve \\x1b[2J" in line and "->" in line for line in said), "nobody was named"
+    assert not [line for line in said if line.startswith("wrote all")]
+    assert not [sign for line in said for sign in line if unicodedata.category(sign) in ("Cc", "Cf")]
+
+
 @pytest.mark.parametrize("content", ZIP)
 @pytest.mark.parametrize(("command", "words"), [("grade", ("toy",)), ("course", ("toy", "-o", "{toy}/new"))])
 def test_a_zip_may_hold_anything(
@@ -289,3 +316,17 @@ def test_an_assignment_names_files_of_its_own_folder(
     toml.write_text(toml.read_text().replace(line, other))
     ends_well(lambda: command_line("build", "toy", root=toy), capfd, USAGE)
     assert list(toy.parent.glob("*.py")) == []
+
+
+@pytest.mark.parametrize("name", ["helper.py", "submitted.py"])
+def test_a_given_file_is_no_link_to_elsewhere(
+    toy: Path, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str], name: str
+) -> None:
+    """Catches: a file of the machine that `release` takes along, and submissions can read, because a link leads to it."""
+    (toy.parent / "secret.py").write_text("KEY = 1\n")
+    path = toy / "assignments" / "toy" / name
+    path.unlink(missing_ok=True)
+    path.symlink_to(toy.parent / "secret.py")
+    toml, line = toy / "assignments" / "toy" / "assignment.toml", 'submission = "submitted.py"\n'
+    toml.write_text(toml.read_text().replace(line, f'{line}support = ["helper.py"]\n'))
+    ends_well(lambda: command_line("grade", "toy", str(toy / SOLUTION), root=toy), capfd, USAGE)

@@ -675,6 +675,9 @@ def test_no_cell_is_a_formula(texts: list[str]) -> None:
             assert not cell.lstrip().startswith(FORMULA)
         assert not re.search(r"[;\t][\s\"]*[=+@＝＋－＠-]", text), "a formula where semicolons or tabs separate"
         assert "25" in table[-1]
+        for separator in ",;\t":
+            read = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+            assert not [cell for row in read for cell in row if cell.lstrip(' "').startswith(FORMULA)]
 
 
 def test_negative_numbers_stay_numbers() -> None:

@@ -399,7 +399,7 @@ def test_junit_tells_how_it_failed(toy: AssignmentFiles) -> None:
     assert kinds == ["", "failure", "error", "error", "error", "error", "skipped"]
 
 
-@pytest.mark.parametrize("begin", ["=", "\n=", " =", "\u00a0@", "＝", "\t-"])
+@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\n=", "\r=", "\t", " =", "\u00a0@", "＝", "\t-"])
 def test_no_message_is_a_formula(toy: AssignmentFiles, begin: str) -> None:
     """A student chooses the message of an exception; an instructor opens the table."""
     one = report(toy, check("a", "total", "failed", message=f"{begin}cmd|'/c calc'!A1"))
@@ -414,6 +414,17 @@ def test_no_part_of_a_message_is_a_formula(toy: AssignmentFiles, separator: str)
     text = choose_renderer("csv", toy.assignment)(one)
     assert "1+1" in text
     assert all(not line.lstrip(' "').startswith("=") for line in re.split("[;\t\n]", text))
+
+
+@pytest.mark.parametrize("begin", ["=", "+", "-", "@"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_no_cell_is_a_formula_whatever_separates(toy: AssignmentFiles, separator: str, begin: str) -> None:
+    """Catches: a cell of a student's that one spreadsheet keeps as text and another one computes."""
+    message = "".join(f'wrong{mark}{begin}1+1{mark} "{begin}1' for mark in ",;\t")
+    text = choose_renderer("csv", toy.assignment)(report(toy, check("a", "total", "failed", message=message)))
+    cells = [cell for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) for cell in row]
+    assert any("1+1" in cell for cell in cells)
+    assert not [cell for cell in cells if cell.lstrip(" \"'").startswith(begin) and not cell.startswith("'")]
 
 
 @settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -26,7 +26,11 @@ from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import sanitize
 from tests.kit.examples import examples
 
-INPUTS = {"*": ("grading:policy_gradient",), "test_survives_kill_9_of_the_judge": ("command:grade",)}
+INPUTS = {
+    "*": ("grading:policy_gradient",),
+    "test_survives_kill_9_of_the_judge": ("command:grade",),
+    "test_survives_a_file_that_kills_worker_and_judge": ("command:grade",),
+}
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -98,6 +102,18 @@ def test_survives_kill_9_of_the_judge(tmp_path: Path, replaced) -> None:
     while (left := set(filter(runs, started))) and time.monotonic() < until:
         time.sleep(0.1)
     assert not left
+
+
+def test_survives_a_file_that_kills_worker_and_judge(tmp_path: Path, replaced) -> None:
+    """Catches: no result at all where nothing keeps a submission from the grader's process, as on a student's machine."""
+    killing = "import os, signal\n\nfor process in (os.getppid(), os.getpid()):\n    os.kill(process, signal.SIGKILL)\n"
+    path, output = replaced(prelude=killing), tmp_path / "report.json"
+    command = [sys.executable, "-m", "grader", "grade", "policy_gradient", str(path), "--format", "json", "-o", str(output)]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "GRADER_LEVEL": "basic"}, capture_output=True, timeout=120)
+    assert done.returncode == -signal.SIGKILL
+    report = Report.model_validate_json(output.read_text())
+    assert (report.final, report.points, report.isolation) == (False, 0, "basic")
+    assert len(report.checks) > 60
 
 
 def test_a_full_disk_or_a_fault_keeps_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ import pytest
 
 from grader.judge import harness
 from grader.proof.reply_cache import ReplyCache, ReplyStore, list_surroundings
-from grader.sandbox import open_sandbox
+from grader.sandbox import open_sandbox, parsing
 from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.places import make_readable, make_temporary_folder
 from grader.sandbox.reply import SandboxFault
@@ -158,8 +158,9 @@ def warm_servers() -> Iterator[WarmServers]:
 
 @pytest.fixture(scope="module", autouse=True)
 def copied_servers(request: pytest.FixtureRequest, warm_servers: WarmServers) -> Iterator[None]:
-    """Let the module's harnesses copy warm servers, unless it says OWN_SERVERS."""
+    """Let the module's harnesses, and what parses files for them, copy warm servers, unless it says OWN_SERVERS."""
     with pytest.MonkeyPatch.context() as patch:
         if not getattr(request.module, "OWN_SERVERS", False):
             patch.setattr(harness, "open_sandbox", warm_servers.open)
+            patch.setattr(parsing, "open_sandbox", warm_servers.open)
         yield
