@@ -50,6 +50,12 @@ def ask(place: Path, **changed: Any) -> dict[str, Any]:
     return request | changed
 
 
+def submit(place: Path) -> Path:
+    """Place the submission in a folder of its own."""
+    (place / "student").mkdir()
+    return stage_submission(SUBMISSION.encode(), place / "student" / "submitted.py")
+
+
 KNOWN = (Reply("ok", facts=6, seconds=0.1),)
 
 
@@ -114,13 +120,10 @@ def test_a_damaged_file_knows_nothing(place: Path, make: Callable[..., ReplyCach
 
 def test_a_sandbox_makes_each_call_once(place: Path, make: Callable[..., ReplyCache], monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches: requests of which the cache is not asked, and replies that differ when they come from it."""
-    student = place / "student"
-    student.mkdir()
-    path = student / "submitted.py"
-    stage_submission(SUBMISSION.encode(), path)
+    path = submit(place)
     replies = []
     for _ in range(2):
-        with open_sandbox(place / "drivers.py", [student], torch=False) as sandbox:
+        with open_sandbox(place / "drivers.py", [path.parent], torch=False) as sandbox:
             assert isinstance(sandbox, ForkedSandbox)
             sandbox.cache = make()
             sandbox.warm_up()
@@ -138,11 +141,12 @@ def test_a_sandbox_makes_each_call_once(place: Path, make: Callable[..., ReplyCa
 
 def test_what_need_not_be_loaded_is_not(place: Path, make: Callable[..., ReplyCache]) -> None:
     """Catches: a stub that counts as loaded because another question asked for it before."""
-    with open_sandbox(place / "drivers.py", [place], torch=False) as sandbox:
+    path = submit(place)
+    with open_sandbox(place / "drivers.py", [path.parent], torch=False) as sandbox:
         sandbox.cache = make()
         sandbox.warm_up()
         for wanted in (False, True, False):
-            looked, loaded = sandbox.open(place / "submitted.py", ["double"], lambda _, wanted=wanted: wanted)  # type: ignore[misc]
+            looked, loaded = sandbox.open(path, ["double"], lambda _, wanted=wanted: wanted)  # type: ignore[misc]
             assert (looked.status, loaded and loaded.status) == ("ok", "ok")
 
 
