@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.sandbox import kernel, limits
+from grader.sandbox.allowed_calls import RECORDED
 from grader.sandbox.kernel import READ, USE, LandlockAccess
 from grader.sandbox.places import get_required_mode, is_reachable, list_world_writable_folders
 from grader.sandbox.scratch import remove_folder
@@ -66,6 +67,8 @@ class Confinement:
         self._users: Iterator[int] = iter(())
         self._own_user = self._try("own user", self._choose_users)
         self._refuse_calls = self._try("seccomp", self._filter)
+        if self._refuse_calls and not RECORDED:
+            self.layers[-1] += " (deny-list)"
         self._try("network namespace", self._private_network)
         self._mounts = self._try("mount namespace", self._private_mounts)
         self._landlock = self._try("landlock", kernel.read_landlock_version)
@@ -110,12 +113,12 @@ class Confinement:
         self._users = self._every(2, int(self._second))
         return True
 
-    def _filter(self) -> Callable[[], None]:
+    def _filter(self) -> Callable[[], int | None]:
         syscall_filter = importlib.import_module("grader.sandbox.syscall_filter")
         landlock = 0
         with contextlib.suppress(OSError):
             landlock = 0 if "landlock" in self._without else kernel.read_landlock_version()
-        made: Callable[[], None] = syscall_filter.WorkerFilter(bool(self._own_user), landlock).load
+        made: Callable[[], int | None] = syscall_filter.WorkerFilter(bool(self._own_user), landlock).load
         return made
 
     def separate(self, number: int, folders: list[str], home: str, second: bool) -> None:
@@ -175,8 +178,11 @@ class Confinement:
                     if entry.stat(follow_symlinks=False).st_uid == user:
                         remove_folder(entry.path)
 
-    def apply(self, scratch: str, user: int | None, memory_mb: int, cpu_seconds: int) -> None:
+    def apply(self, scratch: str, user: int | None, memory_mb: int, cpu_seconds: int) -> int | None:
         """Confine this process, a worker, for good.
+
+        Returns:
+            A descriptor for the judge, see `syscall_filter.WorkerFilter.load`.
 
         Raises:
             OSError: If a layer fails that worked before.
@@ -199,8 +205,8 @@ class Confinement:
             if folder is None or process is None:
                 raise OSError("the worker's own folders cannot be opened")
             kernel.apply_landlock(self._landlock, [*self._readable, (folder, USE), (process, READ)])
-        if self._refuse_calls:
-            self._refuse_calls()
+        refused: int | None = self._refuse_calls() if self._refuse_calls else None
+        return refused
 
     def kill(self, user: int | None) -> None:
         """Kill every process of the worker's user at once, which no amount of forking evades."""

@@ -26,6 +26,7 @@ from grader.sandbox.clock import LOOK_SECONDS, CallClock
 from grader.sandbox.interpreter import ServerInterpreter
 from grader.sandbox.limits import MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES
 from grader.sandbox.places import list_world_writable_folders, make_temporary_folder
+from grader.sandbox.refusals import Refusals
 from grader.sandbox.reply import (
     NOT_AN_ANSWER,
     RUNNING,
@@ -284,7 +285,11 @@ class ForkedSandbox(SandboxCalls):
         scratch = Path(tempfile.mkdtemp(dir=self._home))
         ours, theirs = socket.socketpair()
         # A file, not a pipe: nobody has to drain it, so a chatty submission runs as fast as a quiet one.
-        with ours, tempfile.TemporaryFile(dir=self._home, buffering=0) as printed:
+        with (
+            ours,
+            contextlib.closing(Refusals()) as refusals,
+            tempfile.TemporaryFile(dir=self._home, buffering=0) as printed,
+        ):
             order = {
                 "op": "fork",
                 "scratch": str(scratch),
@@ -296,7 +301,7 @@ class ForkedSandbox(SandboxCalls):
                     self._tell(order, theirs.fileno(), output.fileno())
                     pid = self._hear(END_SECONDS)["pid"]
                 interrupted = self.interrupted if request["do"] in RUNNING else None
-                exchange = _Exchange(ours, frame, seconds, pid, scratch, interrupted)
+                exchange = _Exchange(ours, frame, seconds, pid, scratch, interrupted, refusals)
                 yield exchange
                 self._tell({"op": "end"})
                 ended = WorkerEnd(**self._hear(END_SECONDS))
@@ -378,11 +383,13 @@ class _Exchange:
         pid: int,
         scratch: Path,
         interrupted: threading.Event | None,
+        refusals: Refusals,
     ) -> None:
         self.connection = connection
         self.pid = pid
         self.scratch = scratch
         self.interrupted = interrupted
+        self.refusals = refusals
         self.confined = False  # the worker has said so; before that, nothing of a student's runs in it
         self.outgoing = memoryview(frame)
         self.incoming = bytearray()
@@ -414,10 +421,13 @@ class _Exchange:
             selector.register(self.connection, selectors.EVENT_READ | selectors.EVENT_WRITE)
             self.clock.look()
             while not self.ended:
+                self.refusals.watch(selector)
                 ready = selector.select(min(self.clock.limit / 4, LOOK_SECONDS))
                 self.clock.look()
-                for _, events in ready:
-                    if events & selectors.EVENT_READ:
+                for key, events in ready:
+                    if key.data is not None:
+                        self.refusals.answer(selector)
+                    elif events & selectors.EVENT_READ:
                         self._read()
                     elif self._written():
                         selector.modify(self.connection, selectors.EVENT_READ)
@@ -454,7 +464,10 @@ class _Exchange:
 
         try:
             if not self.confined:
-                self.confined = self.connection.recv(1) == wire.READY
+                said, descriptors, _, _ = socket.recv_fds(self.connection, 1, 1, socket.MSG_CMSG_CLOEXEC)
+                for descriptor in descriptors:
+                    self.refusals.listen(descriptor)
+                self.confined = said == wire.READY
                 self.ended = "" if self.confined else "closed"
                 return
             # Never more than what the header announced.
@@ -502,6 +515,7 @@ class _Exchange:
         if not self.confined and self.ended not in ("timeout", "starved") and not killed:
             raise SandboxFault(f"a worker could not be confined ({self.ended}): {self.output.strip()[-2000:]}")
         common: dict[str, Any] = {"output": self.output, "seconds": self.seconds, "cpu_seconds": self.how.cpu_seconds}
+        common["refused_calls"] = self.refusals.names()
         if self.ended in ("timeout", "starved", "disk"):
             unsure = not self.clock.measured and self.how.cpu_seconds < self.seconds / 2
             held_up = unsure or self.stopped or not self.confined

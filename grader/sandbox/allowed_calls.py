@@ -1,0 +1,112 @@
+"""Which system calls a worker may make on x86_64, and the instructions that refuse all others.
+
+The list was recorded with strace on Linux 6.18 and glibc 2.36: the graded solutions of all assignments, and a script that uses
+the standard library, NumPy, SciPy, torch, gymnasium, MuJoCo, ale-py, OpenCV, matplotlib, safetensors, stable_baselines3 and
+IPython, with Python 3.10 to 3.13. Beside each recorded call stand those that another libc or a newer kernel has for the same.
+Nothing is listed that reaches beyond the process, its files and its threads. `benchmarks/record_calls.py` records it anew.
+
+Many of these calls have rules about their arguments too: see syscall_filter.py.
+"""
+
+from __future__ import annotations
+
+import errno
+import platform
+import struct
+from collections.abc import Iterable
+
+FILES = (
+    # reading and writing, at a place, into several pieces; Python's mmap and NumPy's memmap lengthen files
+    *("read", "write", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev", "preadv2", "pwritev2", "lseek"),
+    *("ftruncate", "truncate", "fallocate", "fsync", "fdatasync", "fadvise64"),
+    # names of the same three calls, for older and newer libcs
+    *("open", "openat", "openat2", "creat", "close", "close_range"),
+    *("stat", "fstat", "lstat", "newfstatat", "statx", "access", "faccessat", "faccessat2", "statfs", "fstatfs"),
+    *("readlink", "readlinkat", "getdents", "getdents64", "getcwd", "chdir", "fchdir"),
+    # folders, links, names; os.mkfifo is mknod, whose devices need root
+    *("mkdir", "mkdirat", "rmdir", "unlink", "unlinkat", "rename", "renameat", "renameat2", "umask"),
+    *("link", "linkat", "symlink", "symlinkat", "mknod", "mknodat"),
+    # shutil.copy2 copies times, permissions and attributes; shutil.copyfile uses sendfile, newer ones copy_file_range
+    *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchown", "fchownat"),
+    *("utime", "utimes", "utimensat", "futimesat", "sendfile", "copy_file_range"),
+    *("getxattr", "lgetxattr", "fgetxattr", "listxattr", "llistxattr", "flistxattr"),
+    *("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr"),
+    *("dup", "dup2", "dup3", "pipe", "pipe2", "fcntl", "flock", "ioctl"),
+)
+WAITING = (
+    # event loops and selectors; 32-bit times have ended, so the newest libcs use only the last of each line
+    *("select", "pselect6", "poll", "ppoll"),
+    *("epoll_create", "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2"),
+    *("eventfd", "eventfd2", "timerfd_create", "timerfd_settime", "timerfd_gettime"),  # os.eventfd, and os.timerfd of 3.13
+    # asyncio wakes its loop through a pair of sockets, and the wire is a socket; setsockopt is not among these
+    *("socketpair", "sendto", "recvfrom", "sendmsg", "recvmsg", "shutdown", "getsockname", "getpeername", "getsockopt"),
+    *("nanosleep", "clock_nanosleep", "clock_gettime", "clock_getres", "gettimeofday", "time", "pause"),
+    *("alarm", "setitimer", "getitimer", "times"),
+)
+MEMORY = (
+    *("mmap", "munmap", "mremap", "mprotect", "madvise", "brk", "msync"),
+    "mseal",  # of the process's own memory, for a newer loader
+    *("mbind", "get_mempolicy", "set_mempolicy"),  # OpenBLAS and libnuma place memory, on this machine too
+    "membarrier",
+)
+THREADS = (
+    # clone starts threads alone; clone3 has a rule that makes libcs use clone. futex_* are newer parts of futex.
+    *("clone", "futex", "futex_wait", "futex_wake", "futex_requeue", "futex_waitv"),
+    *("set_robust_list", "get_robust_list", "rseq", "set_tid_address", "arch_prctl", "prctl", "exit", "exit_group"),
+    *("gettid", "getpid", "getppid", "getpgid", "getpgrp", "getsid", "wait4", "waitid"),  # there is no child to wait for
+    *("getuid", "geteuid", "getgid", "getegid", "getresuid", "getresgid", "getgroups"),
+    # number and choice of processors, priority: libgomp, OpenCV, torch, psutil
+    *("sched_yield", "sched_getaffinity", "sched_setaffinity", "getcpu", "getpriority", "setpriority"),
+    *("sched_getscheduler", "sched_setscheduler", "sched_getparam", "sched_setparam", "sched_getattr", "sched_setattr"),
+    *("sched_get_priority_max", "sched_get_priority_min", "sched_rr_get_interval", "ioprio_get"),
+    *("getrlimit", "setrlimit", "prlimit64", "getrusage", "sysinfo", "uname", "getrandom"),
+    # signals, which reach no other process
+    *("rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigpending", "rt_sigtimedwait", "rt_sigsuspend", "sigaltstack"),
+    *("kill", "tgkill", "restart_syscall"),
+)
+ALLOWED = (*FILES, *WAITING, *MEMORY, *THREADS)
+RECORDED = platform.machine() == "x86_64"
+"""Whether the list is about this machine: on others, what is refused is listed instead."""
+
+AUDIT_ARCH_X86_64 = 0xC000003E  # <linux/audit.h>
+X32_BIT = 0x40000000  # of the numbers of another architecture that x86_64 carries along
+# <linux/filter.h>
+_LOAD, _JUMP, _JUMP_IF_EQUAL, _JUMP_IF_LARGER, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x06
+# <linux/seccomp.h>
+NUMBER_OFFSET, ARCH_OFFSET = 0, 4  # in struct seccomp_data
+ACT_NOT_THERE = 0x00050000 | errno.ENOSYS
+ACT_NOTIFY = 0x7FC00000
+
+
+def make_gate(numbers: Iterable[int], action: int) -> bytes:
+    """Return instructions for seccomp that end with this action for every number that is not listed.
+
+    A listed number, or another architecture, goes on to the instructions that are put behind these. The numbers are searched
+    as ranges, in a tree, so that a call passes some ten instructions.
+    """
+    listed = set(numbers)
+    edges = sorted({number for number in listed if number - 1 not in listed} | {n + 1 for n in listed if n + 1 not in listed})
+
+    def search(low: int, high: int) -> list[tuple[int, int, int, int]]:
+        """Return instructions for a number of which only its place between `edges[low - 1]` and `edges[high]` is known."""
+        if low == high:
+            return [(_JUMP, 0, 0, 0) if low % 2 else (_RETURN, 0, 0, action)]
+        middle = (low + high) // 2
+        below, above = search(low, middle), search(middle + 1, high)
+        return [(_JUMP_IF_LARGER, len(below), 0, edges[middle]), *below, *above]
+
+    leave = (_JUMP, 0, 0, 0)
+    made = [
+        (_LOAD, 0, 0, ARCH_OFFSET),
+        (_JUMP_IF_EQUAL, 1, 0, AUDIT_ARCH_X86_64),
+        leave,
+        (_LOAD, 0, 0, NUMBER_OFFSET),
+        (_JUMP_IF_LARGER, 0, 1, X32_BIT),
+        leave,
+        *search(0, len(edges)),
+    ]
+    ends = [len(made) - place - 1 for place in range(len(made))]
+    return b"".join(
+        struct.pack("=HBBI", code, yes, no, end if code == _JUMP else value)
+        for (code, yes, no, value), end in zip(made, ends, strict=True)
+    )
