@@ -10,10 +10,10 @@ Many of these calls have rules about their arguments too: see syscall_filter.py.
 
 from __future__ import annotations
 
-import errno
 import platform
 import struct
-from collections.abc import Iterable
+from collections.abc import Mapping
+from itertools import pairwise
 
 FILES = (
     # reading and writing, at a place, into several pieces; Python's mmap and NumPy's memmap lengthen files
@@ -72,41 +72,46 @@ AUDIT_ARCH_X86_64 = 0xC000003E  # <linux/audit.h>
 X32_BIT = 0x40000000  # of the numbers of another architecture that x86_64 carries along
 # <linux/filter.h>
 _LOAD, _JUMP, _JUMP_IF_EQUAL, _JUMP_IF_LARGER, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x06
+_LEAVE = (_JUMP, 0, 0, 0)  # to the end; how far is known when all is made
 # <linux/seccomp.h>
 NUMBER_OFFSET, ARCH_OFFSET = 0, 4  # in struct seccomp_data
-ACT_NOT_THERE = 0x00050000 | errno.ENOSYS
-ACT_NOTIFY = 0x7FC00000
 
 
-def make_gate(numbers: Iterable[int], action: int) -> bytes:
-    """Return instructions for seccomp that end with this action for every number that is not listed.
+def make_gate(decisions: Mapping[int, int | None], otherwise: int) -> bytes:
+    """Return instructions for seccomp that decide about a call by its number.
 
-    A listed number, or another architecture, goes on to the instructions that are put behind these. The numbers are searched
-    as ranges, in a tree, so that a call passes some ten instructions.
+    The numbers are searched as ranges in a tree, so a call passes some ten instructions.
+
+    Args:
+        decisions: The action for each number. None, or another architecture, goes on to the
+            instructions that are put behind these.
+        otherwise: The action for every other number.
     """
-    listed = set(numbers)
-    edges = sorted({number for number in listed if number - 1 not in listed} | {n + 1 for n in listed if n + 1 not in listed})
+    starts = sorted({edge for number in decisions for edge in (number, number + 1)} | {0})
+    ranges = [(start, decisions.get(start, otherwise)) for start in starts]
+    ranges = [ranges[0], *(now for before, now in pairwise(ranges) if before[1] != now[1])]
 
     def search(low: int, high: int) -> list[tuple[int, int, int, int]]:
-        """Return instructions for a number of which only its place between `edges[low - 1]` and `edges[high]` is known."""
-        if low == high:
-            return [(_JUMP, 0, 0, 0) if low % 2 else (_RETURN, 0, 0, action)]
+        """Return instructions for a number that is in one of these ranges."""
+        if high - low == 1:
+            action = ranges[low][1]
+            return [_LEAVE if action is None else (_RETURN, 0, 0, action)]
         middle = (low + high) // 2
-        below, above = search(low, middle), search(middle + 1, high)
-        return [(_JUMP_IF_LARGER, len(below), 0, edges[middle]), *below, *above]
+        below, above = search(low, middle), search(middle, high)
+        if len(below) > 255:  # further than a condition can jump
+            return [(_JUMP_IF_LARGER, 0, 1, ranges[middle][0]), (_JUMP, 0, 0, len(below)), *below, *above]
+        return [(_JUMP_IF_LARGER, len(below), 0, ranges[middle][0]), *below, *above]
 
-    leave = (_JUMP, 0, 0, 0)
     made = [
         (_LOAD, 0, 0, ARCH_OFFSET),
         (_JUMP_IF_EQUAL, 1, 0, AUDIT_ARCH_X86_64),
-        leave,
+        _LEAVE,
         (_LOAD, 0, 0, NUMBER_OFFSET),
         (_JUMP_IF_LARGER, 0, 1, X32_BIT),
-        leave,
-        *search(0, len(edges)),
+        _LEAVE,
+        *search(0, len(ranges)),
     ]
-    ends = [len(made) - place - 1 for place in range(len(made))]
     return b"".join(
-        struct.pack("=HBBI", code, yes, no, end if code == _JUMP else value)
-        for (code, yes, no, value), end in zip(made, ends, strict=True)
+        struct.pack("=HBBI", *((_JUMP, 0, 0, len(made) - place - 1) if instruction is _LEAVE else instruction))
+        for place, instruction in enumerate(made)
     )

@@ -285,11 +285,7 @@ class ForkedSandbox(SandboxCalls):
         scratch = Path(tempfile.mkdtemp(dir=self._home))
         ours, theirs = socket.socketpair()
         # A file, not a pipe: nobody has to drain it, so a chatty submission runs as fast as a quiet one.
-        with (
-            ours,
-            contextlib.closing(Refusals()) as refusals,
-            tempfile.TemporaryFile(dir=self._home, buffering=0) as printed,
-        ):
+        with ours, tempfile.TemporaryFile(dir=self._home, buffering=0) as printed:
             order = {
                 "op": "fork",
                 "scratch": str(scratch),
@@ -301,10 +297,11 @@ class ForkedSandbox(SandboxCalls):
                     self._tell(order, theirs.fileno(), output.fileno())
                     pid = self._hear(END_SECONDS)["pid"]
                 interrupted = self.interrupted if request["do"] in RUNNING else None
-                exchange = _Exchange(ours, frame, seconds, pid, scratch, interrupted, refusals)
-                yield exchange
-                self._tell({"op": "end"})
-                ended = WorkerEnd(**self._hear(END_SECONDS))
+                exchange = _Exchange(ours, frame, seconds, pid, scratch, interrupted)
+                with contextlib.closing(exchange.refusals):
+                    yield exchange
+                    self._tell({"op": "end"})
+                    ended = WorkerEnd(**self._hear(END_SECONDS))
                 self.cpu_seconds += ended.cpu_seconds
                 exchange.end(ended, shorten_output(printed))
             except BaseException:
@@ -383,13 +380,12 @@ class _Exchange:
         pid: int,
         scratch: Path,
         interrupted: threading.Event | None,
-        refusals: Refusals,
     ) -> None:
         self.connection = connection
         self.pid = pid
         self.scratch = scratch
         self.interrupted = interrupted
-        self.refusals = refusals
+        self.refusals = Refusals()
         self.confined = False  # the worker has said so; before that, nothing of a student's runs in it
         self.outgoing = memoryview(frame)
         self.incoming = bytearray()

@@ -19,7 +19,7 @@ import struct
 
 import pyseccomp
 
-from grader.sandbox.allowed_calls import ACT_NOT_THERE, ACT_NOTIFY, ALLOWED, RECORDED, make_gate
+from grader.sandbox.allowed_calls import ALLOWED, RECORDED, make_gate
 from grader.sandbox.kernel import PR_SET_PDEATHSIG, load_notifying_filter, load_syscall_filter
 
 CLONE_THREAD = 0x00010000  # <linux/sched.h>
@@ -100,12 +100,17 @@ class WorkerFilter:
     """
 
     def __init__(self, own_user: bool, landlock: int) -> None:
-        rules = _export(_make_rules(own_user, landlock))
-        listed = list_numbers(own_user) if RECORDED else ()
-        self._silent = (make_gate(listed, ACT_NOT_THERE) if listed else b"") + rules
-        self._notifying = make_gate(listed, ACT_NOTIFY) + rules if listed else b""
-        operands = (place + 4 for place in range(0, len(self._silent), 8))  # struct sock_filter, <linux/filter.h>
-        self._own = [place for place in operands if struct.unpack_from("=I", self._silent, place) == (OWN_PROCESS,)]
+        rules = _make_rules(own_user, landlock)
+        if not RECORDED:
+            for number, action in rules.always.items():
+                rules.made.add_rule(action, number)
+        by_arguments = _export(rules.made)
+        self._silent, self._notifying = _split(by_arguments), list[bytes]()
+        if RECORDED:
+            decisions = {number: pyseccomp.ALLOW for name in ALLOWED if (number := _resolve(name)) >= 0}
+            decisions |= rules.always | dict.fromkeys(rules.conditional, None)
+            self._silent = _split(make_gate(decisions, pyseccomp.ERRNO(errno.ENOSYS)) + by_arguments)
+            self._notifying = _split(make_gate(decisions, pyseccomp.NOTIFY) + by_arguments)
 
     def load(self) -> int | None:
         """Refuse this process, for good, what the rules say.
@@ -114,75 +119,105 @@ class WorkerFilter:
             A descriptor for `refusals.Refusals`. None where nobody can be asked about the calls that are not listed; these
             then fail unheard.
         """
+        own = struct.pack("=I", os.getpid())
         if self._notifying:
             # Older kernels, gVisor, and containers whose engine listens itself.
             with contextlib.suppress(OSError):
-                return load_notifying_filter(self._of_this_process(self._notifying))
-        load_syscall_filter(self._of_this_process(self._silent))
+                return load_notifying_filter(own.join(self._notifying))
+        load_syscall_filter(own.join(self._silent))
         return None
 
-    def _of_this_process(self, program: bytes) -> bytes:
-        own = bytearray(program)
-        for place in self._own:
-            struct.pack_into("=I", own, place, os.getpid())
-        return bytes(own)
+
+def _split(program: bytes) -> list[bytes]:
+    """Return the parts between which a program has the number of the process that will load it."""
+    operands = range(4, len(program), 8)  # of struct sock_filter, <linux/filter.h>
+    places = [place for place in operands if struct.unpack_from("=I", program, place) == (OWN_PROCESS,)]
+    return [program[start:end] for start, end in zip([0, *(p + 4 for p in places)], [*places, len(program)], strict=True)]
 
 
-def list_numbers(own_user: bool) -> set[int]:
-    """Return the numbers of all calls that are allowed, or about which `_make_rules` decides."""
-    names = {*ALLOWED, *REFUSED, *TIMES, "clone3", *(() if own_user else OWNERSHIP)}
-    return {number for name in names if (number := _resolve(name)) >= 0}
+class _Rules:
+    """What is decided about calls: always, or by their arguments.
+
+    Attributes:
+        always: The action for each number.
+        conditional: The numbers of calls about which arguments decide.
+        made: The rules about these.
+    """
+
+    def __init__(self) -> None:
+        self.always: dict[int, int] = {}
+        self.conditional: set[int] = set()
+        self.made = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
+
+    def add(self, action: int, name: str, *conditions: pyseccomp.Arg) -> None:
+        number = _resolve(name)
+        if number == UNKNOWN:
+            return
+        if conditions:
+            self.made.add_rule(action, number, *conditions)
+            self.conditional.add(number)
+        else:
+            self.always[number] = action
+
+    def add_all_but(self, action: int, name: str, number: int, mask: int, value: int) -> None:
+        """Decide about a call unless the bits of an argument that are in the mask have this value.
+
+        This adds one rule for each bit that differs.
+        """
+        for bit in range(mask.bit_length()):
+            if mask >> bit & 1:
+                self.add(action, name, pyseccomp.Arg(number, pyseccomp.MASKED_EQ, 1 << bit, ~value & 1 << bit))
 
 
-def _make_rules(own_user: bool, landlock: int) -> pyseccomp.SyscallFilter:
+def _make_rules(own_user: bool, landlock: int) -> _Rules:
     """Return the rules for a process that is called OWN_PROCESS.
 
     Args:
         own_user: Whether the process has a user id that owns nothing else.
         landlock: The version of Landlock that confines it; 0 for none.
     """
-    made = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
+    made = _Rules()
     refuse, ignore = pyseccomp.ERRNO(errno.EPERM), pyseccomp.ERRNO(0)
     for name in REFUSED:
-        _add(made, refuse, name)
+        made.add(refuse, name)
     if not own_user and landlock < 3:  # which does not know it before; open files are made shorter by ftruncate
-        _add(made, refuse, "truncate")
+        made.add(refuse, "truncate")
     for name in TIMES if own_user else (*TIMES, *OWNERSHIP):
-        _add(made, ignore, name)
+        made.add(ignore, name)
     # A thread may be started, a process may not. clone3 hides its flags behind a pointer, so it fails with ENOSYS; the C
     # library then falls back to clone.
-    made.add_rule(refuse, "clone", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, CLONE_THREAD, 0))
-    made.add_rule(pyseccomp.ERRNO(errno.ENOSYS), "clone3")
+    made.add(refuse, "clone", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, CLONE_THREAD, 0))
+    made.add(pyseccomp.ERRNO(errno.ENOSYS), "clone3")
     # A pair of connected streams, as event loops need; a datagram socket of a pair could send to any other by its path.
-    made.add_rule(refuse, "socketpair", pyseccomp.Arg(0, pyseccomp.NE, socket.AF_UNIX))
-    _all_but(made, refuse, "socketpair", 1, 0xF, socket.SOCK_STREAM)
+    made.add(refuse, "socketpair", pyseccomp.Arg(0, pyseccomp.NE, socket.AF_UNIX))
+    made.add_all_but(refuse, "socketpair", 1, 0xF, socket.SOCK_STREAM)
     for name in OF_OTHERS:
-        made.add_rule(refuse, name, pyseccomp.Arg(0, pyseccomp.NE, 0))
+        made.add(refuse, name, pyseccomp.Arg(0, pyseccomp.NE, 0))
     for name in GIVING_WAY:
-        made.add_rule(ignore, name, pyseccomp.Arg(0, pyseccomp.EQ, 0))
+        made.add(ignore, name, pyseccomp.Arg(0, pyseccomp.EQ, 0))
     for number in (0, 1):  # of this process only
-        made.add_rule(refuse, "setpriority", pyseccomp.Arg(number, pyseccomp.NE, 0))
-    made.add_rule(ignore, "setpriority", pyseccomp.Arg(0, pyseccomp.EQ, 0), pyseccomp.Arg(1, pyseccomp.EQ, 0))
-    made.add_rule(refuse, "prctl", _low(0, PR_SET_PDEATHSIG))
+        made.add(refuse, "setpriority", pyseccomp.Arg(number, pyseccomp.NE, 0))
+    made.add(ignore, "setpriority", pyseccomp.Arg(0, pyseccomp.EQ, 0), pyseccomp.Arg(1, pyseccomp.EQ, 0))
+    made.add(refuse, "prctl", _low(0, PR_SET_PDEATHSIG))
     for command in CONTROLLING:
-        made.add_rule(refuse, "fcntl", _low(1, command))
-    _add(made, ignore, "flock")
+        made.add(refuse, "fcntl", _low(1, command))
+    made.add(ignore, "flock")
     for command in (*LOCKS, *HINTS):  # honest code locks its own files, so this says that all went well
-        made.add_rule(ignore, "fcntl", _low(1, command))
+        made.add(ignore, "fcntl", _low(1, command))
     # Of a terminal's, which libraries ask whether there is one, and of descriptors; none of file systems, sockets and devices.
-    _all_but(made, refuse, "ioctl", 1, 0xFF00, ord("T") << 8)
+    made.add_all_but(refuse, "ioctl", 1, 0xFF00, ord("T") << 8)
     # Whether a page of a file is in memory is a note that every later call could read.
-    made.add_rule(ignore, "fadvise64", _low(3, os.POSIX_FADV_DONTNEED))
-    made.add_rule(refuse, "preadv2", pyseccomp.Arg(5, pyseccomp.MASKED_EQ, RWF_NOWAIT, RWF_NOWAIT))
+    made.add(ignore, "fadvise64", _low(3, os.POSIX_FADV_DONTNEED))
+    made.add(refuse, "preadv2", pyseccomp.Arg(5, pyseccomp.MASKED_EQ, RWF_NOWAIT, RWF_NOWAIT))
     # abort() and the like signal the own process; no other. What ends or stops it at once must come from outside, so that the
     # judge can tell a submission from an operator, and from a kernel that is short of memory.
     for name, place in (("kill", 1), ("tgkill", 2)):
-        made.add_rule(refuse, name, pyseccomp.Arg(0, pyseccomp.NE, OWN_PROCESS))
+        made.add(refuse, name, pyseccomp.Arg(0, pyseccomp.NE, OWN_PROCESS))
         for number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
-            made.add_rule(refuse, name, _low(place, number))
+            made.add(refuse, name, _low(place, number))
     # Beyond a limit of processor time the kernel sends SIGKILL as well; a worker's is set already.
-    made.add_rule(refuse, "setrlimit", _low(0, resource.RLIMIT_CPU))
-    made.add_rule(refuse, "prlimit64", _low(1, resource.RLIMIT_CPU), pyseccomp.Arg(2, pyseccomp.NE, 0))
+    made.add(refuse, "setrlimit", _low(0, resource.RLIMIT_CPU))
+    made.add(refuse, "prlimit64", _low(1, resource.RLIMIT_CPU), pyseccomp.Arg(2, pyseccomp.NE, 0))
     return made
 
 
@@ -195,12 +230,6 @@ def _export(rules: pyseccomp.SyscallFilter) -> bytes:
         return made.read()
 
 
-def _add(rules: pyseccomp.SyscallFilter, action: int, name: str) -> None:
-    number = _resolve(name)
-    if number != UNKNOWN:
-        rules.add_rule(action, number)
-
-
 def _resolve(name: str) -> int:
     return YOUNG.get(name) or pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name)
 
@@ -208,13 +237,3 @@ def _resolve(name: str) -> int:
 def _low(number: int, value: int) -> pyseccomp.Arg:
     """Return the condition that an argument has this value for the kernel, which looks at its lower half only."""
     return pyseccomp.Arg(number, pyseccomp.MASKED_EQ, 0xFFFFFFFF, value)
-
-
-def _all_but(rules: pyseccomp.SyscallFilter, action: int, name: str, number: int, mask: int, value: int) -> None:
-    """Refuse a call unless the bits of an argument that are in the mask have this value.
-
-    This adds one rule for each bit that differs.
-    """
-    for bit in range(mask.bit_length()):
-        if mask >> bit & 1:
-            rules.add_rule(action, name, pyseccomp.Arg(number, pyseccomp.MASKED_EQ, 1 << bit, ~value & 1 << bit))
