@@ -71,8 +71,7 @@ RECORDED = platform.machine() == "x86_64"
 AUDIT_ARCH_X86_64 = 0xC000003E  # <linux/audit.h>
 X32_BIT = 0x40000000  # of the numbers of another architecture that x86_64 carries along
 # <linux/filter.h>
-_LOAD, _JUMP, _JUMP_IF_EQUAL, _JUMP_IF_LARGER, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x06
-_LEAVE = (_JUMP, 0, 0, 0)  # to the end; how far is known when all is made
+_LOAD, _JUMP_IF_EQUAL, _JUMP_IF_LARGER, _RETURN = 0x20, 0x15, 0x35, 0x06
 # <linux/seccomp.h>
 NUMBER_OFFSET, ARCH_OFFSET = 0, 4  # in struct seccomp_data
 
@@ -80,7 +79,8 @@ NUMBER_OFFSET, ARCH_OFFSET = 0, 4  # in struct seccomp_data
 def make_gate(decisions: Mapping[int, int | None], otherwise: int) -> bytes:
     """Return instructions for seccomp that decide about a call by its number.
 
-    The numbers are searched as ranges in a tree, so a call passes some ten instructions.
+    The numbers are searched as ranges in a tree, so a call passes some ten instructions; the kernel, which tries every number
+    when it loads a filter, is quick with it.
 
     Args:
         decisions: The action for each number. None, or another architecture, goes on to the
@@ -90,28 +90,31 @@ def make_gate(decisions: Mapping[int, int | None], otherwise: int) -> bytes:
     starts = sorted({edge for number in decisions for edge in (number, number + 1)} | {0})
     ranges = [(start, decisions.get(start, otherwise)) for start in starts]
     ranges = [ranges[0], *(now for before, now in pairwise(ranges) if before[1] != now[1])]
+    actions = [action for action in {action: None for _, action in ranges} if action is not None]
+    # Each instruction with the places where it goes on, if a condition holds and if not. A place of an action counts from the
+    # end, as -1 does, which is the first behind these instructions.
+    made = [
+        (_LOAD, 1, 1, ARCH_OFFSET),
+        (_JUMP_IF_EQUAL, 2, -1, AUDIT_ARCH_X86_64),
+        (_LOAD, 3, 3, NUMBER_OFFSET),
+        (_JUMP_IF_LARGER, -1, 4, X32_BIT),
+    ]
 
-    def search(low: int, high: int) -> list[tuple[int, int, int, int]]:
-        """Return instructions for a number that is in one of these ranges."""
+    def search(low: int, high: int) -> int:
+        """Return the place where a number that is in one of these ranges is decided about."""
         if high - low == 1:
             action = ranges[low][1]
-            return [_LEAVE if action is None else (_RETURN, 0, 0, action)]
-        middle = (low + high) // 2
-        below, above = search(low, middle), search(middle, high)
-        if len(below) > 255:  # further than a condition can jump
-            return [(_JUMP_IF_LARGER, 0, 1, ranges[middle][0]), (_JUMP, 0, 0, len(below)), *below, *above]
-        return [(_JUMP_IF_LARGER, len(below), 0, ranges[middle][0]), *below, *above]
+            return -1 if action is None else -2 - actions.index(action)
+        place, middle = len(made), (low + high) // 2
+        made.append((0, 0, 0, 0))
+        no = search(low, middle)
+        made[place] = (_JUMP_IF_LARGER, search(middle, high), no, ranges[middle][0])
+        return place
 
-    made = [
-        (_LOAD, 0, 0, ARCH_OFFSET),
-        (_JUMP_IF_EQUAL, 1, 0, AUDIT_ARCH_X86_64),
-        _LEAVE,
-        (_LOAD, 0, 0, NUMBER_OFFSET),
-        (_JUMP_IF_LARGER, 0, 1, X32_BIT),
-        _LEAVE,
-        *search(0, len(ranges)),
-    ]
-    return b"".join(
-        struct.pack("=HBBI", *((_JUMP, 0, 0, len(made) - place - 1) if instruction is _LEAVE else instruction))
-        for place, instruction in enumerate(made)
-    )
+    search(0, len(ranges))
+    end = len(made) + len(actions)
+    code = b""
+    for place, (kind, yes, no, value) in enumerate(made):
+        steps = [0, 0] if kind == _LOAD else [target % (end + 1) - place - 1 for target in (yes, no)]
+        code += struct.pack("=HBBI", kind, *steps, value)  # a step further than 255 is an error here
+    return code + b"".join(struct.pack("=HBBI", _RETURN, 0, 0, action) for action in reversed(actions))
