@@ -13,7 +13,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +72,9 @@ class Confinement:
         self._try("network namespace", self._private_network)
         self._mounts = self._try("mount namespace", self._private_mounts)
         self._landlock = self._try("landlock", kernel.read_landlock_version)
-        self._readable = [(opened, READ) for path in (*settings["readable"], *SYSTEM) if (opened := _opened(path)) is not None]
+        self._readable = list(_list_readable((*settings["readable"], *SYSTEM)))
         if (null := _opened(os.devnull)) is not None:
-            self._readable.append((null, READ | LandlockAccess.WRITE_FILE))
+            self._readable.append((null, kernel.limit_access(null, READ | LandlockAccess.WRITE_FILE)))
         self._threads = limits.MAX_THREADS
         if not self._own_user:
             self._threads = limits.count_threads(os.getuid()) + limits.MAX_MORE_THREADS
@@ -131,7 +131,7 @@ class Confinement:
         self._server, self._home = os.getpid(), home
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)  # neither is passed on to a copy
         kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
-        self._readable += [(opened, READ) for path in folders if (opened := _opened(path)) is not None]
+        self._readable += _list_readable(folders)
         if self._own_user:
             self._users = self._every(2 * MOST_CLONES, 2 * number + second)
 
@@ -218,6 +218,13 @@ class Confinement:
             os._exit(0)
         elif user:
             os.waitpid(helper, 0)
+
+
+def _list_readable(paths: Iterable[str]) -> Iterator[tuple[int, LandlockAccess]]:
+    """Yield a descriptor of each path that is there, with the access by which it can be read."""
+    for path in paths:
+        if (opened := _opened(path)) is not None:
+            yield opened, kernel.limit_access(opened, READ)
 
 
 def _opened(path: str) -> int | None:

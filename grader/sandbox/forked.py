@@ -47,6 +47,7 @@ from grader.sandbox.scratch import is_too_full, remove_folder
 
 END_SECONDS = 60.0
 PROBE_SECONDS = 20.0
+DESCRIPTOR_BYTES = socket.CMSG_LEN(4)  # for one descriptor beside a message; the kernel closes others
 KIT = Path(__file__)
 
 
@@ -416,15 +417,20 @@ class _Exchange:
         with selectors.DefaultSelector() as selector:
             selector.register(self.connection, selectors.EVENT_READ | selectors.EVENT_WRITE)
             self.clock.look()
+            self.refusals.watch(selector)
             while not self.ended:
-                self.refusals.watch(selector)
                 ready = selector.select(min(self.clock.limit / 4, LOOK_SECONDS))
                 self.clock.look()
-                for key, events in ready:
+                for key, events in sorted(ready, key=lambda one: one[0].data is not None):  # the connection first
                     if key.data is not None:
-                        self.refusals.answer(selector)
+                        if not self.ended:
+                            self.refusals.answer(selector)
                     elif events & selectors.EVENT_READ:
-                        self._read()
+                        if self.confined:
+                            self._read()
+                        else:
+                            self._read_first()
+                            self.refusals.watch(selector)
                     elif self._written():
                         selector.modify(self.connection, selectors.EVENT_READ)
                 if not self.ended:
@@ -455,17 +461,26 @@ class _Exchange:
             return True
         return not self.outgoing
 
+    def _read_first(self) -> None:
+        """Receive the word that the worker is confined, which comes before anything of a student's runs."""
+        from grader.sandbox import wire
+
+        try:
+            said, attached, _, _ = self.connection.recvmsg(1, DESCRIPTOR_BYTES, socket.MSG_CMSG_CLOEXEC)
+        except BlockingIOError:
+            return
+        except ConnectionError:
+            self.ended = "closed"
+            return
+        for _, _, descriptor in attached:
+            self.refusals.listen(int.from_bytes(descriptor, sys.byteorder))
+        self.confined = said == wire.READY
+        self.ended = "" if self.confined else "closed"
+
     def _read(self) -> None:
         from grader.sandbox import wire
 
         try:
-            if not self.confined:
-                said, descriptors, _, _ = socket.recv_fds(self.connection, 1, 1, socket.MSG_CMSG_CLOEXEC)
-                for descriptor in descriptors:
-                    self.refusals.listen(descriptor)
-                self.confined = said == wire.READY
-                self.ended = "" if self.confined else "closed"
-                return
             # Never more than what the header announced.
             part = self.connection.recv((self.expected or wire.HEADER.size) - len(self.incoming))
         except BlockingIOError:

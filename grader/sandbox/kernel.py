@@ -193,6 +193,11 @@ def read_landlock_version() -> int:
     return _syscall(_CREATE_RULESET, "landlock", None, ctypes.c_size_t(0), ctypes.c_uint(1))
 
 
+def limit_access(descriptor: int, access: LandlockAccess) -> LandlockAccess:
+    """Return the part of an access that the file or folder can have."""
+    return access if stat.S_ISDIR(os.fstat(descriptor).st_mode) else access & OF_FILES
+
+
 def apply_landlock(version: int, allowed: Iterable[tuple[int, LandlockAccess]]) -> None:
     """Refuse this process, for good, all files but the allowed, all TCP, and signals to others.
 
@@ -201,7 +206,7 @@ def apply_landlock(version: int, allowed: Iterable[tuple[int, LandlockAccess]]) 
     Args:
         version: From `read_landlock_version`; rights that this version does not know are left out.
         allowed: Descriptors of files or folders (O_PATH will do) and the access that is allowed
-            there or below.
+            there or below; `limit_access` says which a file can have.
 
     Source: Documentation/userspace-api/landlock.rst.
     """
@@ -211,10 +216,7 @@ def apply_landlock(version: int, allowed: Iterable[tuple[int, LandlockAccess]]) 
     created = _syscall(_CREATE_RULESET, "landlock", ctypes.byref(ruleset), ctypes.c_size_t(size), ctypes.c_uint(0))
     try:
         for descriptor, access in allowed:
-            rights = handled & access
-            if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
-                rights &= OF_FILES
-            rule = _PathBeneath(rights, descriptor)
+            rule = _PathBeneath(handled & access, descriptor)
             kind = ctypes.c_int(_RULE_PATH_BENEATH)
             _syscall(_ADD_RULE, "landlock rule", ctypes.c_int(created), kind, ctypes.byref(rule), ctypes.c_uint(0))
         _syscall(_RESTRICT_SELF, "landlock", ctypes.c_int(created), ctypes.c_uint(0))

@@ -40,8 +40,8 @@ class Refusals:
         self._descriptor = descriptor
 
     def watch(self, selector: selectors.BaseSelector) -> None:
-        """Let the selector tell when a call is to be answered, unless it does already."""
-        if self._descriptor is not None and self._descriptor not in selector.get_map():
+        """Let the selector tell when a call is to be answered."""
+        if self._descriptor is not None:
             selector.register(self._descriptor, selectors.EVENT_READ, self)
 
     def answer(self, selector: selectors.BaseSelector) -> None:

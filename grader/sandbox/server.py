@@ -170,7 +170,8 @@ class Server:
             if refused is None:
                 connection.sendall(self.wire.READY)
             else:
-                socket.send_fds(connection, [self.wire.READY], [refused])
+                passed = (socket.SOL_SOCKET, socket.SCM_RIGHTS, refused.to_bytes(4, sys.byteorder))
+                connection.sendmsg([self.wire.READY], [passed])
                 os.close(refused)  # only the judge has it from here on
 
             def heard() -> dict[str, Any]:
