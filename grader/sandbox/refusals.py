@@ -87,5 +87,6 @@ def _name(number: int) -> str:
     with contextlib.suppress(ImportError, OSError, RuntimeError, ValueError):
         import pyseccomp
 
-        return pyseccomp.resolve_syscall(pyseccomp.Arch.X86_64, number).decode()
+        name: bytes = pyseccomp.resolve_syscall(pyseccomp.Arch.X86_64, number)
+        return name.decode()
     return f"call {number}"
