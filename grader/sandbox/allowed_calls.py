@@ -15,56 +15,73 @@ import struct
 from collections.abc import Mapping
 from itertools import pairwise
 
-FILES = (
-    # reading and writing, at a place, into several pieces; Python's mmap and NumPy's memmap lengthen files
-    *("read", "write", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev", "preadv2", "pwritev2", "lseek"),
-    *("ftruncate", "truncate", "fallocate", "fsync", "fdatasync", "fadvise64"),
-    # names of the same three calls, for older and newer libcs
-    *("open", "openat", "openat2", "creat", "close", "close_range"),
-    *("stat", "fstat", "lstat", "newfstatat", "statx", "access", "faccessat", "faccessat2", "statfs", "fstatfs"),
-    *("readlink", "readlinkat", "getdents", "getdents64", "getcwd", "chdir", "fchdir"),
-    # folders, links, names; os.mkfifo is mknod, whose devices need root
-    *("mkdir", "mkdirat", "rmdir", "unlink", "unlinkat", "rename", "renameat", "renameat2", "umask"),
-    *("link", "linkat", "symlink", "symlinkat", "mknod", "mknodat"),
-    # shutil.copy2 copies times, permissions and attributes; shutil.copyfile uses sendfile, newer ones copy_file_range
-    *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchown", "fchownat"),
-    *("utime", "utimes", "utimensat", "futimesat", "sendfile", "copy_file_range"),
-    *("getxattr", "lgetxattr", "fgetxattr", "listxattr", "llistxattr", "flistxattr"),
-    *("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr"),
-    *("dup", "dup2", "dup3", "pipe", "pipe2", "fcntl", "flock", "ioctl"),
-)
-WAITING = (
-    # event loops and selectors; 32-bit times have ended, so the newest libcs use only the last of each line
-    *("select", "pselect6", "poll", "ppoll"),
-    *("epoll_create", "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2"),
-    *("eventfd", "eventfd2", "timerfd_create", "timerfd_settime", "timerfd_gettime"),  # os.eventfd, and os.timerfd of 3.13
-    # asyncio wakes its loop through a pair of sockets, and the wire is a socket; setsockopt is not among these
-    *("socketpair", "sendto", "recvfrom", "sendmsg", "recvmsg", "shutdown", "getsockname", "getpeername", "getsockopt"),
-    *("nanosleep", "clock_nanosleep", "clock_gettime", "clock_getres", "gettimeofday", "time", "pause"),
-    *("alarm", "setitimer", "getitimer", "times"),
-)
-MEMORY = (
-    *("mmap", "munmap", "mremap", "mprotect", "madvise", "brk", "msync"),
-    "mseal",  # of the process's own memory, for a newer loader
-    *("mbind", "get_mempolicy", "set_mempolicy"),  # OpenBLAS and libnuma place memory, on this machine too
-    "membarrier",
-)
-THREADS = (
-    # clone starts threads alone; clone3 has a rule that makes libcs use clone. futex_* are newer parts of futex.
-    *("clone", "futex", "futex_wait", "futex_wake", "futex_requeue", "futex_waitv"),
-    *("set_robust_list", "get_robust_list", "rseq", "set_tid_address", "arch_prctl", "prctl", "exit", "exit_group"),
-    *("gettid", "getpid", "getppid", "getpgid", "getpgrp", "getsid", "wait4", "waitid"),  # there is no child to wait for
-    *("getuid", "geteuid", "getgid", "getegid", "getresuid", "getresgid", "getgroups"),
-    # number and choice of processors, priority: libgomp, OpenCV, torch, psutil
-    *("sched_yield", "sched_getaffinity", "sched_setaffinity", "getcpu", "getpriority", "setpriority"),
-    *("sched_getscheduler", "sched_setscheduler", "sched_getparam", "sched_setparam", "sched_getattr", "sched_setattr"),
-    *("sched_get_priority_max", "sched_get_priority_min", "sched_rr_get_interval", "ioprio_get"),
-    *("getrlimit", "setrlimit", "prlimit64", "getrusage", "sysinfo", "uname", "getrandom"),
-    # signals, which reach no other process
-    *("rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigpending", "rt_sigtimedwait", "rt_sigsuspend", "sigaltstack"),
-    *("kill", "tgkill", "restart_syscall"),
-)
-ALLOWED = (*FILES, *WAITING, *MEMORY, *THREADS)
+FAMILIES: dict[str, tuple[str, ...]] = {
+    # At a place, into several pieces; NumPy's memmap lengthens files. NumPy and SQLite give the kernel advice.
+    "reading and writing": (
+        *("read", "write", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev", "preadv2", "pwritev2", "lseek"),
+        *("ftruncate", "truncate", "fallocate", "fsync", "fdatasync", "fadvise64", "sendfile", "copy_file_range"),
+    ),
+    # The same few calls under the names that older and newer libcs use.
+    "looking at files": (
+        *("open", "openat", "openat2", "creat", "close", "close_range", "readlink", "readlinkat"),
+        *("stat", "fstat", "lstat", "newfstatat", "statx", "access", "faccessat", "faccessat2", "statfs", "fstatfs"),
+        *("getdents", "getdents64", "getcwd", "chdir", "fchdir"),
+    ),
+    # os.mkfifo is mknod, whose devices need root.
+    "names of files": (
+        *("mkdir", "mkdirat", "rmdir", "unlink", "unlinkat", "rename", "renameat", "renameat2", "umask"),
+        *("link", "linkat", "symlink", "symlinkat", "mknod", "mknodat"),
+    ),
+    # shutil.copy2 copies times, permissions and attributes.
+    "attributes of files": (
+        *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchown", "fchownat", "flock"),
+        *("utime", "utimes", "utimensat", "futimesat"),
+        *("getxattr", "lgetxattr", "fgetxattr", "listxattr", "llistxattr", "flistxattr"),
+        *("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr"),
+    ),
+    "descriptors": ("dup", "dup2", "dup3", "pipe", "pipe2", "fcntl", "ioctl"),
+    # Event loops; the newest libcs have only the last call of each line.
+    "waiting for descriptors": (
+        *("select", "pselect6", "poll", "ppoll"),
+        *("epoll_create", "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2"),
+    ),
+    # os.eventfd, and os.timerfd_create of Python 3.13
+    "descriptors of events and timers": ("eventfd", "eventfd2", "timerfd_create", "timerfd_settime", "timerfd_gettime"),
+    # asyncio wakes its loop through a pair of sockets, and the wire is a socket. Nothing needs setsockopt.
+    "connected sockets": (
+        *("socketpair", "sendto", "recvfrom", "sendmsg", "recvmsg", "shutdown"),
+        *("getsockname", "getpeername", "getsockopt"),
+    ),
+    "clocks": ("nanosleep", "clock_nanosleep", "clock_gettime", "clock_getres", "gettimeofday", "time", "times", "pause"),
+    "interval timers": ("alarm", "setitimer", "getitimer"),
+    # mseal: a newer loader seals its own pages
+    "memory": ("mmap", "munmap", "mremap", "mprotect", "madvise", "brk", "msync", "mseal"),
+    # OpenBLAS asks for memory near its processor.
+    "memory policy": ("mbind", "get_mempolicy", "set_mempolicy"),
+    # clone starts threads alone; clone3 has a rule that makes libcs use clone. The later futex calls are parts of futex.
+    "threads": (
+        *("clone", "futex", "futex_wait", "futex_wake", "futex_requeue", "futex_waitv", "membarrier"),
+        *("set_robust_list", "get_robust_list", "rseq", "set_tid_address", "exit", "exit_group"),
+    ),
+    # There is no child to wait for.
+    "the process itself": (
+        *("gettid", "getpid", "getppid", "getpgid", "getpgrp", "getsid", "wait4", "waitid", "prctl", "arch_prctl"),
+        *("getuid", "geteuid", "getgid", "getegid", "getresuid", "getresgid", "getgroups", "uname", "getrandom"),
+    ),
+    # libgomp, OpenCV, torch and psutil count processors and ask for priorities.
+    "processors and limits": (
+        *("sched_yield", "sched_getaffinity", "sched_setaffinity", "getcpu", "getpriority", "setpriority", "ioprio_get"),
+        *("sched_getscheduler", "sched_setscheduler", "sched_getparam", "sched_setparam", "sched_getattr", "sched_setattr"),
+        *("sched_get_priority_max", "sched_get_priority_min", "sched_rr_get_interval"),
+        *("getrlimit", "setrlimit", "prlimit64", "getrusage", "sysinfo"),
+    ),
+    "signals to itself": (
+        *("rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigpending", "rt_sigtimedwait", "rt_sigsuspend"),
+        *("sigaltstack", "kill", "tgkill", "restart_syscall"),
+    ),
+}
+"""What is allowed, by what it is for. The attacks in tests/kit/attacks try each family."""
+ALLOWED = tuple(name for names in FAMILIES.values() for name in names)
 RECORDED = platform.machine() == "x86_64"
 """Whether the list is about this machine: on others, what is refused is listed instead."""
 
