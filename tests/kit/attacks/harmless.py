@@ -183,7 +183,7 @@ def uses_the_standard_library(values, scale, known):
     return float(gap) * scale
 
 
-@honest("maps arrays to files, and keeps models in three formats")
+@honest("maps arrays to files, and keeps models in three formats", safe=True)
 def maps_arrays(values, scale, known):
     import numpy
     import torch

@@ -261,6 +261,7 @@ def floods_the_ear(values, scale, known):
     import threading
 
     libc = ctypes.CDLL(None)
+    threading.stack_size(1 << 16)
 
     def ask():
         while True:
