@@ -18,6 +18,7 @@ from grader.report.terminal import find_common_failure
 STATES = ("full", "part", "none", "not started", "not run")
 OPEN = (Outcome.NOT_RUN, Outcome.GRADER_ERROR)  # says nothing about the submission
 MAX_BINS = 25
+MAX_REFUSED = 16  # names of system calls
 MAX_COLUMNS = 300  # of the heatmap: more could not be distinguished on a screen
 ENOUGH = 10  # submissions, below which a correlation is chance
 SLOWEST = 10
@@ -206,6 +207,7 @@ class ClassInsight:
         points: Of each graded submission, in the order of the work list.
         levels: How many submissions were graded at each isolation level.
         open: How many were graded where a submission could do a forbidden thing, by that thing.
+        refused: The system calls that submissions were refused because they are not listed, by the number of submissions.
         environments: How many submissions were graded in each environment.
     """
 
@@ -226,6 +228,7 @@ class ClassInsight:
     heatmap: ClassHeatmap
     levels: Mapping[str, int]
     open: Mapping[str, int]
+    refused: Mapping[str, int]
     environments: Mapping[str, int]
 
     @property
@@ -301,6 +304,7 @@ def analyze_results(course: Course, results: Mapping[str, SubmissionResult | Non
         heatmap=_make_heatmap(course, graded),
         levels=Counter(result.report.isolation for result in run),
         open=Counter(could for result in run for could in result.report.isolation_open),
+        refused=dict(Counter(name for result in run for name in result.report.refused_calls).most_common(MAX_REFUSED)),
         environments=Counter(result.key.environment for result in run),
     )
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 OF_A_RUN = tuple(CheckResult.model_fields.keys() - {"id", "question", "suite", "title", "max_points"})
 """What of a check's result comes from running it, and not from the suite."""
+MAX_REFUSED_CALLS = 16  # in a report: a submission may try every number there is
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class CheckRunner:
 
     def run(self) -> None:
         """Run the checks, one after another. A fault of theirs, or of the judge, ends in the report's note."""
+        self.shared.refused_calls.update(self.submission.refused_calls)
         try:
             self._publish()
             if self.checks.errors:
@@ -86,6 +88,8 @@ class CheckRunner:
                     return
         except Exception as error:
             self.report.stop(Cause.GRADER, f"{type(error).__name__}: {error}")
+        finally:
+            self.report.refused_calls = tuple(sorted(self.shared.refused_calls)[:MAX_REFUSED_CALLS])
 
     def _judge(self, item: pytest.Function, result: CheckResult) -> None:
         kept = None if result.id in self.options.again else self.options.before.get(result.id)

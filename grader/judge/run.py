@@ -372,14 +372,16 @@ class Grader:
             report.summarise(assignment)
             options.changed(report)
         broken = None
+        refused: tuple[str, ...] = ()
         if needed:
             readable = looked.status not in ("syntax", "unreadable")
             reply = (staged.loaded or self._sandbox.load(staged.path, assignment.limits.seconds)) if readable else looked
+            refused = reply.refused_calls
             if reply.status != "ok":
                 first, allowed = assignment.questions[0], assignment.limits
                 broken = explain_failure(reply, first, allowed.seconds, allowed.memory_mb, reply.output, staged.origin)
         attachments = {name: staged.handed.attachments.get(name) for name in assignment.attachments}
-        submission = LoadedSubmission(staged.path, staged.origin, attachments, unwritten, broken)
+        submission = LoadedSubmission(staged.path, staged.origin, attachments, unwritten, broken, refused)
         return CheckRunner(Setting(assignment, checks, self._sandbox, self._known), submission, report, options)
 
     def _written(self, looked: Reply) -> set[str]:

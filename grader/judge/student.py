@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -77,6 +77,7 @@ class LoadedSubmission:
         attachments: By name, the content of each file beside it, or why it was refused; None if it is not there.
         unwritten: Functions that are still the stub's.
         broken: How it failed to load, if it did; every check then ends like that.
+        refused_calls: The system calls that it was refused while it was loaded; see `Reply`.
     """
 
     path: Path | None
@@ -84,6 +85,7 @@ class LoadedSubmission:
     attachments: dict[str, bytes | str | None]
     unwritten: Set[str]
     broken: CheckFailed | None
+    refused_calls: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,12 +96,14 @@ class RunContext:
         patience: The judge's patience with the facts. It begins when a call has returned, and the code that runs the check ends
             it.
         seed: The seed of all that chance decides.
+        refused_calls: The system calls that the submission was refused, of those that are not listed.
     """
 
     sandbox: Sandbox
     clock: TimeBudget
     patience: ReadingBudget
     seed: int
+    refused_calls: set[str] = field(default_factory=set)
 
 
 class SubmissionUnderTest:
@@ -129,6 +133,7 @@ class SubmissionUnderTest:
         replies: ReplyCache,
     ) -> None:
         self._sandbox, self._clock, self._patience, self._seed = shared.sandbox, shared.clock, shared.patience, shared.seed
+        self._refused_calls = shared.refused_calls
         self._submission, self._origin, self._attachments = submission.path, submission.origin, submission.attachments
         self._question = question
         self._cases = cases
@@ -192,6 +197,7 @@ class SubmissionUnderTest:
         """
         if self._submission is not None:
             self._printed.append(reply.output)
+            self._refused_calls.update(reply.refused_calls)
         if reply.status == "ok":
             if self._submission is not None:
                 self.facts.append(reply.facts)

@@ -183,6 +183,9 @@ class Report(StoredModel):
     isolation: str
     isolation_layers: tuple[str, ...]
     isolation_open: tuple[str, ...] = Field(default=(), description="what a submission could do that it must not, as tried out")
+    refused_calls: tuple[str, ...] = Field(
+        default=(), description="system calls of the submission that are not on the list of allowed ones; for instructors"
+    )
     final: bool = False
     seconds: float = 0.0
     points: float = 0.0
@@ -253,6 +256,7 @@ class Report(StoredModel):
         for question in copy.questions:
             own = [check.seconds for check in self.checks if check.question == question.id and check.suite != "hidden"]
             question.seconds = sum(own)
+        copy.refused_calls = ()
         if "hidden" in self.suites:
             copy.note_detail = ""
         for check in copy.checks:

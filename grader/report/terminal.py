@@ -218,6 +218,8 @@ def describe_total(report: Report) -> list[str]:
     if "hidden" in report.suites:
         could = f", a submission could {', '.join(report.isolation_open)}" if report.isolation_open else ""
         lines.append(f"isolation: {report.isolation}{could}")
+        if report.refused_calls:
+            lines.append(f"refused, because nothing honest was known to use it: {', '.join(report.refused_calls)}")
     if report.cause:
         lines.append(report.explain_stop())
     if not report.final:

@@ -13,11 +13,12 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from grader.sandbox import kernel, limits
+from grader.sandbox.allowed_calls import RECORDED
 from grader.sandbox.kernel import READ, USE, LandlockAccess
 from grader.sandbox.places import get_required_mode, is_reachable, list_world_writable_folders
 from grader.sandbox.scratch import remove_folder
@@ -66,12 +67,14 @@ class Confinement:
         self._users: Iterator[int] = iter(())
         self._own_user = self._try("own user", self._choose_users)
         self._refuse_calls = self._try("seccomp", self._filter)
+        if self._refuse_calls and not RECORDED:
+            self.layers[-1] += " (deny-list)"
         self._try("network namespace", self._private_network)
         self._mounts = self._try("mount namespace", self._private_mounts)
         self._landlock = self._try("landlock", kernel.read_landlock_version)
-        self._readable = [(opened, READ) for path in (*settings["readable"], *SYSTEM) if (opened := _opened(path)) is not None]
+        self._readable = list(_list_readable((*settings["readable"], *SYSTEM)))
         if (null := _opened(os.devnull)) is not None:
-            self._readable.append((null, READ | LandlockAccess.WRITE_FILE))
+            self._readable.append((null, kernel.limit_access(null, READ | LandlockAccess.WRITE_FILE)))
         self._threads = limits.MAX_THREADS
         if not self._own_user:
             self._threads = limits.count_threads(os.getuid()) + limits.MAX_MORE_THREADS
@@ -110,12 +113,12 @@ class Confinement:
         self._users = self._every(2, int(self._second))
         return True
 
-    def _filter(self) -> Callable[[], None]:
+    def _filter(self) -> Callable[[], int | None]:
         syscall_filter = importlib.import_module("grader.sandbox.syscall_filter")
         landlock = 0
         with contextlib.suppress(OSError):
             landlock = 0 if "landlock" in self._without else kernel.read_landlock_version()
-        made: Callable[[], None] = syscall_filter.WorkerFilter(bool(self._own_user), landlock).load
+        made: Callable[[], int | None] = syscall_filter.WorkerFilter(bool(self._own_user), landlock).load
         return made
 
     def separate(self, number: int, folders: list[str], home: str, second: bool) -> None:
@@ -128,7 +131,7 @@ class Confinement:
         self._server, self._home = os.getpid(), home
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)  # neither is passed on to a copy
         kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
-        self._readable += [(opened, READ) for path in folders if (opened := _opened(path)) is not None]
+        self._readable += _list_readable(folders)
         if self._own_user:
             self._users = self._every(2 * MOST_CLONES, 2 * number + second)
 
@@ -175,8 +178,11 @@ class Confinement:
                     if entry.stat(follow_symlinks=False).st_uid == user:
                         remove_folder(entry.path)
 
-    def apply(self, scratch: str, user: int | None, memory_mb: int, cpu_seconds: int) -> None:
+    def apply(self, scratch: str, user: int | None, memory_mb: int, cpu_seconds: int) -> int | None:
         """Confine this process, a worker, for good.
+
+        Returns:
+            A descriptor for the judge, see `syscall_filter.WorkerFilter.load`.
 
         Raises:
             OSError: If a layer fails that worked before.
@@ -199,8 +205,8 @@ class Confinement:
             if folder is None or process is None:
                 raise OSError("the worker's own folders cannot be opened")
             kernel.apply_landlock(self._landlock, [*self._readable, (folder, USE), (process, READ)])
-        if self._refuse_calls:
-            self._refuse_calls()
+        refused: int | None = self._refuse_calls() if self._refuse_calls else None
+        return refused
 
     def kill(self, user: int | None) -> None:
         """Kill every process of the worker's user at once, which no amount of forking evades."""
@@ -212,6 +218,13 @@ class Confinement:
             os._exit(0)
         elif user:
             os.waitpid(helper, 0)
+
+
+def _list_readable(paths: Iterable[str]) -> Iterator[tuple[int, LandlockAccess]]:
+    """Yield a descriptor of each path that is there, with the access by which it can be read."""
+    for path in paths:
+        if (opened := _opened(path)) is not None:
+            yield opened, kernel.limit_access(opened, READ)
 
 
 def _opened(path: str) -> int | None:

@@ -26,6 +26,7 @@ from grader.sandbox.clock import LOOK_SECONDS, CallClock
 from grader.sandbox.interpreter import ServerInterpreter
 from grader.sandbox.limits import MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES
 from grader.sandbox.places import PREFIX, find_working_folder, list_world_writable_folders, make_temporary_folder
+from grader.sandbox.refusals import Refusals
 from grader.sandbox.reply import (
     NOT_AN_ANSWER,
     RUNNING,
@@ -46,6 +47,7 @@ from grader.sandbox.scratch import is_too_full, remove_folder
 
 END_SECONDS = 60.0
 PROBE_SECONDS = 20.0
+DESCRIPTOR_BYTES = socket.CMSG_LEN(4)  # for one descriptor beside a message; the kernel closes others
 KIT = Path(__file__)
 
 
@@ -306,9 +308,10 @@ class ForkedSandbox(SandboxCalls):
                     pid = self._hear(END_SECONDS)["pid"]
                 interrupted = self.interrupted if request["do"] in RUNNING else None
                 exchange = _Exchange(ours, frame, seconds, pid, scratch, interrupted)
-                yield exchange
-                self._tell({"op": "end"})
-                ended = WorkerEnd(**self._hear(END_SECONDS))
+                with contextlib.closing(exchange.refusals):
+                    yield exchange
+                    self._tell({"op": "end"})
+                    ended = WorkerEnd(**self._hear(END_SECONDS))
                 self.cpu_seconds += ended.cpu_seconds
                 exchange.end(ended, shorten_output(printed))
             except BaseException:
@@ -392,6 +395,7 @@ class _Exchange:
         self.pid = pid
         self.scratch = scratch
         self.interrupted = interrupted
+        self.refusals = Refusals()
         self.confined = False  # the worker has said so; before that, nothing of a student's runs in it
         self.outgoing = memoryview(frame)
         self.incoming = bytearray()
@@ -424,12 +428,20 @@ class _Exchange:
             self.clock.look()
             if self.clock.is_spent():  # at the turn before, in a dialogue
                 self.ended = "timeout"
+            self.refusals.watch(selector)
             while not self.ended:
                 ready = selector.select(min(self.clock.limit / 4, LOOK_SECONDS))
                 self.clock.look()
-                for _, events in ready:
-                    if events & selectors.EVENT_READ:
-                        self._read()
+                for key, events in sorted(ready, key=lambda one: one[0].data is not None):  # the connection first
+                    if key.data is not None:
+                        if not self.ended:
+                            self.refusals.answer(selector)
+                    elif events & selectors.EVENT_READ:
+                        if self.confined:
+                            self._read()
+                        else:
+                            self._read_first()
+                            self.refusals.watch(selector)
                     elif self._written():
                         selector.modify(self.connection, selectors.EVENT_READ)
                 if not self.ended:
@@ -460,14 +472,26 @@ class _Exchange:
             return True
         return not self.outgoing
 
+    def _read_first(self) -> None:
+        """Receive the word that the worker is confined, which comes before anything of a student's runs."""
+        from grader.sandbox import wire
+
+        try:
+            said, attached, _, _ = self.connection.recvmsg(1, DESCRIPTOR_BYTES, socket.MSG_CMSG_CLOEXEC)
+        except BlockingIOError:
+            return
+        except ConnectionError:
+            self.ended = "closed"
+            return
+        for _, _, descriptor in attached:
+            self.refusals.listen(int.from_bytes(descriptor, sys.byteorder))
+        self.confined = said == wire.READY
+        self.ended = "" if self.confined else "closed"
+
     def _read(self) -> None:
         from grader.sandbox import wire
 
         try:
-            if not self.confined:
-                self.confined = self.connection.recv(1) == wire.READY
-                self.ended = "" if self.confined else "closed"
-                return
             # Never more than what the header announced.
             part = self.connection.recv((self.expected or wire.HEADER.size) - len(self.incoming))
         except BlockingIOError:
@@ -513,6 +537,7 @@ class _Exchange:
         if not self.confined and self.ended not in ("timeout", "starved") and not killed:
             raise SandboxFault(f"a worker could not be confined ({self.ended}): {self.output.strip()[-2000:]}")
         common: dict[str, Any] = {"output": self.output, "seconds": self.seconds, "cpu_seconds": self.how.cpu_seconds}
+        common["refused_calls"] = self.refusals.names()
         if self.ended in ("timeout", "starved", "disk"):
             disturbed = self.ended == "starved" or (self.ended == "timeout" and self._was_held_up())
             return Reply(self.ended, disturbed=disturbed, **common)

@@ -35,7 +35,8 @@ def install_guard(home: str) -> Callable[[bool], None]:
             raise PermissionError(errno.EPERM, "there is no network")
         if event == "open" and isinstance(arguments[0], (str, bytes)) and arguments[2] & WRITING:
             path = os.path.realpath(os.fsdecode(arguments[0]))
-            if not path.startswith(inside + os.sep) and path != os.path.realpath(os.devnull):
+            # A temporary file without a name is the folder itself, opened to be written.
+            if not (path + os.sep).startswith(inside + os.sep) and path != os.path.realpath(os.devnull):
                 raise PermissionError(errno.EACCES, "no file may be written here", arguments[0])
 
     def switch(to: bool) -> None:

@@ -79,7 +79,8 @@ class Isolation:
     @classmethod
     def of(cls, layers: Sequence[str], missing: dict[str, str], succeeded: Sequence[str]) -> Isolation:
         """Return the isolation of a fork server that has these layers, and whose worker succeeded at these attempts."""
-        full = {"own user", "seccomp"} <= set(layers) and not succeeded
+        names = {layer.partition(" (")[0] for layer in layers}  # some say in parentheses how they work here
+        full = {"own user", "seccomp"} <= names and not succeeded
         return cls("full" if full else "process", tuple(layers), missing, tuple(succeeded))
 
     def lacks(self) -> str:
@@ -104,6 +105,8 @@ class Reply:
         spent: What this and earlier tries of the same call were charged for, where it was made again.
         imported: Libraries that the call had to import, which takes long; the process says so itself.
         entered: The functions of the submission that it entered, if it was traced; the process says so itself.
+        refused_calls: The system calls that it was refused because they are not on the list of
+            allowed ones, by name.
         disturbed: Whether the machine may have ended the call, or kept it from ending, so that another try is worth it.
     """
 
@@ -116,6 +119,7 @@ class Reply:
     spent: float = 0.0
     imported: tuple[str, ...] = ()
     entered: frozenset[str] = frozenset()
+    refused_calls: tuple[str, ...] = ()
     disturbed: bool = False
 
 

@@ -4,7 +4,8 @@ Run as a script by `forked.py`, with a clean environment: `python server.py CONT
 carries one JSON message a packet:
     {"op": "confine"} -> {"layers": [...], "missing": {layer: why}}; once, and first
     {"op": "fork", "scratch": ..., "memory_mb": ..., "cpu_seconds": ...} with two descriptors, the wire and the output
-        file -> {"pid": ...}; the worker writes one byte on the wire when it is confined, before it reads the request
+        file -> {"pid": ...}; the worker writes one byte on the wire when it is confined, before it reads the request. With
+        the byte may come a descriptor, on which the judge hears of calls that the worker is refused (refusals.py)
     {"op": "end"} -> {"status": the worker's wait status, "alive": whether it had not ended by itself, "cpu_seconds": ...};
         afterwards no process of that call is left
     {"op": "warm", "torch": ...} imports what calls need; answered by {"warm": true} or {"error": ...}
@@ -172,11 +173,16 @@ class Server:
             tempfile.tempdir = None  # found out anew: a library may have asked in the server
             sys.stdout = sys.__stdout__ = self.worker.open_output(1)  # type: ignore[misc]  # Final in typeshed
             sys.stderr = sys.__stderr__ = self.worker.open_output(2)  # type: ignore[misc]  # Final in typeshed
-            self.confinement.apply(self.scratch, self.user, memory_mb, cpu_seconds)
-            close_other_descriptors(self.settings["handles"])
+            refused = self.confinement.apply(self.scratch, self.user, memory_mb, cpu_seconds)
+            close_other_descriptors(self.settings["handles"] + [refused] * (refused is not None))
             connection = socket.socket(fileno=3)
             confined = True
-            connection.sendall(self.wire.READY)
+            if refused is None:
+                connection.sendall(self.wire.READY)
+            else:
+                passed = (socket.SOL_SOCKET, socket.SCM_RIGHTS, refused.to_bytes(4, sys.byteorder))
+                connection.sendmsg([self.wire.READY], [passed])
+                os.close(refused)  # only the judge has it from here on
 
             def heard() -> dict[str, Any]:
                 text, blob = self.wire.read_lengths(read_exactly(connection, self.wire.HEADER.size))

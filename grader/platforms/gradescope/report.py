@@ -68,6 +68,7 @@ def build_results(report: Report, assignment: Assignment, metadata: dict[str, st
             "isolation": report.isolation,
             "isolation_layers": list(report.isolation_layers),
             "isolation_open": list(report.isolation_open),
+            "refused_calls": list(report.refused_calls),
             "final": report.final,
             "outcomes": {check.id: check.outcome.value for check in report.checks},
             "mistakes": {check.id: list(check.mistakes) for check in report.checks if check.mistakes},

@@ -129,3 +129,73 @@ def handles_signals(values, scale, known):
     signal.signal(signal.SIGINT, lambda *_: None)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     return float((max(values) - min(values)) * scale)
+
+
+@honest("uses what the standard library has for files, time and events", safe=True)
+def uses_the_standard_library(values, scale, known):
+    import asyncio
+    import json
+    import locale
+    import mmap
+    import os
+    import pathlib
+    import pickle
+    import platform
+    import random
+    import selectors
+    import shutil
+    import signal
+    import socket
+    import sqlite3
+    import tempfile
+    import threading
+    import time
+    import zipfile
+
+    kept = pathlib.Path("kept.json")
+    kept.write_text(json.dumps(values))
+    os.replace(shutil.copy2(kept, "copy.json"), "moved.json")
+    with zipfile.ZipFile("kept.zip", "w") as packed:
+        packed.write("moved.json")
+    with sqlite3.connect("kept.sqlite") as database:
+        database.execute("create table numbers (x real)")
+        database.executemany("insert into numbers values (?)", [(value,) for value in values])
+        gap = database.execute("select max(x) - min(x) from numbers").fetchone()[0]
+    with tempfile.TemporaryFile() as file, mmap.mmap(-1, 1 << 16) as mapped:
+        mapped[:3] = b"abc"
+        file.write(pickle.dumps(mapped[:3]))
+    assert sorted(name for _, _, names in os.walk(".") for name in names if name.endswith("json")) == [
+        "kept.json",
+        "moved.json",
+    ]
+    with selectors.DefaultSelector() as selector, socket.socketpair()[0] as one:
+        selector.register(one, selectors.EVENT_WRITE)
+        assert selector.select(1)
+    rung = threading.Event()
+    signal.signal(signal.SIGALRM, lambda *_: rung.set())
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    assert rung.wait(5) or rung.is_set()
+    assert asyncio.run(asyncio.to_thread(threading.get_native_id)) != threading.get_native_id()
+    locale.setlocale(locale.LC_ALL, "C")
+    random.SystemRandom().random()
+    assert platform.system()
+    assert time.process_time() > 0
+    return float(gap) * scale
+
+
+@honest("maps arrays to files, and keeps models in three formats", safe=True)
+def maps_arrays(values, scale, known):
+    import numpy
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    mapped = numpy.memmap("values.bin", dtype="float64", mode="w+", shape=(len(values),))
+    mapped[:] = values
+    mapped.flush()
+    numpy.save("v.npy", mapped)
+    read = numpy.load("v.npy", mmap_mode="r").copy()
+    torch.save({"v": 1}, "v.pt")
+    save_file({"v": torch.from_numpy(read)}, "v.safetensors")
+    read = load_file("v.safetensors")["v"].numpy()
+    assert torch.load("v.pt", mmap=True)["v"] == 1
+    return float((read.max() - read.min()) * scale)

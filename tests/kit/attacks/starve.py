@@ -253,3 +253,119 @@ def exits_at_import(values, scale, known):
     import os
 
     os._exit(0)
+
+
+@attack("keeps the grader busy with system calls that it must be asked about", sees=("timeout",))
+def floods_the_ear(values, scale, known):
+    import ctypes
+    import threading
+
+    libc = ctypes.CDLL(None)
+    threading.stack_size(1 << 16)
+
+    def ask():
+        while True:
+            libc.syscall(ctypes.c_long(1000))
+
+    for _ in range(20):
+        threading.Thread(target=ask, daemon=True).start()
+    ask()
+
+
+@attack("interrupts such a call by signals, so that it is asked about again and again", sees=("timeout", "failed"))
+def withdraws_what_it_asks(values, scale, known):
+    import ctypes
+    import signal
+
+    libc = ctypes.CDLL(None)
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.setitimer(signal.ITIMER_REAL, 1e-5, 1e-5)
+    while True:
+        libc.syscall(ctypes.c_long(1000))
+
+
+@attack("lets event loops wait for each other in rings, and for the wire", sees=("timeout", "failed"))
+def nests_event_loops(values, scale, known):
+    import select
+
+    loops = [select.epoll() for _ in range(60)]
+    for one in loops:
+        for descriptor in (3, *(other.fileno() for other in loops)):
+            try:
+                one.register(descriptor, select.EPOLLIN | select.EPOLLOUT)
+            except (OSError, ValueError):
+                continue
+    while True:
+        for one in loops:
+            one.poll(0)
+
+
+@attack("arms timers that ring without pause, and opens events until none can be opened", says="files open")
+def opens_events_without_end(values, scale, known):
+    import ctypes
+    import os
+
+    libc = ctypes.CDLL(None)
+    for _ in range(50):
+        timer = libc.timerfd_create(1, 0)
+        libc.timerfd_settime(timer, 0, (ctypes.c_long * 4)(0, 1, 0, 1), None)
+    kept = []
+    while True:
+        kept.append(os.eventfd(0))
+
+
+@attack("is interrupted by its own timers as often as the kernel can", sees=("timeout", "failed"))
+def rings_timers(values, scale, known):
+    import signal
+
+    kinds = (
+        (signal.ITIMER_REAL, signal.SIGALRM),
+        (signal.ITIMER_VIRTUAL, signal.SIGVTALRM),
+        (signal.ITIMER_PROF, signal.SIGPROF),
+    )
+    for kind, number in kinds:
+        signal.signal(number, lambda *_: None)
+        signal.setitimer(kind, 1e-6, 1e-6)
+    while True:
+        pass
+
+
+@attack("fills the disk through memory that files are mapped to", sees=("failed", "timeout", "crashed", "memory"))
+def fills_the_disk_by_mapping(values, scale, known):
+    import mmap
+
+    number = 0
+    while True:
+        number += 1
+        with open(f"mapped-{number}", "w+b") as file:
+            file.truncate(30 << 20)
+            with mmap.mmap(file.fileno(), 30 << 20) as mapped:
+                for place in range(0, 30 << 20, 4096):
+                    mapped[place] = 1
+
+
+@attack("says where memory must lie: its own, the grader's and the server's")
+def places_memory(values, scale, known):
+    import ctypes
+    import os
+
+    libc = ctypes.CDLL(None)
+    nodes = ctypes.byref(ctypes.c_ulong(1))
+    print("for itself", libc.syscall(ctypes.c_long(238), 2, nodes, ctypes.c_ulong(64)))  # set_mempolicy: only these
+    for process in (os.getppid(), known["judge"]):
+        moved = [
+            libc.syscall(ctypes.c_long(256), process, ctypes.c_ulong(64), nodes, nodes),  # migrate_pages
+            libc.syscall(ctypes.c_long(279), process, ctypes.c_ulong(0), None, None, None, 0),  # move_pages
+        ]
+        print("LEAKED" if max(moved) >= 0 else "refused")
+    print("LEAKED" if libc.syscall(ctypes.c_long(450), 0, ctypes.c_ulong(4096), 0, 0) >= 0 else "refused")
+
+
+@attack("interrupts all processors by barriers, again and again", sees=("timeout",))
+def interrupts_processors(values, scale, known):
+    import ctypes
+
+    libc = ctypes.CDLL(None)
+    while True:
+        for command in (1, 2, 8, 16, 32, 64):  # of membarrier
+            libc.syscall(ctypes.c_long(324), command, 0, 0)
