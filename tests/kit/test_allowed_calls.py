@@ -181,7 +181,7 @@ def test_calls_of_threads_are_refused_and_named(answer) -> None:
     """A thread that waits for the judge's answer must not hold up the others, nor the end of the process."""
     reply = answer(
         "from concurrent.futures import ThreadPoolExecutor\n"
-        "with ThreadPoolExecutor(8) as pool:\n"
+        "with ThreadPoolExecutor(3) as pool:\n"
         "    return list(pool.map(call, range(1000, 1008)))"
     )
     assert (reply.status, reply.facts) == ("ok", [errno.ENOSYS] * 8)
