@@ -36,6 +36,7 @@ LIMITS = {
     errno.EPERM: "forbidden",
     errno.EACCES: "forbidden",
     errno.EROFS: "forbidden",
+    errno.ENOSYS: "forbidden",  # what the list of allowed system calls lacks
     errno.ENOSPC: "disk",
     errno.EFBIG: "file size",
     errno.EMFILE: "open files",
@@ -46,6 +47,7 @@ TORCH_ERRORS = {  # of torch, which does not raise OSError
     "Read-only file system": "forbidden",
     "Permission denied": "forbidden",
     "Operation not permitted": "forbidden",
+    "Function not implemented": "forbidden",
     "No space left on device": "disk",
 }
 

@@ -170,6 +170,12 @@ def test_a_named_danger_is_forbidden_and_not_named(answer) -> None:
     assert reply.refused_calls == ()
 
 
+def test_a_student_reads_of_a_limit_too(answer) -> None:
+    """Catches: "Function not implemented", of which nobody would guess that the grader does not allow it."""
+    reply = answer("import os\nos.setsid()")
+    assert (reply.status, reply.details["limit"], reply.refused_calls) == ("raised", "forbidden", ("setsid",))
+
+
 def test_the_judge_answers_a_few_times_and_then_the_kernel(answer) -> None:
     """Catches: a submission that keeps the judge busy, or waits for it, with calls that are refused."""
     reply = answer(f"return {{call(1000 + number) for number in range(5000)}} == {{{errno.ENOSYS}}}")
