@@ -25,6 +25,7 @@ from grader.report.model import CheckResult, Outcome, Report
 
 INPUTS = ("grade.py", "packed:grader", "assignments/policy_gradient/notebook.ipynb", "utils.py")
 
+RECORDED = pytest.mark.recorded(kernel=True)  # all but the test of moments
 NUMBER, TEXT = (int, float), (str,)
 FORMATS = {"text", "html", "simple_format", "md", "ansi"}
 VISIBILITIES = {"hidden", "after_due_date", "after_published", "visible"}
@@ -82,6 +83,7 @@ def check_contract(content: dict[str, Any]) -> None:
     assert len(content["output"]) <= 90_000
 
 
+@RECORDED
 def test_a_real_report_keeps_the_contract_at_every_moment(home: AssignmentFiles, replaced) -> None:
     """A field of the wrong kind makes Gradescope throw the whole result away, so each state of the file must fit."""
     states: list[str] = []
@@ -104,6 +106,7 @@ def test_a_real_report_keeps_the_contract_at_every_moment(home: AssignmentFiles,
     assert scores[-1] == report.points == 10
 
 
+@RECORDED
 def test_hidden_checks_show_no_inputs_values_or_totals(home: AssignmentFiles, replaced) -> None:
     """What a hidden check looks at must not be read off its output, nor its points off the text on top."""
     report = grade(
@@ -124,6 +127,7 @@ def test_hidden_checks_show_no_inputs_values_or_totals(home: AssignmentFiles, re
     assert "0/12" not in content["output"]
 
 
+@RECORDED
 @pytest.mark.parametrize(
     "hostile", ["<script>alert(1)</script>", "![x](http://x)", "\x1b[31m", "a" * 10**6, "\ud800", '"}],"score":100']
 )
@@ -184,6 +188,7 @@ def outcome(tmp_path: Path) -> dict[str, Any]:
     return content
 
 
+@RECORDED
 def test_zip_holds_what_the_platform_needs_and_no_solution(home: AssignmentFiles) -> None:
     """A flat root with both scripts, executable and with Unix line ends; nothing of solutions."""
     content = collect_autograder_files(home)
@@ -200,6 +205,7 @@ def test_zip_holds_what_the_platform_needs_and_no_solution(home: AssignmentFiles
     assert not any(name.startswith(("solutions", "grader/authoring", "grader/packing", "grader/proof")) for name in content)
 
 
+@RECORDED
 def test_the_solution_on_the_platform(autograder, home: AssignmentFiles, tmp_path: Path) -> None:
     """The platform's files in, a results.json with all points out."""
     process = autograder(submitted__py=(home.solution / "submitted.py").read_text())
@@ -209,6 +215,7 @@ def test_the_solution_on_the_platform(autograder, home: AssignmentFiles, tmp_pat
     assert "score" not in content
 
 
+@RECORDED
 def test_a_missing_file_is_named(autograder, tmp_path: Path) -> None:
     """Zero points, and what was expected and found; a hostile file name stays text."""
     process = autograder(**{"<b>x": "?"})
@@ -241,6 +248,7 @@ def test_kill_9_at_any_moment(autograder, home: AssignmentFiles, tmp_path: Path)
         path.unlink()
 
 
+@RECORDED
 @pytest.mark.parametrize(
     ("text", "kept"),
     [

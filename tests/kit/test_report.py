@@ -33,8 +33,10 @@ INPUTS = {
 }
 
 ROOT = Path(__file__).resolve().parents[2]
+RECORDED = pytest.mark.recorded(kernel=True)  # all but the test of moments
 
 
+@RECORDED
 def test_valid_from_before_the_first_check_to_the_last(home: AssignmentFiles, replaced) -> None:
     """Whoever looks at any moment sees every declared check, and points only for what has passed by then."""
     seen: list[Report] = []
@@ -104,6 +106,7 @@ def test_survives_kill_9_of_the_judge(tmp_path: Path, replaced) -> None:
     assert not left
 
 
+@RECORDED
 def test_survives_a_file_that_kills_worker_and_judge(tmp_path: Path, replaced) -> None:
     """Catches: no result at all where nothing keeps a submission from the grader's process, as on a student's machine."""
     killing = "import os, signal\n\nfor process in (os.getppid(), os.getpid()):\n    os.kill(process, signal.SIGKILL)\n"
@@ -116,6 +119,7 @@ def test_survives_a_file_that_kills_worker_and_judge(tmp_path: Path, replaced) -
     assert len(report.checks) > 60
 
 
+@RECORDED
 def test_a_full_disk_or_a_fault_keeps_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A report that cannot be written whole must leave the one before."""
     path = tmp_path / "report.json"
@@ -131,6 +135,7 @@ def test_a_full_disk_or_a_fault_keeps_the_old_report(tmp_path: Path, monkeypatch
     assert list(tmp_path.iterdir()) == [path]
 
 
+@RECORDED
 def test_a_student_sees_nothing_of_hidden_checks_but_title_and_points(home: AssignmentFiles, replaced) -> None:
     """Inputs, values and prints of hidden checks must not reach a student's copy."""
     path = replaced(get_returns="print('secret', rollout_buffer.rewards)\nreturn None")
@@ -143,6 +148,7 @@ def test_a_student_sees_nothing_of_hidden_checks_but_title_and_points(home: Assi
     assert [check.points for check in report.for_student().checks] == [check.points for check in report.checks]
 
 
+@RECORDED
 def test_a_student_cannot_read_hidden_inputs_off_the_clock(home: AssignmentFiles, replaced) -> None:
     """A submission that sleeps as long as what it is asked tells of hidden cases by every duration that a student sees."""
     path = replaced(get_returns="import time\ntime.sleep(0.3)\nreturn rollout_buffer.rewards")
@@ -195,6 +201,7 @@ def example(**changes: Any) -> Report:
     return Report(**(fields | changes))
 
 
+@RECORDED
 def test_plain_text_says_what_matters() -> None:
     """Outcome, points, first difference, prints, what to fix first, and that more is graded elsewhere."""
     text = terminal.render_plain(example())
@@ -203,11 +210,13 @@ def test_plain_text_says_what_matters() -> None:
     assert "all passed" not in text.lower()
 
 
+@RECORDED
 def test_not_final_is_said() -> None:
     """A report with a fault of the grader asks for a rerun."""
     assert "not final" in terminal.render_plain(example(final=False))
 
 
+@RECORDED
 def test_no_colour_in_a_pipe() -> None:
     """Escape sequences in a file or pipe are noise."""
     stream = io.StringIO()
@@ -215,6 +224,7 @@ def test_no_colour_in_a_pipe() -> None:
     assert "\x1b" not in stream.getvalue()
 
 
+@RECORDED
 def test_an_encoding_without_marks_does_not_crash() -> None:
     """A console that cannot show a check mark still shows the report."""
     raw = io.BytesIO()
@@ -223,6 +233,7 @@ def test_an_encoding_without_marks_does_not_crash() -> None:
     assert b"2/5" in raw.getvalue()
 
 
+@RECORDED
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -240,6 +251,7 @@ def test_clean(text: str, shown: str) -> None:
     assert sanitize(text) == shown
 
 
+@RECORDED
 def test_clean_is_bounded() -> None:
     """A million characters are cut in the middle."""
     text = sanitize("a" * 10**6 + "end")
@@ -247,6 +259,7 @@ def test_clean_is_bounded() -> None:
     assert text.endswith("end")
 
 
+@RECORDED
 @settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.text(max_size=200), min_size=3, max_size=3), st.integers(1, 3000))
 def test_no_renderer_falls_over_text(home: AssignmentFiles, texts: list[str], times: int) -> None:
