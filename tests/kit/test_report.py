@@ -149,7 +149,7 @@ def test_a_student_sees_nothing_of_hidden_checks_but_title_and_points(home: Assi
 
 
 @RECORDED
-def test_a_student_cannot_read_hidden_inputs_off_the_clock(home: AssignmentFiles, replaced) -> None:
+def test_a_student_cannot_read_hidden_inputs_off_the_clock(home: AssignmentFiles, replaced, own_servers: None) -> None:
     """A submission that sleeps as long as what it is asked tells of hidden cases by every duration that a student sees."""
     path = replaced(get_returns="import time\ntime.sleep(0.3)\nreturn rollout_buffer.rewards")
     report = grade(home, path, ("hidden",), GradingOptions(["get_returns"]))
