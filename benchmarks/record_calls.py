@@ -41,7 +41,10 @@ def main() -> None:
 
 
 def count_calls(traces: dict[str, list[str]]) -> Counter[str]:
-    """Return how often each call was made by workers and their threads, or by all where there is no worker."""
+    """Return how often each call was made, by workers and their threads.
+
+    Without a worker, all processes count.
+    """
     workers = {}
     for process, lines in traces.items():
         loaded = next((place for place, line in enumerate(lines) if any(words in line for words in LOADS)), None)

@@ -133,7 +133,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
         "cannot be read as a zip",
     ),
     "nothing at all": (lambda: b"", "cannot be read as a zip"),
-    "a name that is no text": (
+    "a name that is not text": (
         lambda: pack({"submitted.pyé": "x"}).replace("é".encode(), b"\xff\xff"),
         "cannot be read as a zip",
     ),
@@ -198,7 +198,7 @@ def test_a_damaged_attachment_costs_nothing_else(parser: OwnParser, tmp_path: Pa
 
 
 def test_code_of_a_notebook(parser: OwnParser, forbid_parsing: Callable[[], None]) -> None:
-    """All cells of code, as much as is graded; of what is no notebook, why not."""
+    """Catches: a cell that is graded and not compared; a file that is not a notebook, without a reason."""
     notebook, long = make_notebook("x = 1", "y = '\ud800ä'"), make_notebook("#" * (cells.MAX_CODE + 5))
     deep = b"[" * 100_000
     forbid_parsing()
