@@ -41,6 +41,8 @@ class Question(_Strict):
         function: The name in the submission that it is about.
         task: The student's task, in one line.
         needs: Questions whose visible checks must pass before its own are run.
+        pieces: Questions whose functions its own checks put to work together. They are run as soon as these are written, right
+            or not, so that a student sees the whole at work and reads which piece breaks it.
         seconds: Limit of what its driver calls are charged for (`grader.sandbox.clock`); None for the assignment's limit.
         hidden_visibility: When Gradescope shows a student the outcome of its hidden checks.
     """
@@ -51,8 +53,14 @@ class Question(_Strict):
     task: str
     points: QuestionPoints
     needs: tuple[str, ...] = ()
+    pieces: tuple[str, ...] = ()
     seconds: float | None = Field(default=None, gt=0)
     hidden_visibility: Literal["hidden", "after_due_date", "after_published", "visible"] = "after_published"
+
+    @property
+    def together(self) -> tuple[str, ...]:
+        """The questions whose functions it runs together, if it is about more than one."""
+        return (*self.needs, *self.pieces)
 
 
 class Limits(_Strict):
@@ -103,7 +111,7 @@ class Assignment(_Strict):
         if twice := {name for name in ids if ids.count(name) > 1}:
             raise ValueError(f"question ids must differ, found twice: {', '.join(sorted(twice))}")
         for index, question in enumerate(self.questions):
-            if late := [need for need in question.needs if need not in ids[:index]]:
+            if late := [need for need in question.together if need not in ids[:index]]:
                 raise ValueError(f"{question.id} needs {', '.join(late)}, which must come before it")
         if code := [name for name in self.attachments if name.lower().endswith((".py", ".ipynb", ".zip"))]:
             raise ValueError(f"{', '.join(code)} cannot be attached: that is how work itself is handed in")

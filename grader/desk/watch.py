@@ -271,7 +271,7 @@ class _Grading:
         return frozenset(
             question.id
             for question in self._grader.home.assignment.questions
-            if question.function in changed and not question.needs and (self._select is None or question.id in self._select)
+            if question.function in changed and not question.together and (self._select is None or question.id in self._select)
         )
 
     def _together(self, old: Report, new: Report, changed: frozenset[str]) -> Report:

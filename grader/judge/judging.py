@@ -127,10 +127,17 @@ class CheckRunner:
         elif missing := _missing_needs(question, self.report.checks):
             result.outcome, result.cause = Outcome.NOT_RUN, Cause.NEEDS
             result.message = f"not run: first {', '.join(missing)} must pass"
+        elif unwritten := self._unwritten_pieces(question):
+            result.outcome, result.cause = Outcome.NOT_RUN, Cause.NEEDS
+            result.message = f"not run: first {', '.join(unwritten)} must be written"
         else:
             # Fail closed: the outcome stays GRADER_ERROR until `ended` records one.
             result.outcome, result.cause, result.message = Outcome.GRADER_ERROR, Cause.GRADER, "the check did not run"
             self.checks.run(item, self)
+
+    def _unwritten_pieces(self, question: Question) -> list[str]:
+        functions = [self.assignment.question(piece).function for piece in question.pieces]
+        return sorted(set(functions) & self.submission.unwritten, key=functions.index)
 
     def _diagnose(self, result: CheckResult) -> None:
         """Bring the mistakes that explain the failures of the question, and their hints, in line with what is known now."""

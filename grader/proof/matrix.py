@@ -126,7 +126,7 @@ class KillMatrix:
         return check.question in task.questions and not any(check.id in lost for lost in verdict.lost.values())
 
     def _of_whole_agent(self, check: CheckResult) -> bool:
-        return bool(self.assignment.question(check.question).needs)
+        return bool(self.assignment.question(check.question).together)
 
 
 PAGE = """\

@@ -331,12 +331,12 @@ def facts_agree(known: Facts, facts: Facts) -> bool:
 
 def list_unit_questions(assignment: Assignment, function: str) -> set[str]:
     """Return the questions that a function decides alone."""
-    return {question.id for question in assignment.questions if question.function == function and not question.needs}
+    return {question.id for question in assignment.questions if question.function == function and not question.together}
 
 
 def list_end_to_end_questions(assignment: Assignment) -> set[str]:
-    """Return the questions that need others: they look at the whole agent, and cost most."""
-    return {question.id for question in assignment.questions if question.needs}
+    """Return the questions that run what others are about: they look at the whole agent, and cost most."""
+    return {question.id for question in assignment.questions if question.together}
 
 
 def _unlike_the_record(grader: Grader, task: TrialTask) -> Iterator[str]:

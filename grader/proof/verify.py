@@ -310,7 +310,7 @@ class Proof:
 
     def _needing(self, variant: Variant) -> set[str]:
         # Of the whole agent, what does not need the question has something else in its place.
-        return {question.id for question in self.home.assignment.questions if variant.question in question.needs}
+        return {question.id for question in self.home.assignment.questions if variant.question in question.together}
 
     def _mistake_task(self, variant: Variant, known: dict[str, dict[str, Mistake]]) -> TrialTask:
         return TrialTask(

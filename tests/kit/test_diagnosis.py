@@ -114,7 +114,7 @@ def test_the_classics_lose_points_and_are_named(home: AssignmentFiles, graders, 
     (variant,) = [variant for variant in load_catalogue(home, "mistakes") if variant.id == name]
     path = tmp_path / "submitted.py"
     path.write_text(variant.submission, encoding="utf-8")
-    report = graders(("visible",)).grade(path, {question.id for question in home.assignment.questions if not question.needs})
+    report = graders(("visible",)).grade(path, {question.id for question in home.assignment.questions if not question.together})
     lost = [check for check in report.checks if check.question == variant.question and check.outcome is Outcome.FAILED]
     assert lost
     assert variant.hint in {check.hint for check in lost}
@@ -231,7 +231,7 @@ def recorded(home: AssignmentFiles) -> Iterator[Callable[[Callable[[Any], Any]],
     with Grader(home, SUITES) as grader:
         box = Recorded(home)
         grader._sandbox = box  # type: ignore[assignment]
-        select = {question.id for question in home.assignment.questions if not question.needs}
+        select = {question.id for question in home.assignment.questions if not question.together}
 
         def run(change: Callable[[Any], Any]) -> Report:
             box.change = change

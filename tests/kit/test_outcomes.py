@@ -225,6 +225,26 @@ def test_not_run_until_what_it_needs_passes(replaced, graded) -> None:
     assert "first get_returns must pass" in report.checks[-1].message
 
 
+def test_pieces_need_only_be_written(built_toy: Path, tmp_path: Path) -> None:
+    """What puts pieces together is seen at work with a wrong one too, and not with one that is still the stub's."""
+    toy = shutil.copytree(built_toy, tmp_path / "toy")
+    settings = toy / "assignments" / "toy" / "assignment.toml"
+    settings.write_text(settings.read_text(encoding="utf-8").replace('needs = ["total"', 'pieces = ["total"'), encoding="utf-8")
+    home = AssignmentFiles(toy, "toy")
+    solution = (home.solution / "submitted.py").read_text(encoding="utf-8")
+    stub = home.stub.read_text(encoding="utf-8")
+    path = tmp_path / "submitted.py"
+    for text, told in (
+        (solution + "\n\ndef spread(values):\n    return -1.0\n", "failed"),
+        (solution + stub[stub.index("def spread") :], "not run: first spread must be written"),
+        (stub, "not written yet"),
+    ):
+        path.write_text(text, encoding="utf-8")
+        check = grade(home, path).checks[-1]
+        assert check.question == "both"
+        assert told in f"{check.outcome.value}: {check.message}"
+
+
 def test_budget_ends(home: AssignmentFiles, replaced, tmp_path: Path) -> None:
     """When the time for the whole run is used up, the rest is not run, and says so."""
     limits = home.assignment.limits.model_copy(update={"budget": 2.5, "seconds": 2.0})
