@@ -25,7 +25,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from grader.assignment import AssignmentFiles
 
 ROOT = Path(__file__).resolve().parents[1]
 BUSY = 6
@@ -57,7 +60,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("situations", nargs="*", default=list(SITUATIONS))
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--jobs", type=int, default=1, help="works that are graded side by side, which makes it busier still")
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="assignments that are graded side by side, which makes it busier still"
+    )
     parser.add_argument("--only", nargs="*", default=list(PLACES), help="assignments")
     parser.add_argument("-o", dest="output", type=Path, default=ROOT / "benchmarks" / "results")
     options = parser.parse_args()
@@ -69,7 +74,11 @@ def main() -> None:
 
 
 def try_all(situation: str, works: list[Work], options: argparse.Namespace) -> list[str]:
-    """Grade all works until each has had its rounds; return those that did not always get what they deserve."""
+    """Grade all works until each has had its rounds; return those that did not always get what they deserve.
+
+    In each round the works of an assignment are graded one after the other by a process of their own, as in a small class, so
+    that the first of them, the solution, meets a machine that has imported nothing.
+    """
     kept = options.output / f"busy_machine_{situation}.json"
     result: dict[str, Any] = {
         "about": "of so many rounds, in how many right work got full marks, and wrong work less, in a final report",
@@ -82,14 +91,20 @@ def try_all(situation: str, works: list[Work], options: argparse.Namespace) -> l
     found = result["works"]
     for number in range(options.rounds):
         left = [work for work in works if found.get(work.name, NONE)["of"] <= number < work.rounds]
+        classes = [
+            [work for work in left if work.assignment == name and (work.path is None) == alternatives]
+            for name in options.only
+            for alternatives in (False, True)
+        ]
         with (
             SITUATIONS[situation]() if left else contextlib.nullcontext([]) as prefix,
             ThreadPoolExecutor(options.jobs) as pool,
         ):
-            pending = {pool.submit(try_once, work, prefix, found.get(work.name, NONE)): work.name for work in left}
+            pending = [pool.submit(try_once, together, prefix) for together in classes if together]
             for done in as_completed(pending):
-                found[pending[done]] = done.result()
-                print(situation, pending[done], done.result(), file=sys.stderr, flush=True)
+                for work, outcome in done.result():
+                    found[work.name] = count(found.get(work.name, NONE), *outcome)
+                    print(situation, work.name, found[work.name], file=sys.stderr, flush=True)
                 kept.write_text(json.dumps(result, indent=1) + "\n")
     return [f"{situation}: {work}" for work, one in found.items() if "failures" in one]
 
@@ -99,12 +114,15 @@ class Work:
     """What is graded in each situation.
 
     Attributes:
-        arguments: Those of `grade_alone` or `grade_alternatives`, after its name.
+        path: None for all alternatives together.
+        questions: Those that are graded; all where there is none.
         right: Whether it deserves full marks.
     """
 
     name: str
-    arguments: list[str]
+    assignment: str
+    path: Path | None
+    questions: list[str]
     right: bool
     rounds: int
 
@@ -114,14 +132,13 @@ def write_works(folder: Path, names: list[str], rounds: int) -> Iterator[Work]:
         solution = ROOT / "solutions" / name
         place, questions = PLACES[name]
         questions = [question for question in list_questions(name) if question.partition(".")[0] in questions]
-        yield Work(f"{name}: solution", ["alone", name, str(solution)], True, rounds)
+        yield Work(f"{name}: solution", name, solution, [], True, rounds)
         for kind, statement in (SLOW | WRONG).items():
             own = folder / name / kind
             own.mkdir(parents=True)
             (own / "submitted.py").write_text(insert((solution / "submitted.py").read_text(), place, statement))
-            arguments = ["alone", name, str(own), *questions]
-            yield Work(f"{name}: {kind}", arguments, kind in SLOW, rounds if kind in SLOW else min(rounds, FEW))
-        yield Work(f"{name}: alternatives", ["alternatives", name], True, min(rounds, FEW))
+            yield Work(f"{name}: {kind}", name, own, questions, kind in SLOW, rounds if kind in SLOW else min(rounds, FEW))
+        yield Work(f"{name}: alternatives", name, None, [], True, min(rounds, FEW))
 
 
 def list_questions(name: str) -> list[str]:
@@ -142,43 +159,55 @@ def insert(source: str, place: str, statement: str) -> str:
     return ast.unparse(tree)
 
 
-def try_once(work: Work, prefix: list[str], found: dict[str, Any]) -> dict[str, Any]:
-    """Grade a work, and return what is known of it then: how often it got what it deserves, and how long the slowest took."""
-    began = time.monotonic()
-    command = [*prefix, sys.executable, __file__, "--grade", *work.arguments]
+def try_once(works: list[Work], prefix: list[str]) -> list[tuple[Work, tuple[bool, float, Any]]]:
+    """Grade works in one process; return of each whether it got what it deserves, the seconds that took, and what it lost."""
+    asked = [[None if work.path is None else str(work.path), work.questions] for work in works]
+    command = [*prefix, sys.executable, __file__, "--grade", works[0].assignment, json.dumps(asked)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    slowest = max(found["slowest seconds"], round(time.monotonic() - began, 1))
-    try:
-        points, most, final, lost = json.loads(done.stdout)
+    told: list[Any] = [json.loads(line) for line in done.stdout.splitlines()]
+    told += [(0, 1, False, [done.returncode, done.stderr[-500:]], 0.0)] * (len(works) - len(told))
+    outcomes = []
+    for work, (points, most, final, lost, seconds) in zip(works, told, strict=True):
         fine = final and (points == most if work.right else points < most)
-    except ValueError:
-        fine, lost = False, [done.returncode, done.stderr[-500:]]
+        outcomes.append((work, (fine, seconds, lost)))
+    return outcomes
+
+
+def count(found: dict[str, Any], fine: bool, seconds: float, lost: Any) -> dict[str, Any]:
+    slowest = max(found["slowest seconds"], round(seconds, 1))
     after = found | {"held": found["held"] + fine, "of": found["of"] + 1, "slowest seconds": slowest}
     return after if fine else after | {"failures": [*found.get("failures", []), lost][:3]}
 
 
-def grade_alone(name: str, path: str, *questions: str) -> None:
-    """Print the points of a submission, the most that it can get, whether the report is final, and checks that it lost."""
+def grade_works(assignment: str, asked: str) -> None:
+    """Print for each work its points, the most that it can get, whether the report is final, what it lost, and its seconds."""
     from grader.assignment import SUITES, AssignmentFiles
-    from grader.judge.run import GradingOptions, grade
+    from grader.judge.run import Grader, GradingOptions
 
-    report = grade(AssignmentFiles(ROOT, name), Path(path), SUITES, GradingOptions(questions or None))
-    print(json.dumps([report.points, report.max_points, report.final, list_lost(report)[:2]]))
+    home, works = AssignmentFiles(ROOT, assignment), json.loads(asked)
+    began = time.monotonic()
+    if works[0][0] is None:
+        print(json.dumps([*grade_alternatives(home), time.monotonic() - began]))
+        return
+    with Grader(home, SUITES) as grader:
+        for path, questions in works:
+            report = grader.grade(Path(path), GradingOptions(questions or None))
+            told = [report.points, report.max_points, report.final, list_lost(report)[:2]]
+            print(json.dumps([*told, time.monotonic() - began]), flush=True)
+            began = time.monotonic()
 
 
-def grade_alternatives(assignment: str) -> None:
-    """Print the same for all alternatives together."""
+def grade_alternatives(home: AssignmentFiles) -> list[Any]:
+    """Return the same, but for the time, of all alternatives together."""
     from same_points import grade_text
 
-    from grader.assignment import AssignmentFiles
     from grader.judge.harness import Harness
     from grader.proof.catalogue import load_catalogue
     from grader.proof.pool import TrialPool
     from grader.proof.trials import list_unit_questions
 
-    home = AssignmentFiles(ROOT, assignment)
-    with Harness(home) as harness, TrialPool(harness, os.cpu_count() or 1, assignment) as pool:
+    with Harness(home) as harness, TrialPool(harness, os.cpu_count() or 1, home.assignment.name) as pool:
         pending = {
             one.id: pool.submit(grade_text, one.submission, sorted(list_unit_questions(home.assignment, one.function)))
             for one in load_catalogue(home, "alternatives")
@@ -186,7 +215,7 @@ def grade_alternatives(assignment: str) -> None:
         reports = {name: result.result() for name, result in pending.items()}
     points, most = (sum(getattr(report, which) for report in reports.values()) for which in ("points", "max_points"))
     lost = [[name, *check] for name, report in reports.items() for check in list_lost(report)]
-    print(json.dumps([points, most, all(report.final for report in reports.values()), lost[:2]]))
+    return [points, most, all(report.final for report in reports.values()), lost[:2]]
 
 
 def list_lost(report: Any) -> list[list[str]]:
@@ -247,10 +276,8 @@ SITUATIONS: dict[str, Callable[[], contextlib.AbstractContextManager[list[str]]]
     "half-core": half_core,
 }
 
-GRADED: dict[str, Callable[..., None]] = {"alone": grade_alone, "alternatives": grade_alternatives}
-
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--grade"]:
-        GRADED[sys.argv[2]](*sys.argv[3:])
+        grade_works(*sys.argv[2:])
     else:
         main()
