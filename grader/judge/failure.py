@@ -6,6 +6,7 @@ from typing import Any
 
 from grader.assignment import Question
 from grader.judge.evidence import Evidence
+from grader.judge.exceptions import explain_exception
 from grader.judge.origin import NotebookOrigin
 from grader.report.model import Cause, Outcome
 from grader.sandbox.limits import MAX_FILE_BYTES, MAX_OPEN_FILES, MAX_SCRATCH_BYTES, MAX_SCRATCH_FILES, MAX_THREADS
@@ -135,7 +136,7 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
             text = f"{where} still raises the stub's NotImplementedError; delete it when your code is there"
             text += f" ({details['message'] or question.task})"
         case _:
-            text = format_error(details) + format_trace(details) + describe_limit(details)
+            text = format_error(details) + format_trace(details) + describe_limit(details) + explain_exception(details)
     shown = {"status": reply.status} | {key: str(details[key]) for key in ("type", "message", "name") if key in details}
     return CheckFailed(OUTCOMES.get(cause, Outcome.FAILED), text, printed, cause, Evidence(shown))
 

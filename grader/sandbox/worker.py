@@ -26,7 +26,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from grader.sandbox import cells, entered, probes, substitutes, zips
+from grader.sandbox import cells, entered, operands, probes, substitutes, zips
 from grader.sandbox.libraries import IMPORTED_LATE
 
 MAX_MESSAGE = 4_000
@@ -50,6 +50,10 @@ TORCH_ERRORS = {  # of torch, which does not raise OSError
     "Function not implemented": "forbidden",
     "No space left on device": "disk",
 }
+
+
+# Exceptions that no value has led to.
+WITHOUT_OPERANDS = (NameError, NotImplementedError, ImportError, SyntaxError, MemoryError, RecursionError)
 
 
 # Names that a notebook gives no value, because the statement that should have done so failed.
@@ -404,6 +408,8 @@ def describe_error(status: str, error: BaseException, request: dict[str, Any]) -
         reply["frames"] = [{"line": line, "function": "", "text": str(error.text or "").strip()[:200]}]
         return reply
     reply["frames"] = list_student_frames(traceback.walk_tb(error.__traceback__), request)[-MAX_FRAMES:]
+    if reply["frames"] and isinstance(error, Exception) and not isinstance(error, WITHOUT_OPERANDS):
+        reply["operands"] = _describe_line(error, request)
     if isinstance(error, NameError) and error.name in LOST:
         why = LOST[error.name]
         reply["message"] += f" ({error.name} has no value because of {type(why).__name__}: {describe_message(why)})"[
@@ -414,6 +420,19 @@ def describe_error(status: str, error: BaseException, request: dict[str, Any]) -
     if isinstance(error, NotImplementedError) and reply["frames"]:
         reply["owner"] = _owner(request["submission"], reply["frames"][-1]["line"])
     return reply
+
+
+def _describe_line(error: BaseException, request: dict[str, Any]) -> list[list[str]]:
+    """Return what the values are that the submission's innermost line uses; nothing if they cannot be read."""
+    own = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_own(frame, request)]
+    try:
+        return operands.describe_operands(*own[-1])
+    except Exception:
+        return []
+
+
+def _is_own(frame: FrameType, request: dict[str, Any]) -> bool:
+    return frame.f_code.co_filename == request.get("submission")
 
 
 def _owner(path: str, line: int) -> str:
@@ -443,15 +462,14 @@ def find_limit(error: BaseException | None, depth: int = 5) -> str | None:
 
 def list_student_frames(walk: Iterable[tuple[FrameType, int]], request: dict[str, Any]) -> list[dict[str, Any]]:
     """Return those frames that are in the submission, in the order in which they come."""
-    path = request.get("submission")
     return [
         {
             "line": line,
             "function": frame.f_code.co_name[:200],
-            "text": linecache.getline(path, line).strip()[:200],
+            "text": linecache.getline(frame.f_code.co_filename, line).strip()[:200],
         }
         for frame, line in walk
-        if frame.f_code.co_filename == path
+        if _is_own(frame, request)
     ]
 
 

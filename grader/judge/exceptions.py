@@ -1,0 +1,233 @@
+"""What a common exception of torch, NumPy or gymnasium means, in a sentence for students, and what to look at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+MAX_OPERANDS = 6
+MAX_TEXT = 100
+
+# By a pattern of the message, of any type of exception: the sentence. Groups of the pattern can be used in it.
+MEANINGS: tuple[tuple[str, str], ...] = (
+    (
+        r"The size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)",
+        "These two shapes do not broadcast: compared from the right, two sizes must be equal or one of them "
+        "1, and here they are "
+        "{0} and {1} (dimension {2}). Print both shapes before this line.",
+    ),
+    (
+        r"operands could not be broadcast together with shapes (\(.*?\)) (\(.*?\))",
+        "These two shapes do not broadcast: compared from the right, two sizes must be equal or one of them "
+        "1, and here the shapes "
+        "are {0} and {1}.",
+    ),
+    (
+        r"mat1 and mat2 shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)",
+        "A layer gets rows of {1} numbers and expects rows of {2}: compare the size of the input with the first size "
+        "of the layer.",
+    ),
+    (
+        r"size mismatch, got input|inconsistent tensor size|mismatch in its core dimension",
+        "These shapes cannot be multiplied: the last size of the first factor must be the first size of the second one.",
+    ),
+    (
+        r"input has inconsistent input_size: got (\d+) expected (\d+)",
+        "The recurrent cell expects {1} numbers in each row and gets {0}.",
+    ),
+    (
+        r"to have (\d+) channels, but got (\d+) channels",
+        "The convolution expects images with {0} channels and gets {1}: the order is [batch, channels, height, width].",
+    ),
+    (
+        r"a Tensor with (\d+) elements cannot be converted to Scalar",
+        "Only a tensor with one element is a number, and this one has {0}: reduce it first, with mean() or sum().",
+    ),
+    (
+        r"only one element tensors can be converted to Python scalars",
+        "Only a tensor with one element is a number. Reduce it first, or use torch.stack for a list of tensors.",
+    ),
+    (
+        r"only (?:length-1|0-dimensional|size-1) arrays can be converted to Python scalars",
+        "A number is expected here, and there is an array: index it down to one element, or use .item().",
+    ),
+    (
+        r"setting an array element with a sequence",
+        "One element of an array, or rows of equal length, are expected here, and there is a sequence: which shape "
+        "has each item?",
+    ),
+    (
+        r"leaf Variable that requires grad is being used in an in-place operation",
+        "A parameter is changed in place while gradients are recorded: do it inside `with torch.no_grad():`, or let "
+        "the optimizer.",
+    ),
+    (
+        r"modified by an inplace operation",
+        "A tensor that the gradient needs was changed in place afterwards (`+=`, `x[i] = ...`, or a step of "
+        "an optimizer before "
+        "backward): make a new tensor, and call backward before step.",
+    ),
+    (
+        r"Trying to backward through the graph a second time",
+        "The same graph is used for a second backward(): compute the loss again for each step, or detach what comes "
+        "from before.",
+    ),
+    (
+        r"does not require grad and does not have a grad_fn",
+        "The loss is not connected to any parameter: something on its way was detached, made by .item() or "
+        ".numpy(), or computed "
+        "under torch.no_grad().",
+    ),
+    (
+        r"grad can be implicitly created only for scalar outputs",
+        "backward() needs a loss that is one number: reduce it with mean() or sum() first.",
+    ),
+    (
+        r"Can't call numpy\(\) on Tensor that requires grad",
+        "This tensor still carries a gradient: use .detach().numpy() where NumPy is to have it.",
+    ),
+    (
+        r"must have the same dtype, but got (\w+) and (\w+)|expected scalar type (\w+) but found (\w+)",
+        "Two dtypes meet here. NumPy makes float64 by default and torch layers have float32: convert with .float(), or "
+        "torch.as_tensor(x, dtype=torch.float32).",
+    ),
+    (
+        r"must be Tensor, not numpy\.ndarray",
+        "A tensor is expected here, and there is a NumPy array: convert it with torch.as_tensor(x, dtype=torch.float32).",
+    ),
+    (
+        r"must be Tensor, not (\w+)",
+        "A tensor is expected here, and there is a {0}: convert it with torch.as_tensor(x, dtype=torch.float32).",
+    ),
+    (
+        r"expected np\.ndarray \(got (\w+)\)",
+        "torch.from_numpy takes NumPy arrays only, and this is a {0}: use torch.as_tensor(x).",
+    ),
+    (
+        r"index (-?\d+) is out of bounds for (?:dimension|axis) (\d+) with size (\d+)",
+        "There is no index {0}: dimension {1} has {2} entries, numbered from 0.",
+    ),
+    (
+        r"^list index out of range",
+        "The list is shorter than this index: print its length, and note that the last index is the length minus 1.",
+    ),
+    (
+        r"Dimension out of range \(expected to be in range of \[(-?\d+), (-?\d+)\], but got (-?\d+)\)",
+        "This tensor has no dimension {2}, only {0} to {1}: print its shape.",
+    ),
+    (
+        r"axis (-?\d+) is out of bounds for array of dimension (\d+)",
+        "This array has no axis {0}: it has {1} dimensions, numbered from 0.",
+    ),
+    (
+        r"shape '(\[.*?\])' is invalid for input of size (\d+)|cannot reshape array of size (\d+) into shape (\(.*?\))",
+        "The new shape must have as many elements as there are: print the shape that it has before.",
+    ),
+    (
+        r"stack expects each tensor to be equal size|all input arrays must have the same shape",
+        "Only equal shapes can be stacked: which item has another shape than the first one?",
+    ),
+    (
+        r"zero-dimensional tensor .*cannot be concatenated",
+        "Numbers are stacked, not concatenated: use torch.stack.",
+    ),
+    (
+        r"must have same number of dimensions",
+        "What is concatenated must have the same number of dimensions: add one with unsqueeze, or [:, None].",
+    ),
+    (
+        r"Index tensor must have the same number of dimensions",
+        "gather needs an index with as many dimensions as the tensor: for one index a row, use index[:, None].",
+    ),
+    (
+        r"Expected dtype int32/int64 for index|used as indices must be|arrays used as indices must be",
+        "An index must be of integers: convert actions with .long(), or .astype(int) in NumPy.",
+    ),
+    (
+        r"(?:Boolean value of Tensor|truth value of an array) with more than one",
+        "A condition must be one True or False, and this compares element by element: use torch.where or np.where, or"
+        " .any(), .all().",
+    ),
+    (
+        r"Expected parameter (\w+) .*found invalid values:\s*.*nan|probability tensor contains",
+        "The distribution gets nan: something before this line made it, such as the logarithm of 0, 0 divided"
+        " by 0, or exp of a "
+        "large number.",
+    ),
+    (
+        r"Expected parameter (\w+) .*to satisfy the constraint (\w+)",
+        "The distribution's {0} must satisfy {1}, and does not: a standard deviation is positive, so take exp of a "
+        "log, or softplus.",
+    ),
+    (
+        r"Expected value argument .*to be within the support",
+        "The distribution cannot have produced this value: does it have the shape and the range of its samples?",
+    ),
+    (
+        r"could not infer output dtype.*Got: (\w+)",
+        "There is no mean of integers: convert with .float() first.",
+    ),
+    (
+        r"'numpy\.ndarray' object has no attribute '(\w+)'",
+        "This is a NumPy array, and `.{0}` belongs to tensors: convert it with torch.as_tensor(x) first, or use NumPy's own.",
+    ),
+    (
+        r"'Tensor' object has no attribute '(\w+)'",
+        "This is a tensor, and `.{0}` belongs to something else: is a NumPy array meant?",
+    ),
+    (
+        r"'NoneType' object (?:is not subscriptable|has no attribute '(\w+)'|is not callable|is not iterable)"
+        r"|unsupported operand type\(s\) for .*'NoneType'",
+        "A value is None here: a function without `return` returns None, and so does what was not set yet.",
+    ),
+    (
+        r"unsupported operand type\(s\) for .*'list'|can't multiply sequence by non-int",
+        "Python's lists and tuples know no arithmetic: make an array or a tensor of the list first.",
+    ),
+    (
+        r"torch\.return_types\.(\w+)",
+        "With dim=, {0} returns two things, values and indices: take `.values`.",
+    ),
+    (
+        r"Expected all tensors to be on the same device",
+        "Some tensors are on another device: create new ones with device=x.device.",
+    ),
+)
+UNPACKING = re.compile(r"(?:too many|not enough) values to unpack \(expected (?:at least )?(\d+)")
+RETURNED = {
+    ".step(": "env.step() of gymnasium returns five values: observation, reward, terminated, truncated, info.",
+    ".reset(": "env.reset() of gymnasium returns two values: observation, info.",
+}
+PATTERNS = [(re.compile(pattern, re.DOTALL), sentence) for pattern, sentence in MEANINGS]
+
+
+def explain_exception(details: dict[str, Any]) -> str:
+    """Return what an exception means and which values met in its line, a line each; nothing where neither is known.
+
+    Args:
+        details: Of a reply. It comes from a process that runs student code, so everything in it may be something else.
+    """
+    message = str(details.get("message", ""))
+    lines = [*_explain_unpacking(message, details)]
+    for pattern, sentence in PATTERNS:
+        if found := pattern.search(message):
+            lines.append(sentence.format(*(group[:MAX_TEXT] for group in found.groups(default=""))))
+            break
+    if values := list(_read_operands(details.get("operands"))):
+        lines.append(f"In that line, {'; '.join(values)}.")
+    return "".join(f"\n{line}" for line in lines)
+
+
+def _explain_unpacking(message: str, details: dict[str, Any]) -> Iterable[str]:
+    if found := UNPACKING.search(message):
+        text = str((details.get("frames") or [{}])[-1].get("text", ""))
+        known = [sentence for call, sentence in RETURNED.items() if call in text]
+        yield known[0] if known else f"On the left are {found[1]} names, and on the right is another number of values."
+
+
+def _read_operands(operands: Any) -> Iterable[str]:
+    for entry in operands[:MAX_OPERANDS] if isinstance(operands, list) else ():
+        match entry:
+            case [str(name), str(kind)]:
+                yield f"`{name[:MAX_TEXT]}` is {kind[:MAX_TEXT]}"
