@@ -464,7 +464,7 @@ def hide_hints(report: Report) -> Report:
     """Return a copy that keeps its hints to itself: first one thinks."""
     copy = report.model_copy(deep=True)
     for check in copy.checks:
-        check.hint, check.mistakes = "", ()
+        check.hint, check.mistakes, check.suspects = "", (), ()
     return copy
 
 

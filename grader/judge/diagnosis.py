@@ -2,13 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 
 from grader.answers import UNPREDICTABLE, Mistake
 from grader.judge.failure import CheckFailed
 
+MOST_SUSPECTS = 40  # that are tried in pairs
 
-def find_fitting_mistakes(mistakes: Sequence[Mistake], seen: dict[str, CheckFailed | None]) -> list[Mistake]:
+
+@dataclass(frozen=True)
+class Suspicion:
+    """What a failed check looks like.
+
+    Attributes:
+        mistakes: Those that it looks like, equally well, in the order of the catalogue.
+        hints: For the student, that of the mistake that explains most first.
+        certain: Whether the mistakes explain all that was seen of the question, and not only a part of it.
+    """
+
+    mistakes: tuple[Mistake, ...]
+    hints: tuple[str, ...]
+    certain: bool
+
+
+def diagnose(mistakes: Sequence[Mistake], seen: Mapping[str, CheckFailed | None]) -> dict[str, Suspicion]:
+    """Return, for the failed checks of a question, what they look like; a check that looks like nothing known is left out.
+
+    One mistake that explains everything comes first, then two that do so together, then one that explains a part. Anything else
+    stays unnamed: silence is better than a false accusation.
+
+    Args:
+        seen: For each of the question's checks that was run, how it failed, or None if it passed.
+    """
+    failed = {check: failure for check, failure in seen.items() if failure is not None}
+    if whole := find_fitting_mistakes(mistakes, seen):
+        return dict.fromkeys(failed, Suspicion(tuple(whole), (find_hint(whole),), certain=True))
+    passed = seen.keys() - failed.keys()
+    known = [mistake for mistake in mistakes if mistake.shows.keys() & failed.keys() and not mistake.shows.keys() & passed]
+    suspects = [suspect for mistake in known if (suspect := _Suspect.of(mistake, failed)).explained]
+    return _find_pair(suspects[:MOST_SUSPECTS], failed.keys()) or _find_parts(suspects)
+
+
+def find_fitting_mistakes(mistakes: Sequence[Mistake], seen: Mapping[str, CheckFailed | None]) -> list[Mistake]:
     """Return the mistakes that explain everything that was seen of a question.
 
     They are in the order of the catalogue. A mistake fits when it fails the same of these checks,
@@ -16,7 +53,7 @@ def find_fitting_mistakes(mistakes: Sequence[Mistake], seen: dict[str, CheckFail
     but is not evidence: a mistake that fits by more evidence excludes those that fit by less.
 
     Args:
-        seen: For each of the question's checks that was run, how it failed, or None if it passed.
+        seen: See `diagnose`.
     """
     failed = {check: failure for check, failure in seen.items() if failure is not None}
     passed = seen.keys() - failed.keys()
@@ -29,12 +66,83 @@ def find_fitting_mistakes(mistakes: Sequence[Mistake], seen: dict[str, CheckFail
     return [mistake for mistake in mistakes if most and evidence.get(mistake.id) == most]
 
 
-def _evidence(mistake: Mistake, failed: dict[str, CheckFailed]) -> int:
+def _evidence(mistake: Mistake, failed: Mapping[str, CheckFailed]) -> int:
     """Return in how many of the failed checks the mistake shows the same; 0 if it shows something else in any."""
     evident = {check: failure for check, failure in failed.items() if mistake.shows[check] != UNPREDICTABLE}
     return len(evident) if all(failure.evidence.fits(mistake.shows[check]) for check, failure in evident.items()) else 0
 
 
-def find_hint(mistakes: list[Mistake]) -> str:
+def find_hint(mistakes: Sequence[Mistake]) -> str:
     """Return the hint for mistakes that fit equally well: that of the first, since catalogues begin with the general ones."""
     return mistakes[0].hint if mistakes else ""
+
+
+@dataclass(frozen=True, eq=False)
+class _Suspect:
+    """A mistake that fails none of the checks that passed.
+
+    Attributes:
+        fails: The failed checks that it would fail.
+        explained: Those in which it shows what was seen.
+        differs: Those in which it shows something else.
+    """
+
+    mistake: Mistake
+    fails: frozenset[str]
+    explained: frozenset[str]
+    differs: frozenset[str]
+
+    @classmethod
+    def of(cls, mistake: Mistake, failed: Mapping[str, CheckFailed]) -> _Suspect:
+        fails = frozenset(mistake.shows.keys() & failed.keys())
+        evident = {check for check in fails if mistake.shows[check] != UNPREDICTABLE}
+        explained = frozenset(check for check in evident if failed[check].evidence.fits(mistake.shows[check]))
+        return cls(mistake, fails, explained, frozenset(evident) - explained)
+
+
+def _find_pair(suspects: Sequence[_Suspect], failed: Iterable[str]) -> dict[str, Suspicion]:
+    """Return what the checks look like if two mistakes made together explain them, by as much evidence as any two do.
+
+    Both together fail exactly the checks that failed. Each explains a check that the other does not, and what neither explains
+    both have a part in, so that it may be a mixture.
+    """
+    every, best = frozenset(failed), 0
+    pairs: list[tuple[_Suspect, _Suspect]] = []
+    for one, other in combinations(suspects, 2):
+        alone = (one.explained - other.explained, other.explained - one.explained)
+        apart = one.differs <= other.fails and other.differs <= one.fails
+        if one.fails | other.fails != every or not all(alone) or not apart:
+            continue
+        evidence = len(one.explained | other.explained)
+        if evidence > best:
+            best, pairs = evidence, []
+        if evidence == best:
+            pairs.append((one, other))
+    if not pairs:
+        return {}
+    # Twins of the first pair explain the same checks, so nothing seen tells them from it.
+    sides = [
+        [suspect for suspect in dict.fromkeys(side) if suspect.explained == first.explained]
+        for side, first in zip(zip(*pairs, strict=True), pairs[0], strict=True)
+    ]
+    sides.sort(key=lambda side: -len(side[0].explained))
+    hints = tuple(dict.fromkeys(side[0].mistake.hint for side in sides))
+    found = {}
+    for check in every:
+        own = [side for side in sides if check in side[0].explained] or [side for side in sides if check in side[0].fails]
+        mistakes = tuple(suspect.mistake for side in own for suspect in side)
+        first = own[0][0].mistake.hint
+        found[check] = Suspicion(mistakes, (first, *(hint for hint in hints if hint != first)), certain=False)
+    return found
+
+
+def _find_parts(suspects: Sequence[_Suspect]) -> dict[str, Suspicion]:
+    """Return, for each check, the mistakes that explain it and contradict no other, those that explain most of all checks."""
+    consistent = [suspect for suspect in suspects if not suspect.differs]
+    found = {}
+    for check in sorted({check for suspect in consistent for check in suspect.explained}):
+        fitting = [suspect for suspect in consistent if check in suspect.explained]
+        most = max(len(suspect.explained) for suspect in fitting)
+        mistakes = tuple(suspect.mistake for suspect in fitting if len(suspect.explained) == most)
+        found[check] = Suspicion(mistakes, (find_hint(mistakes),), certain=False)
+    return found

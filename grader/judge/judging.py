@@ -13,7 +13,7 @@ import pytest
 from grader.assignment import SUITES, Assignment, Question
 from grader.judge.budgets import ReadingBudget, ReplyCache, TimeBudget
 from grader.judge.compare import format_value
-from grader.judge.diagnosis import find_fitting_mistakes, find_hint
+from grader.judge.diagnosis import Suspicion, diagnose
 from grader.judge.evidence import hash_evidence
 from grader.judge.failure import CheckFailed, CheckNotRun
 from grader.judge.student import LastCall, LoadedSubmission, RunContext, SubmissionUnderTest
@@ -146,10 +146,10 @@ class CheckRunner:
         for suite in self.report.suites if checks else ():  # right work is not searched for mistakes
             # Only visible checks explain the failure of a visible check, so that its hint reveals nothing about hidden ones.
             known = {check: failure for check, failure in seen.items() if suite != "visible" or check.startswith("visible/")}
-            fits = find_fitting_mistakes(self.material.mistakes, known)
+            suspicions = diagnose(self.material.mistakes, known)
             for check in checks:
                 if check.suite == suite:
-                    check.mistakes, check.hint = tuple(mistake.id for mistake in fits), find_hint(fits)
+                    _suspect(check, suspicions.get(check.id))
 
     def _needs_moved(self, result: CheckResult) -> bool:
         """Return whether a question that its own needs was passed before and is no more, or the other way round."""
@@ -236,6 +236,14 @@ class CheckRunner:
         return SubmissionUnderTest(
             self.shared, submission, question, cases, self.replies[result.suite] if loaded else ReplyCache()
         )
+
+
+def _suspect(check: CheckResult, suspicion: Suspicion | None) -> None:
+    """Let the result of a check say what it looks like, or nothing any more."""
+    ids = tuple(mistake.id for mistake in suspicion.mistakes) if suspicion else ()
+    check.partial = suspicion is not None and not suspicion.certain
+    check.mistakes, check.suspects = ((), ids) if check.partial else (ids, ())
+    check.hint = "\n".join(suspicion.hints) if suspicion else ""
 
 
 def _missing_needs(question: Question, checks: Iterable[CheckResult]) -> list[str]:

@@ -104,9 +104,11 @@ class CheckResult(_Result):
         detail: Details for instructors.
         signature: A short hash of what the check saw, if it failed; wrong answers with the same
             signature are the same.
-        hint: The hint of those `mistakes`, for the student.
+        hint: The hint of those `mistakes`, or the hints of `suspects`, a line each, for the student.
         mistakes: Ids of the catalogued mistakes that explain all failures of the question, for
             statistics.
+        suspects: Ids of those that explain only a part of them, where none explains all.
+        partial: Whether the hint is that of suspects.
         unwritten: Whether the check only met the stub's own NotImplementedError.
         curves: By name, the return that it earned in each collection of rollouts while it learned;
             they decide nothing.
@@ -127,14 +129,20 @@ class CheckResult(_Result):
     signature: str = ""
     hint: str = ""
     mistakes: tuple[str, ...] = ()
+    suspects: tuple[str, ...] = ()
+    partial: bool = False
     unwritten: bool = False
     curves: dict[str, list[float]] = {}
     entries: tuple[LeaderboardEntry, ...] = ()
     seconds: float = 0.0
 
     def advice(self) -> str:
-        """Return the line for a student whose mistake was recognised, or nothing."""
-        return f"This looks like a known mistake. Ask yourself: {self.hint}" if self.hint else ""
+        """Return what a student whose mistake was recognised should ask themselves, and how sure that is."""
+        asked = self.hint.splitlines()
+        if len(asked) > 1:
+            return "This looks like two known mistakes. Ask yourself:" + "".join(f"\n- {question}" for question in asked)
+        looks = "Part of it may be a known mistake" if self.partial else "This looks like a known mistake"
+        return f"{looks}. Ask yourself: {self.hint}" if asked else ""
 
 
 class QuestionResult(_Result):
@@ -261,7 +269,7 @@ class Report(StoredModel):
             copy.note_detail = ""
         for check in copy.checks:
             check.detail = check.signature = ""
-            check.mistakes = ()
+            check.mistakes = check.suspects = ()
             if not getattr(self.hints, check.suite, False):
                 check.hint = ""
             if check.suite == "hidden":

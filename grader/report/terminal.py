@@ -83,10 +83,13 @@ def _render_rich(report: Report, stream: TextIO) -> None:
 def explain_question(report: Report, question: QuestionResult) -> list[str]:
     """Return what to say of a question that was tried and has not passed: its first failure in full, the others by title."""
     failed = list_checks_to_explain(report, question)
-    lines = _failure(failed[0]) if failed else []
+    lines, given = (_failure(failed[0]), {*failed[0].hint.splitlines()}) if failed else ([], set())
     for check in failed[1:]:
         same = " (for the same reason)" if check.message == failed[0].message else ""
         lines.append(f"  {_headline(check)}{same}")
+        if {*check.hint.splitlines()} - given:
+            lines.append(textwrap.indent(check.advice(), "      "))
+            given |= {*check.hint.splitlines()}
     return lines
 
 
@@ -169,6 +172,8 @@ def _body(check: CheckResult) -> list[str]:
         lines.append(textwrap.indent(check.advice(), "      "))
     if check.mistakes:
         lines.append(f"      looks like: {', '.join(check.mistakes)}")
+    if check.suspects:
+        lines.append(f"      looks in part like: {', '.join(check.suspects)}")
     if check.detail:
         lines.append(textwrap.indent(check.detail, "      "))
     printed = check.printed.strip().splitlines()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from grader import answers
 from grader.answers import UNPREDICTABLE, Mistake
 from grader.assignment import AssignmentFiles, HintVisibility
-from grader.judge.diagnosis import find_fitting_mistakes, find_hint
+from grader.judge.diagnosis import diagnose, find_fitting_mistakes, find_hint
 from grader.judge.evidence import Evidence, subsample_arrays
 from grader.judge.failure import CheckFailed
 from grader.judge.run import Grader
@@ -89,7 +90,8 @@ def test_a_hint_on_visible_checks_tells_nothing_of_hidden_ones(replaced, graded)
     both = NO_RESET.replace("return returns", "return returns if rollout_buffer.final_size != 1 else None")
     report = graded(replaced(get_returns=both), "get_returns", suites=SUITES)
     hints = {suite: {check.hint for check in report.checks if check.suite == suite and check.points == 0} for suite in SUITES}
-    assert hints == {"visible": {NO_RESET_HINT}, "hidden": {""}}
+    assert hints == {"visible": {NO_RESET_HINT}, "hidden": {"", NO_RESET_HINT}}
+    assert {check.partial for check in report.checks if check.hint} == {False, True}, "of the hidden ones it explains a part"
 
 
 def test_an_unknown_mistake_has_no_hint(replaced, graded) -> None:
@@ -170,6 +172,89 @@ def test_the_general_hint_comes_first() -> None:
     assert find_hint([ONE, OTHER]) == "hint of one"
     assert find_hint([]) == ""
     assert find_fitting_mistakes([ONE], {}) == []
+
+
+# What explains a part
+
+
+def named(mistakes: list[Mistake], **shown: Any) -> dict[str, tuple[list[str], bool]]:
+    """Return, for each check that looks like something, the names of what it looks like, and whether that is certain."""
+    found = diagnose(mistakes, seen(**shown))
+    return {check: ([one.id for one in found[check].mistakes], found[check].certain) for check in sorted(found)}
+
+
+LEFT, RIGHT = mistake("left", a=1, b=2), mistake("right", b=3, c=4)
+
+
+def test_one_mistake_that_explains_all_is_certain() -> None:
+    """Catches: two suspects where one is enough."""
+    assert named([LEFT, RIGHT], a=1, b=2, c=None) == {"a": (["left"], True), "b": (["left"], True)}
+
+
+def test_two_mistakes_explain_what_neither_does_alone() -> None:
+    """What both change is a mixture, and looks like both; the hints of both are given in each check."""
+    assert named([LEFT, RIGHT], a=1, b=9, c=4) == {
+        "a": (["left"], False),
+        "b": (["left", "right"], False),
+        "c": (["right"], False),
+    }
+    found = diagnose([LEFT, RIGHT], seen(a=1, b=9, c=4))
+    assert found["a"].hints == ("hint of left", "hint of right")
+    assert found["c"].hints == ("hint of right", "hint of left")
+
+
+def test_a_pair_must_account_for_everything() -> None:
+    """Catches: an accusation of two where a third check fails that neither touches, or one passes that one of them fails."""
+    assert named([LEFT, RIGHT], a=1, b=9, c=4, d=5) == {}
+    assert named([LEFT, RIGHT], a=1, b=9, c=None) == {}
+    assert named([LEFT, RIGHT], a=7, b=9, c=4) == {}
+    assert named([LEFT, RIGHT], a=1, b=2, c=8) == {"a": (["left"], False), "b": (["left"], False)}
+
+
+def test_a_part_is_named_only_where_nothing_contradicts_it() -> None:
+    """Catches: a mistake that is named for one check, and shows something else in another that it alone could have failed."""
+    only = mistake("only a", a=1)
+    assert named([only], a=1, d=5) == {"a": (["only a"], False)}
+    assert named([LEFT], a=1, b=9, d=5) == {}
+    assert named([only, LEFT], a=1, b=2, d=5) == {"a": (["left"], False), "b": (["left"], False)}
+    assert named([mistake("by chance", a=UNPREDICTABLE)], a=1, d=5) == {}
+
+
+def test_twins_of_a_pair_are_named_together() -> None:
+    """Nothing that was seen tells them apart, so the first gives the hint."""
+    twin = mistake("twin", c=4)
+    found = diagnose([LEFT, mistake("right", c=4), twin], seen(a=1, b=2, c=4))
+    assert [one.id for one in found["c"].mistakes] == ["right", "twin"]
+    assert found["c"].hints == ("hint of right", "hint of left")
+
+
+def test_two_faults_in_a_function_are_both_told(home: AssignmentFiles, graded, tmp_path: Path) -> None:
+    """Catches: two known mistakes made together, of which the student hears nothing; names that a student sees."""
+    known = {variant.id: variant for variant in load_catalogue(home, "mistakes")}
+    one, other = known["seed_not_passed_on"], known["ends_not_stored"]
+    path = tmp_path / "submitted.py"
+    path.write_text(merge((home.solution / "submitted.py").read_text(encoding="utf-8"), one.submission, other.submission))
+    report = graded(path, one.question, suites=SUITES)
+    failed = [check for check in report.checks if check.outcome is Outcome.FAILED and check.question == one.question]
+    told = terminal.render_plain(report.for_student())
+    assert {one.id, other.id} <= {name for check in failed for name in check.suspects}
+    assert "This looks like two known mistakes. Ask yourself:" in told
+    assert f"- {one.hint}" in told
+    assert f"- {other.hint}" in told
+    assert one.id not in told
+
+
+def merge(text: str, one: str, other: str) -> str:
+    """Return a text with what each of two others changes of it, in lines of its own."""
+    lines = text.splitlines(keepends=True)
+    changes = []
+    for changed in (one.splitlines(keepends=True), other.splitlines(keepends=True)):
+        for kind, start, end, first, last in difflib.SequenceMatcher(None, lines, changed, autojunk=False).get_opcodes():
+            if kind != "equal":
+                changes.append((start, end, changed[first:last]))
+    for start, end, new in sorted(changes, reverse=True):
+        lines[start:end] = new
+    return "".join(lines)
 
 
 def test_large_arrays_are_thinned_alike() -> None:
