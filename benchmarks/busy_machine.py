@@ -3,10 +3,10 @@
     python benchmarks/busy_machine.py [SITUATION ...] [--rounds N] [--only NAME ...] [-o benchmarks/results]
 
 Situations: `quiet`; `busy` (six processes that compute beside it); `one-core`; `half-core` (half a core and 768 MB, in a cgroup
-of its own, which needs root). Works: the five solutions; solutions whose first question does something slow in each call; all
-alternatives, on the questions that their function decides alone; and wrong ones, which must lose points, in a report that is
-final. Slow: many minutes for each round. What an earlier run has kept counts, so a run may be ended at any time and started
-again; remove its files after a change of the kit.
+of its own, which needs root). Works: the five solutions; solutions that do something slow in each call for their first
+question; all alternatives, on the questions that their function decides alone; and wrong ones, which must lose points, in a
+report that is final. Slow: many minutes for each round. What an earlier run has kept counts, so a run may be ended at any time
+and started again; remove its files after a change of the kit.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ SLOW = {
     "scipy": "import scipy.signal",
     "optimizer": "import torch\ntorch.optim.NAdam([torch.nn.Parameter(torch.ones(1))])",
     "distribution": "import torch\ntorch.distributions.MultivariateNormal(torch.zeros(2), torch.eye(2)).sample()",
-    "work": "import time\n_end = time.process_time() + 0.15\nwhile time.process_time() < _end:\n    pass",
+    "work": "import sys\nimport time\n_end = time.process_time() + 1.5\n"
+    "while time.process_time() < _end and not hasattr(sys, '_worked'):\n    pass\nsys._worked = True",
 }
 WRONG = {
     "loop": "while True:\n    pass",
