@@ -363,6 +363,7 @@ class Grader:
         from grader.judge.failure import explain_failure
         from grader.judge.judging import CheckRunner, Setting, select_checks
         from grader.judge.student import LoadedSubmission
+        from grader.judge.variables import select_globals
 
         checks = self._collected(options.keyword)
 
@@ -381,7 +382,8 @@ class Grader:
                 first, allowed = assignment.questions[0], assignment.limits
                 broken = explain_failure(reply, first, allowed.seconds, allowed.memory_mb, reply.output, staged.origin)
         attachments = {name: staged.handed.attachments.get(name) for name in assignment.attachments}
-        submission = LoadedSubmission(staged.path, staged.origin, attachments, unwritten, broken, refused)
+        read = select_globals(looked.details.get("globals"), self.home.drivers)
+        submission = LoadedSubmission(staged.path, staged.origin, attachments, unwritten, broken, refused, read)
         return CheckRunner(Setting(assignment, checks, self._sandbox, self._known), submission, report, options)
 
     def _written(self, looked: Reply) -> set[str]:
