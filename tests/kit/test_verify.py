@@ -297,6 +297,23 @@ def test_every_kind_of_solution_can_be_mutated(toy: Path, edit) -> None:
     assert len(changes) > 20
 
 
+def test_default_arguments_are_mutated(toy: Path, edit) -> None:
+    """A default is not in the body, and what nobody calls without the argument proves nothing of it."""
+    edit("solutions/toy/submitted.py", "scale: float = 1.0)", 'scale: float = 1.0, *, ends=(0, -1), name: str = "ü", on=True)')
+    edit("solutions/toy/submitted.py", "def total(", "def given(by=5):\n    return by\n\n\ndef total(")
+    mutants = make_mutants(AssignmentFiles(toy, "toy"))
+    found = {mutant.change: mutant for mutant in mutants if re.match("(scale|ends|name|on|by)=", mutant.change)}
+    assert list(found) == [
+        "scale=1.0 -> scale=2.0",
+        "ends=(0, -1) -> ends=(1, -1)",
+        "ends=(0, -1) -> ends=(0, 1)",
+        "ends=(0, -1) -> ends=(0, -0)",
+        "on=True -> on=False",
+    ]
+    assert {found[change].question for change in found} == {"spread"}
+    assert 'scale: float = 1.0, *, ends=(0, -1), name: str = "ü", on=False)' in found["on=True -> on=False"].submission
+
+
 def test_mutants_need_a_reason_to_survive(toy: Path, edit) -> None:
     """A suite that lets changed solutions through is too weak; a reason that is no longer true is a lie."""
     edit("tests/visible/test_toy.py", 'student.expect("spread_of_three")', 'student.call("spread", values=[1.0])')
