@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from grader import answers
 from grader import submission as intake
@@ -338,6 +339,26 @@ class Grader:
         """Read checks, cases, answers and mistakes now, so that copies of this process share them."""
         self._material = self._material or self._read()
         self._collected("")
+
+    @contextlib.contextmanager
+    def with_case(self, changed: tuple[str, str, dict[str, Any]] | None) -> Iterator[None]:
+        """Let a case have other inputs, beside the same stored answer: a proof asks whether its checks notice.
+
+        Args:
+            changed: The suite, the case's name, and the inputs; None changes nothing.
+        """
+        self._material = self._material or self._read()
+        if changed is None:
+            yield
+            return
+        suite, name, inputs = changed
+        cases = self._material.cases[suite]
+        before = cases[name]
+        cases[name] = replace(before, inputs=inputs)
+        try:
+            yield
+        finally:
+            cases[name] = before
 
     def _collected(self, keyword: str) -> CollectedChecks:
         from grader.judge.checks import CollectedChecks

@@ -13,7 +13,7 @@ import copy
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -62,8 +62,12 @@ class Survivor(BaseModel):
 
     def means(self, mutant: Mutant) -> bool:
         """Return whether this is said of the mutant."""
+        return self.covers(mutant.question, mutant.change)
+
+    def covers(self, question: str, change: str) -> bool:
+        """Return whether this is said of a change."""
         pattern = ".*".join(re.escape(part) for part in self.change.split("*"))
-        return self.question == mutant.question and re.fullmatch(pattern, mutant.change) is not None
+        return self.question == question and re.fullmatch(pattern, change) is not None
 
 
 def read_survivors(home: AssignmentFiles) -> list[Survivor]:
@@ -171,10 +175,22 @@ def _with(source: str, statement: ast.stmt, new: list[ast.stmt]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _changes(statement: ast.stmt) -> Iterator[tuple[str, list[ast.stmt]]]:
-    """Yield (description, what stands there instead) for every change of a statement or of a part of it."""
+def change_statement(statement: ast.stmt) -> Iterator[tuple[str, list[ast.stmt]]]:
+    """Yield (description, what stands there instead) for every change of a statement, but for those within its blocks."""
+    blocks = [node for node in ast.walk(statement) if isinstance(node, ast.stmt) and node is not statement]
+    yield from _changes(statement, {id(node) for block in blocks for node in ast.walk(block)})
+
+
+def _changes(statement: ast.stmt, without: Set[int] = frozenset()) -> Iterator[tuple[str, list[ast.stmt]]]:
+    """Yield (description, what stands there instead) for every change of a statement or of a part of it.
+
+    Args:
+        without: Ids of nodes that stay.
+    """
     names = _variables(statement)
     for index, part in enumerate(ast.walk(statement)):
+        if id(part) in without:
+            continue
         variable = part.id if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id in names else None
         others = [(part, ast.Name(name, ast.Load())) for name in names if variable is not None and name != variable]
         for before, after in [*_alternatives(part), *others]:

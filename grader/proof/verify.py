@@ -23,6 +23,7 @@ from grader.proof.matrix import KillMatrix
 from grader.proof.mutants import Mutant, Survivor, make_mutants, read_survivors
 from grader.proof.pool import PendingResult, TrialPool
 from grader.proof.records import TrialRunner, shorten_name
+from grader.proof.testside import TRIED, prove_test_side
 from grader.proof.trials import (
     Facts,
     Trial,
@@ -155,6 +156,7 @@ class Proof:
         yield from self.end_to_end(*whole.result())
         if not self.options.quick:
             yield from self.mutants(changed)
+            yield from prove_test_side(pool, self.home, sample)
         yield from self.trials.findings()
 
     def _cover(self, pool: TrialPool, tasks: list[TrialTask]) -> PendingResult[None] | None:
@@ -311,7 +313,7 @@ class Proof:
         share = f"({score:.1%}; at least {MUTANTS_CAUGHT:.0%} must be)"
         yield f"{caught} of {counted} mutants that are not equivalent are caught {share}", score < MUTANTS_CAUGHT
         for entry in read_survivors(self.home):
-            if entry not in met:
+            if entry not in met and entry.question not in TRIED:
                 yield f"survivors.toml is stale: {entry.question}: {entry.change} is caught, or no mutant any more", True
 
     def _unit_task(self, variant: Variant) -> TrialTask:

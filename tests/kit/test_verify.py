@@ -18,6 +18,7 @@ from grader.proof.boundary import prove_confinement
 from grader.proof.catalogue import Variant
 from grader.proof.collateral import judge_costs, measure_cost
 from grader.proof.mutants import make_mutants
+from grader.proof.testside import TRIED, Change, draw_changes
 from grader.proof.verify import ProofOptions, verify
 from grader.report.model import CheckResult
 
@@ -86,6 +87,7 @@ def test_a_good_suite_is_proven(toy: Path, tmp_path: Path) -> None:
         "0 of 7 mistakes are invisible to the visible suite (2 copy its answers)",
         "total: each mistake is caught by another check as well: visible/test_three, visible/test_many",
         "mutants that are not equivalent are caught (100.0%; at least 95% must be)",
+        "38 of 38 changes of drivers and cases that are not equivalent are noticed (100.0%; at least 90% must be)",
     ):
         assert part in text
     (row,) = re.findall(r"^  nothing_of_nothing +([x.]+)$", text, re.MULTILINE)
@@ -332,6 +334,60 @@ def test_a_survivor_that_is_caught_is_told(toy: Path) -> None:
 
 
 LEAKS = "def spread(submitted, values, scale=None):"
+IDLE = """\
+    count = len(values) + 1
+    count = 3 * count - len(values)
+    if count == -5:
+        count = min(count, 2)
+"""
+
+
+def test_a_driver_that_does_what_nobody_notices_is_told(toy: Path, edit) -> None:
+    """What a driver computes in vain proves nothing; what the solution never comes to is for wrong submissions."""
+    edit("tests/drivers/toy.py", f"{LEAKS}\n", f"{LEAKS}\n{IDLE}")
+    found = list(verify(toy, "toy"))
+    (line,) = [line for line, fault in found if fault]
+    assert re.match(r"\d+ of \d+ changes of drivers and cases that are not equivalent are noticed \(", line)
+    silent = [line for line, _ in found if line.startswith("no check notices, and survivors.toml does not say why: ")]
+    assert any(line.endswith("drivers: spread: len(values) + 1 -> len(values) - 1") for line in silent)
+    assert not any("min(count, 2) ->" in line or "-> (nothing)" in line for line in silent if "-5" in line or "min" in line)
+    entry = '[[survivor]]\nquestion = "QUESTION"\nchange = "CHANGE"\nreason = "none"\nequivalent = true\n'
+    path = toy / "solutions" / "toy" / "survivors.toml"
+    path.write_text(
+        "\n".join(
+            entry.replace("QUESTION", question).replace("CHANGE", change)
+            for question, change in (("drivers", "spread: *count*"), ("drivers", "spread: len(*"), ("cases", "gone: *"))
+        )
+    )
+    assert faults(toy) == ["survivors.toml is stale: cases: gone: * is no change any more"]
+
+
+def test_a_case_whose_input_nobody_looks_at_is_told(toy: Path, edit) -> None:
+    """A number that the answer does not depend on proves nothing, however it is chosen."""
+    edit("tests/drivers/toy.py", "def total(submitted, values):", "def total(submitted, values, gamma=0.5, rows=0):")
+    edit(
+        "solutions/toy/cases.py",
+        '{"values": [1.5, -2.0, 4.0]}',
+        '{"values": [1.5, -2.0, 4.0], "gamma": 0.9, "rows": [3.0, 4.0]}',
+    )
+    build(toy, "toy")
+    silent = [line.partition("why: ")[2] for line, _ in verify(toy, "toy") if line.startswith("no check notices, and")]
+    assert silent == [
+        "cases: three_values: gamma 0",
+        "cases: three_values: gamma 1",
+        "cases: three_values: gamma ten times as large",
+        "cases: three_values: rows ten times as large",
+        "cases: three_values: rows of the first row",
+        "cases: three_values: rows of equal rows",
+    ]
+
+
+def test_too_many_changes_are_drawn_by_a_seed() -> None:
+    """The same ones with the same seed, others with another, and no more than there is time for."""
+    every = [Change(kind, str(number), frozenset()) for kind in TRIED for number in range(1000)]
+    drawn = draw_changes(every, 1)
+    assert drawn == draw_changes(every, 1) != draw_changes(every, 2)
+    assert {kind: sum(change.question == kind for change in drawn) for kind in TRIED} == TRIED
 
 
 def test_a_mistake_that_costs_points_elsewhere_is_told(toy: Path, edit) -> None:
