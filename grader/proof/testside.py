@@ -29,7 +29,7 @@ from grader.sandbox.reply import Reply
 from grader.sandbox.wire import TensorArray
 
 CAUGHT = 0.9  # of the changes that are tried
-TRIED = {"drivers": 250, "cases": 150}  # at most, so that an assignment takes less than 100 CPU seconds
+TRIED = {"drivers": 200, "cases": 100}  # at most, so that an assignment takes less than 100 CPU seconds
 FUTURE = "from __future__ import annotations\n"  # names in annotations need not be there
 LINE = "line "  # of the drivers: what an instrumented one notes
 
