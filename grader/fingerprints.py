@@ -190,6 +190,16 @@ def reads_text(drivers: Path, name: str) -> bool:
     return any(READS_TEXT.search(statement.text) for statement in _module(drivers).reach({name}))
 
 
+def list_users(path: Path) -> dict[str, frozenset[str]]:
+    """Return, for each name that a file defines, all names in it whose code uses that one."""
+    module = _module(path)
+    reached = {name: {statement.text for statement in module.reach({name})} for name in module.statements}
+    return {
+        name: frozenset(user for user, code in reached.items() if any(one.text in code for one in own))
+        for name, own in module.statements.items()
+    }
+
+
 def hash_reached_code(text: str, about: Sequence[CheckIngredients], shorten: Callable[[str], str] = str) -> str:
     """Return the hash of all code in a submission that these checks can reach, and of all that runs when it is imported.
 
@@ -241,7 +251,9 @@ def _settings(home: AssignmentFiles, checks: ParsedModule, name: str) -> list[st
     settings = [f"{limits.seconds} {limits.memory_mb} {limits.attachment_mb} {limits.budget}"]
     named = [question for question in home.assignment.questions if question.id in words]
     for question in named or home.assignment.questions:
-        settings.append(f"{question.id} {question.function} {question.task} {question.needs} {question.seconds}")
+        settings.append(
+            f"{question.id} {question.function} {question.task} {question.needs} {question.pieces} {question.seconds}"
+        )
     return settings
 
 

@@ -18,7 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help=about)
     about = "the seed by which records are drawn that are tried all the same (default: another one at each run)"
     parser.add_argument("--sample", type=int, metavar="SEED", help=about)
-    parser.add_argument("--matrix", action="store_true", help="try every mistake on every question")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the matrix of mistakes and checks as a page")
     parser.add_argument("--flake", type=int, default=0, metavar="N", help="measure with N seeds what chance decides; slow")
     add_workers(parser, "trials run")
@@ -33,13 +32,12 @@ def run(root: Path, options: argparse.Namespace) -> int:
     refuse_output(options.html)
     if options.html and len(chosen) > 1:
         raise UsageError(f"--html makes the page of one assignment; name one of: {', '.join(chosen)}")
-    if options.all and (options.quick or options.matrix):
-        raise UsageError("--all records the whole proof of each assignment; leave out --quick and --matrix")
+    if options.all and options.quick:
+        raise UsageError("--all records the whole proof of each assignment; leave out --quick")
     for name in chosen:
         faults = []
         asked = ProofOptions(
             quick=options.quick,
-            everything=options.matrix,
             html=options.html,
             seeds=options.flake,
             workers=count_workers(options),

@@ -202,6 +202,8 @@ def _describe(value: Any, part: ComparedPart) -> str:
         return _cell(compare.format_value(value)) if alike else f"{compare.name_kind(value)}, {_kind(value)}"
     if value is None and isinstance(other, np.ndarray):
         return "None: is a `return` missing?"
+    if is_number(value) and is_number(other) and part.differs and format_number(value) == format_number(other):
+        return f"{type(value).__name__} {value!r}"  # of 2 and 2.0
     if isinstance(value, (list, tuple)) and isinstance(other, (list, tuple)) and len(value) != len(other):
         return f"{len(value)} {'entry' if len(value) == 1 else 'entries'}: {_cell(compare.format_value(value))}"
     return _cell(compare.format_value(value))

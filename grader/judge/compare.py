@@ -25,8 +25,8 @@ class Tolerance:
     Attributes:
         rtol: Relative tolerance.
         atol: Absolute tolerance.
-        exact_dtype: Whether to distinguish float32 from float64 and the like; otherwise only floating-point, integer and
-            boolean differ.
+        exact_dtype: Whether to distinguish float32 from float64 and the like, and 2.0 from the integer 2; otherwise only
+            floating-point, integer and boolean arrays differ.
         equal_nan: Whether two NaN agree.
     """
 
@@ -65,6 +65,8 @@ def _difference(expected: Any, got: Any, how: Tolerance, where: str) -> str | No
     if isinstance(expected, np.ndarray):
         return _array_difference(expected, got, how, where)
     if is_number(expected) and is_number(got):
+        if how.exact_dtype and is_integer(expected) != is_integer(got):
+            return f"{where}: expected {_with_kind(expected)}, got {_with_kind(got)}"
         if _close(float(expected), float(got), how):
             return None
     elif type(expected) is type(got) and expected == got:
@@ -129,6 +131,16 @@ def _close(expected: float, got: float, how: Tolerance) -> bool:
 
 def is_number(value: Any) -> bool:
     return isinstance(value, (numbers.Real, np.number)) and not isinstance(value, (bool, np.bool_))
+
+
+def is_integer(value: Any) -> bool:
+    """Return whether a number has the type of an integer, whatever its value."""
+    return isinstance(value, (numbers.Integral, np.integer))
+
+
+def _with_kind(value: Any) -> str:
+    """Return a number and its type, where 2 and 2.0 must not look the same."""
+    return f"the int {int(value)}" if is_integer(value) else f"the float {float(value)!r}"
 
 
 MAX_KEPT = 1 << 16  # numbers of an array that are kept for a closer look

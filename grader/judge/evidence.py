@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from grader.answers import DIGITS, UNPREDICTABLE
-from grader.judge.compare import KINDS, Tolerance, difference, is_number
+from grader.judge.compare import KINDS, Tolerance, difference, is_integer, is_number
 from grader.sandbox.wire import TensorArray
 
 MANY, KEPT = 256, 64
@@ -128,7 +128,7 @@ class AnswerStructure:
             others = expected.ravel().tolist() if paired else [math.nan] * got.size
             self._add_numbers(np.asarray(got).ravel().tolist(), others)
         elif is_number(got):
-            self.made_of.append("number")
+            self.made_of.append("integer" if self.how.exact_dtype and is_integer(got) else "number")
             self._add_numbers([got], [expected if is_number(expected) else math.nan])
         else:
             self.made_of.append(f"{type(got).__name__} {got}")

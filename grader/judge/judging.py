@@ -17,6 +17,7 @@ from grader.judge.diagnosis import Suspicion, diagnose
 from grader.judge.evidence import hash_evidence
 from grader.judge.failure import CheckFailed, CheckNotRun
 from grader.judge.student import LastCall, LoadedSubmission, RunContext, SubmissionUnderTest
+from grader.judge.variables import describe_globals
 from grader.report.model import Cause, CheckResult, Outcome, Report
 from grader.report.text import sanitize
 from grader.sandbox.reply import MachineFault, SandboxFault
@@ -178,6 +179,7 @@ class CheckRunner:
             self._failed(result, error)
             if not error.unwritten:
                 self._saw(result, error)
+                self._name_globals(result)
         elif isinstance(error, CheckNotRun):
             result.outcome, result.cause = Outcome.NOT_RUN, error.cause
             result.message = sanitize(f"not run: {error}")
@@ -185,6 +187,7 @@ class CheckRunner:
             failure = CheckFailed(Outcome.FAILED, str(error), printed)
             self._failed(result, failure)
             self._saw(result, failure)
+            self._name_globals(result)
         elif facts and not isinstance(error, SandboxFault):
             # The check can read what right work returns, which its proof shows: so it is these facts that cannot be read.
             said = f"the result cannot be read: {format_value(facts[-1]):.300}"
@@ -194,6 +197,12 @@ class CheckRunner:
             result.detail = sanitize(f"{type(error).__name__}: {error}\n{fault.traceback[-1]}")
         else:
             self._faulty(result, fault)
+
+    def _name_globals(self, result: CheckResult) -> None:
+        """Add to the message of a failure which variables of the module the function reads in place of its own."""
+        function = self.assignment.question(result.question).function
+        if said := describe_globals(function, self.submission.globals.get(function, [])):
+            result.message = sanitize(f"{result.message}\n{said}")
 
     def _saw(self, result: CheckResult, failure: CheckFailed | None) -> None:
         if failure is not None:

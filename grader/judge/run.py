@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from grader import answers
 from grader import submission as intake
@@ -339,6 +340,26 @@ class Grader:
         self._material = self._material or self._read()
         self._collected("")
 
+    @contextlib.contextmanager
+    def with_case(self, changed: tuple[str, str, dict[str, Any]] | None) -> Iterator[None]:
+        """Let a case have other inputs, beside the same stored answer: a proof asks whether its checks notice.
+
+        Args:
+            changed: The suite, the case's name, and the inputs; None changes nothing.
+        """
+        self._material = self._material or self._read()
+        if changed is None:
+            yield
+            return
+        suite, name, inputs = changed
+        cases = self._material.cases[suite]
+        before = cases[name]
+        cases[name] = replace(before, inputs=inputs)
+        try:
+            yield
+        finally:
+            cases[name] = before
+
     def _collected(self, keyword: str) -> CollectedChecks:
         from grader.judge.checks import CollectedChecks
 
@@ -363,6 +384,7 @@ class Grader:
         from grader.judge.failure import explain_failure
         from grader.judge.judging import CheckRunner, Setting, select_checks
         from grader.judge.student import LoadedSubmission
+        from grader.judge.variables import select_globals
 
         checks = self._collected(options.keyword)
 
@@ -381,7 +403,8 @@ class Grader:
                 first, allowed = assignment.questions[0], assignment.limits
                 broken = explain_failure(reply, first, allowed.seconds, allowed.memory_mb, reply.output, staged.origin)
         attachments = {name: staged.handed.attachments.get(name) for name in assignment.attachments}
-        submission = LoadedSubmission(staged.path, staged.origin, attachments, unwritten, broken, refused)
+        read = select_globals(looked.details.get("globals"), self.home.drivers)
+        submission = LoadedSubmission(staged.path, staged.origin, attachments, unwritten, broken, refused, read)
         return CheckRunner(Setting(assignment, checks, self._sandbox, self._known), submission, report, options)
 
     def _written(self, looked: Reply) -> set[str]:

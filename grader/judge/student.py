@@ -78,6 +78,7 @@ class LoadedSubmission:
         unwritten: Functions that are still the stub's.
         broken: How it failed to load, if it did; every check then ends like that.
         refused_calls: The system calls that it was refused while it was loaded; see `Reply`.
+        globals: By function, the names of variables of its module that it reads in place of something of its own.
     """
 
     path: Path | None
@@ -86,6 +87,7 @@ class LoadedSubmission:
     unwritten: Set[str]
     broken: CheckFailed | None
     refused_calls: tuple[str, ...] = ()
+    globals: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,14 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 Declared = TypeVar("Declared", bound=Callable[..., Any])
 
 
-def mistake(question: str, hint: str, source: str = "", learns: bool = True) -> Callable[[Declared], Declared]:  # noqa: ARG001
+def mistake(
+    question: str,  # noqa: ARG001
+    hint: str,  # noqa: ARG001
+    source: str = "",  # noqa: ARG001
+    learns: bool = True,  # noqa: ARG001
+    form: bool = False,  # noqa: ARG001
+    copies_answers: bool = False,  # noqa: ARG001
+) -> Callable[[Declared], Declared]:
     """Return a decorator that declares a mistaken form of the function that a question is about.
 
     The function's own name is the mistake's id; its parameters must be those of the solution. Its
@@ -33,6 +40,22 @@ def mistake(question: str, hint: str, source: str = "", learns: bool = True) -> 
         source: Where the idea is from, if known.
         learns: False if no policy can learn with it: then the checks of the whole agent must not
             pass either.
+        form: Whether all numbers are right, and only their type, shape, dtype or container is not:
+            exactly one check must notice.
+        copies_answers: Whether it knows the answers of the visible cases, so that only hidden
+            checks can notice.
+    """
+    return lambda function: function
+
+
+def placement(mistake: str, place: str) -> Callable[[Declared], Declared]:  # noqa: ARG001
+    """Return a decorator that declares the idea of a mistake at another place of the function, where it must be caught too.
+
+    The name of the function does not matter.
+
+    Args:
+        mistake: The id of the mistake, whose question and hint it shares.
+        place: Where the idea is, as in "in evaluation".
     """
     return lambda function: function
 
@@ -42,7 +65,16 @@ def alternative(question: str) -> Callable[[Declared], Declared]:  # noqa: ARG00
     return lambda function: function
 
 
-def altered(question: str, edits: dict[str, str], hint: str = "", source: str = "", learns: bool = True) -> None:
+def altered(  # noqa: PLR0913 - how mistakes are written: each option is a keyword of its own
+    question: str,
+    edits: dict[str, str] | None = None,
+    hint: str = "",
+    source: str = "",
+    learns: bool = True,
+    form: bool = False,
+    copies_answers: bool = False,
+    placements: dict[str, dict[str, str]] | None = None,
+) -> None:
     """Declare, by `name = altered(...)`, the solution's function with some texts replaced.
 
     For everything else, see `mistake`.
@@ -51,6 +83,8 @@ def altered(question: str, edits: dict[str, str], hint: str = "", source: str = 
         edits: The texts to replace, each of which must stand in the function exactly once, and
             their replacements. Further lines of a replacement are indented like the line it begins
             in.
+        placements: Edits that make the same mistake at other places of the function, by where that
+            is, as in "in evaluation"; each must be caught. There need not be `edits` then.
     """
 
 
@@ -59,8 +93,10 @@ class Variant:
     """One mistake or alternative, as it was declared.
 
     Attributes:
+        id: Its name, and a comma and `place` if it has one.
         function: The function that it replaces.
         submission: The whole submission that it makes.
+        place: Where in the function a mistake is, if it has several placements.
     """
 
     id: str
@@ -70,6 +106,14 @@ class Variant:
     hint: str = ""
     source: str = ""
     learns: bool = True
+    form: bool = False
+    copies_answers: bool = False
+    place: str = ""
+
+    @property
+    def idea(self) -> str:
+        """The mistake's name, which all of its placements share."""
+        return self.id.removesuffix(f", {self.place}") if self.place else self.id
 
 
 class CatalogueError(UsageError):
@@ -108,13 +152,13 @@ def load_catalogue(home: AssignmentFiles, kind: str) -> list[Variant]:
     faults, carried = [], _Carried(text, tree)
     for declare in _declarations(tree):
         try:
-            entry = declare()
-            variant = entry.variant(home.assignment, solution, carried)
-            if entry.id in variants:
-                raise CatalogueError(f"two entries are called {entry.id}")
-            if kind == "mistakes" and not variant.hint.strip():
-                raise CatalogueError(f"{entry.id} has no hint; add what a tutor would ask")
-            variants[entry.id] = variant
+            for entry in declare(variants):
+                variant = entry.variant(home.assignment, solution, carried)
+                if entry.id in variants:
+                    raise CatalogueError(f"two entries are called {entry.id}")
+                if kind == "mistakes" and not variant.hint.strip():
+                    raise CatalogueError(f"{entry.id} has no hint; add what a tutor would ask")
+                variants[entry.id] = variant
         except CatalogueError as error:
             faults.append(f"{path.name}: {error}")
     if faults:
@@ -150,13 +194,13 @@ class _Entry:
         else:
             _require_same_parameters(self.id, self.definition, original)
             text = carried.text_of(self.definition)
-            new = re.sub(rf"\b(def|class)\s+{self.id}\b", rf"\1 {replaced}", text, count=1)
+            new = re.sub(rf"\b(def|class)\s+{self.definition.name}\b", rf"\1 {replaced}", text, count=1)
             new = carried.with_needed(self.definition, new)
         return Variant(self.id, function=replaced, submission=_replaced(solution, original, new), **options)
 
 
-def _declarations(tree: ast.Module) -> Iterator[Callable[[], _Entry]]:
-    """Yield, for every declaration, a function that reads it.
+def _declarations(tree: ast.Module) -> Iterator[Callable[[dict[str, Variant]], list[_Entry]]]:
+    """Yield, for every declaration, a function that reads it, given the variants before it.
 
     Raises:
         CatalogueError: From such a function when it is called.
@@ -165,15 +209,36 @@ def _declarations(tree: ast.Module) -> Iterator[Callable[[], _Entry]]:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             for decorator in node.decorator_list:
                 if found := _declares(decorator, ("mistake", "alternative")):
-                    call, name = found
-                    yield partial(_entry, node.name, call, name, node)
+                    yield partial(_written, node, *found)
+                elif found := _declares(decorator, ("placement",)):
+                    yield partial(_placed, node, *found)
         elif isinstance(node, ast.Assign) and (found := _declares(node.value, ("altered",))):
-            call, name = found
-            yield partial(_entry, ast.unparse(node.targets[0]), call, name, None)
+            yield partial(_edits, ast.unparse(node.targets[0]), *found)
 
 
-def _entry(identifier: str, call: ast.Call, kind: str, definition: Definition | None) -> _Entry:
-    return _Entry(identifier, _options(call, kind, identifier), definition)
+def _written(definition: Definition, call: ast.Call, kind: str, _before: dict[str, Variant]) -> list[_Entry]:
+    return [_Entry(definition.name, _options(call, kind, definition.name), definition)]
+
+
+def _placed(definition: Definition, call: ast.Call, kind: str, before: dict[str, Variant]) -> list[_Entry]:
+    """Return the entry of a function that is another placement of a mistake."""
+    options = _options(call, kind, definition.name)
+    name, place = options.get("mistake"), options.get("place")
+    known = [variant for variant in before.values() if variant.idea == name]
+    if not known or not place:
+        raise CatalogueError(f"{definition.name}: placement takes the name of a mistake above it, and where this one is")
+    shared = {option: getattr(known[0], option) for option in PARAMETERS["mistake"]}
+    return [_Entry(f"{name}, {place}", shared | {"place": place}, definition)]
+
+
+def _edits(name: str, call: ast.Call, kind: str, _before: dict[str, Variant]) -> list[_Entry]:
+    """Return the entries of a call of `altered`: one, or one for each placement."""
+    options = _options(call, kind, name)
+    placements = options.pop("placements", None) or {}
+    entries = [_Entry(name, options, None)] if "edits" in options or not placements else []
+    return entries + [
+        _Entry(f"{name}, {place}", options | {"edits": edits, "place": place}, None) for place, edits in placements.items()
+    ]
 
 
 def _declares(node: ast.expr, names: tuple[str, ...]) -> tuple[ast.Call, str] | None:
@@ -184,9 +249,10 @@ def _declares(node: ast.expr, names: tuple[str, ...]) -> tuple[ast.Call, str] | 
 
 
 PARAMETERS = {
-    "mistake": ("question", "hint", "source", "learns"),
+    "mistake": ("question", "hint", "source", "learns", "form", "copies_answers"),
+    "placement": ("mistake", "place"),
     "alternative": ("question",),
-    "altered": ("question", "edits", "hint", "source", "learns"),
+    "altered": ("question", "edits", "hint", "source", "learns", "form", "copies_answers", "placements"),
 }
 
 

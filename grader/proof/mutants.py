@@ -1,8 +1,9 @@
 """Mutants: the solution with one small change each, made by a machine, as a second source of wrong answers.
 
-Only what a student writes is changed: the code between `# BEGIN SOLUTION` and `# END SOLUTION`. The changes are those of
-mutation testing (operators, constants, conditions, deleted statements) and those that this kind of code suffers from: a dropped
-`no_grad`, `detach`, `zero_grad` or `step`, a swapped axis or argument, an index left out.
+Only what a student writes is changed: the code between `# BEGIN SOLUTION` and `# END SOLUTION`, and the default arguments of
+the functions in which that stands. The changes are those of mutation testing (operators, constants, conditions, deleted
+statements) and those that this kind of code suffers from: a dropped `no_grad`, `detach`, `zero_grad` or `step`, a swapped axis
+or argument, an index left out.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import copy
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -61,8 +62,12 @@ class Survivor(BaseModel):
 
     def means(self, mutant: Mutant) -> bool:
         """Return whether this is said of the mutant."""
+        return self.covers(mutant.question, mutant.change)
+
+    def covers(self, question: str, change: str) -> bool:
+        """Return whether this is said of a change."""
         pattern = ".*".join(re.escape(part) for part in self.change.split("*"))
-        return self.question == mutant.question and re.fullmatch(pattern, mutant.change) is not None
+        return self.question == question and re.fullmatch(pattern, change) is not None
 
 
 def read_survivors(home: AssignmentFiles) -> list[Survivor]:
@@ -81,22 +86,56 @@ def make_mutants(home: AssignmentFiles) -> Iterator[Mutant]:
     """Yield every mutant of the solution. Of equal changes in one question, those after the first are numbered."""
     source = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
     seen: Counter[tuple[str, str]] = Counter()
-    for question, statement in _solved_statements(source, home.assignment):
+    for question, change, submission in _mutate(source, home.assignment):
+        seen[question, change] += 1
+        times = seen[question, change]
         function = home.assignment.question(question).function
+        yield Mutant(question, function, change + (f" (#{times})" if times > 1 else ""), submission)
+
+
+def _mutate(source: str, assignment: Assignment) -> Iterator[tuple[str, str, str]]:
+    """Yield (question, change, the whole source with it) for every change."""
+    for question, statement in _solved_statements(source, assignment):
         for change, new in _changes(statement):
-            seen[question, change] += 1
-            times = seen[question, change]
-            yield Mutant(question, function, change + (f" (#{times})" if times > 1 else ""), _with(source, statement, new))
+            yield question, change, _with(source, statement, new)
+    for question, argument, default in _defaults(source, assignment):
+        for changed in _other_values(default):
+            new_text = ast.unparse(ast.fix_missing_locations(changed))
+            change = f"{argument}={ast.unparse(default)} -> {argument}={new_text}"
+            yield question, change, _with_expression(source, default, new_text)
+
+
+def _defaults(source: str, assignment: Assignment) -> Iterator[tuple[str, str, ast.expr]]:
+    """Yield (question, argument, its default) for the functions that a student writes at."""
+    ranges = _solution_ranges(source, assignment)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            questions = [
+                question for question, first, last in ranges if node.lineno <= first and last <= (node.end_lineno or 0) + 1
+            ]
+            every = [*node.args.posonlyargs, *node.args.args]
+            pairs = [*zip(every[len(every) - len(node.args.defaults) :], node.args.defaults, strict=True)]
+            pairs += [
+                (one, default) for one, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if default
+            ]
+            for argument, default in pairs if questions else ():
+                yield questions[0], argument.arg, default
+
+
+def _other_values(default: ast.expr) -> Iterator[ast.expr]:
+    """Yield an expression with one small change each."""
+    for index, part in enumerate(ast.walk(default)):
+        for _, after in _alternatives(part):
+            new = copy.deepcopy(default)
+            twin = next(node for number, node in enumerate(ast.walk(new)) if number == index)
+            (changed,) = _exchanged(ast.Expr(new), twin, after)
+            if isinstance(changed, ast.Expr):
+                yield changed.value
 
 
 def _solved_statements(source: str, assignment: Assignment) -> Iterator[tuple[str, ast.stmt]]:
     """Yield (question, statement) for every outermost statement that lies in a solution."""
-    ranges, begun = [], None
-    for number, line in enumerate(source.splitlines(), 1):
-        if begin := BEGIN.match(line):
-            begun = (assignment.question(begin["question"]).id, number)
-        elif END.match(line) and begun:
-            ranges.append((*begun, number))
+    ranges = _solution_ranges(source, assignment)
     for node in ast.walk(ast.parse(source)):
         for field in ("body", "orelse", "finalbody"):
             statements = getattr(node, field, None)
@@ -107,6 +146,27 @@ def _solved_statements(source: str, assignment: Assignment) -> Iterator[tuple[st
                         yield question, statement
 
 
+def _solution_ranges(source: str, assignment: Assignment) -> list[tuple[str, int, int]]:
+    """Return (question, first line, last line) of each solution, the lines of its marks."""
+    ranges, begun = [], None
+    for number, line in enumerate(source.splitlines(), 1):
+        if begin := BEGIN.match(line):
+            begun = (assignment.question(begin["question"]).id, number)
+        elif END.match(line) and begun:
+            ranges.append((*begun, number))
+    return ranges
+
+
+def _with_expression(source: str, old: ast.expr, new: str) -> str:
+    """Return the source with a text in the place of an expression."""
+    lines = source.splitlines(keepends=True)
+    first, last = old.lineno - 1, (old.end_lineno or old.lineno) - 1
+    # Columns are counted in bytes.
+    before, after = lines[first].encode()[: old.col_offset].decode(), lines[last].encode()[old.end_col_offset :].decode()
+    lines[first : last + 1] = [before + new + after]
+    return "".join(lines)
+
+
 def _with(source: str, statement: ast.stmt, new: list[ast.stmt]) -> str:
     lines = source.splitlines()
     indent = " " * statement.col_offset
@@ -115,10 +175,22 @@ def _with(source: str, statement: ast.stmt, new: list[ast.stmt]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _changes(statement: ast.stmt) -> Iterator[tuple[str, list[ast.stmt]]]:
-    """Yield (description, what stands there instead) for every change of a statement or of a part of it."""
+def change_statement(statement: ast.stmt) -> Iterator[tuple[str, list[ast.stmt]]]:
+    """Yield (description, what stands there instead) for every change of a statement, but for those within its blocks."""
+    blocks = [node for node in ast.walk(statement) if isinstance(node, ast.stmt) and node is not statement]
+    yield from _changes(statement, {id(node) for block in blocks for node in ast.walk(block)})
+
+
+def _changes(statement: ast.stmt, without: Set[int] = frozenset()) -> Iterator[tuple[str, list[ast.stmt]]]:
+    """Yield (description, what stands there instead) for every change of a statement or of a part of it.
+
+    Args:
+        without: Ids of nodes that stay.
+    """
     names = _variables(statement)
     for index, part in enumerate(ast.walk(statement)):
+        if id(part) in without:
+            continue
         variable = part.id if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id in names else None
         others = [(part, ast.Name(name, ast.Load())) for name in names if variable is not None and name != variable]
         for before, after in [*_alternatives(part), *others]:

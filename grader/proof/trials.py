@@ -82,7 +82,8 @@ class Trial:
         for check in self.lost():
             lost.setdefault(self._ending(check), []).append(check.id)
         looks = {check.mistakes for check in checks if check.suite == "hidden" and name in check.mistakes}
-        groups = {mistakes for mistakes in looks if len(mistakes) > 1}
+        idea = name.partition(", ")[0]
+        groups = {mistakes for mistakes in looks if any(mistake.partition(", ")[0] != idea for mistake in mistakes)}
         recognised = {check.suite for check in checks if hint and check.hint == hint}
         return Verdict(
             lost={ending: tuple(ids) for ending, ids in lost.items()},
@@ -132,7 +133,7 @@ class TrialTask:
         whole: Those whose checks it meets if it passes the others.
         thorough: Whether it meets all checks; otherwise the first that it does not pass is the last.
         mistake: Of a mistake, its id, question and hint.
-        entries: By suite, what is recorded that it shows.
+        entries: By suite, what is recorded that it shows to the checks of these questions.
         observed: Whether to return what its calls returned.
     """
 

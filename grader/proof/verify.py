@@ -18,10 +18,12 @@ from grader.judge.run import Grader
 from grader.proof import flake as flakiness
 from grader.proof.boundary import Finding, find_leaks, prove_confinement
 from grader.proof.catalogue import CatalogueError, Variant, load_catalogue
+from grader.proof.collateral import MistakeCost, judge_costs, judge_visibility, measure_cost, read_exceptions
 from grader.proof.matrix import KillMatrix
 from grader.proof.mutants import Mutant, Survivor, make_mutants, read_survivors
 from grader.proof.pool import PendingResult, TrialPool
 from grader.proof.records import TrialRunner, shorten_name
+from grader.proof.testside import TRIED, prove_test_side
 from grader.proof.trials import (
     Facts,
     Trial,
@@ -47,7 +49,6 @@ class ProofOptions:
 
     Attributes:
         quick: No mutants, and an alternative that returns what the solution returns in every call is not trained.
-        everything: Try each mistake on every question, not on its own ones alone.
         html: Write the matrix of mistakes and checks there.
         seeds: How often to repeat what chance decides (see `flake`).
         workers: How many trials run at a time.
@@ -56,7 +57,6 @@ class ProofOptions:
     """
 
     quick: bool = False
-    everything: bool = False
     html: Path | None = None
     seeds: int = 0
     workers: int = 1
@@ -126,16 +126,17 @@ class Proof:
         units = [self._unit_task(variant) for variant in self.right]
         training = [self._training_task(variant) for variant in self.right]
         wrong = [self._mistake_task(variant, known) for variant in self.wrong]
+        beside = [self._beside_task(variant) for variant in self.wrong]
         changed = [] if self.options.quick else self._mutant_tasks()
-        all_tasks = [*units, *filter(None, training), *wrong, *(task for _, _, task in changed)]
+        all_tasks = [*units, *filter(None, training), *wrong, *filter(None, beside), *(task for _, _, task in changed)]
         sample = random.randrange(10**6) if self.options.sample is None else self.options.sample
         self.trials = TrialRunner(pool, self.home, all_tasks, known, sample, self.options.anew)
-        covered = self._cover(pool, [*units, *wrong, *(task for _, _, task in changed)])
+        covered = self._cover(pool, [*units, *wrong, *filter(None, beside), *(task for _, _, task in changed)])
         for task in [*units, *([] if self.options.quick else filter(None, training))]:
             self.trials.start(task)
         whole = pool.submit(_try_whole_agent, self._hopeless(), sorted(self._proven_by_mistakes()))
         stub = pool.submit(_try_stub, make_stub(self._text(), self.home.assignment))
-        for task in [*wrong, *(task for _, _, task in changed)]:
+        for task in [*wrong, *filter(None, beside), *(task for _, _, task in changed)]:
             self.trials.start(task)
 
         yield from _generated(self.home, stale.result())
@@ -151,20 +152,18 @@ class Proof:
             self.trials.start(task)
         yield from self.stub(stub.result())
         yield from self.alternatives(units, needed, spared=len(list(filter(None, training))) - len(list(filter(None, needed))))
-        yield from self.mistakes(wrong, known)
+        yield from self.mistakes(wrong, beside, known)
         yield from self.end_to_end(*whole.result())
         if not self.options.quick:
             yield from self.mutants(changed)
+            yield from prove_test_side(pool, self.home, sample)
         yield from self.trials.findings()
 
     def _cover(self, pool: TrialPool, tasks: list[TrialTask]) -> PendingResult[None] | None:
         """Let the coverage of the solution be written, if there are enough trials for it."""
         if sum(not self.trials.believes(task) for task in tasks) < MANY:
             return None
-        units = frozenset(question.id for question in self.home.assignment.questions) - list_end_to_end_questions(
-            self.home.assignment
-        )
-        return pool.submit(write_coverage, self._text(), units, self.trials.coverage)
+        return pool.submit(write_coverage, self._text(), frozenset(self._units()), self.trials.coverage)
 
     def _must_train(self, unit: TrialTask, training: TrialTask) -> bool:
         """Return whether the quick proof tries an alternative on what trains: where it returns what the solution does not."""
@@ -229,7 +228,16 @@ class Proof:
         if spared:
             yield f"{spared} of these return what the solution returns in every call, and were not trained (--quick)", None
 
-    def mistakes(self, tasks: list[TrialTask], known: dict[str, dict[str, Mistake]]) -> Iterator[Finding]:
+    def mistakes(
+        self, tasks: list[TrialTask], beside: list[TrialTask | None], known: dict[str, dict[str, Mistake]]
+    ) -> Iterator[Finding]:
+        """Yield the findings about the mistakes.
+
+        Args:
+            tasks: On the questions of their functions.
+            beside: On those of other functions, if there are any.
+            known: What is recorded of them.
+        """
         if not self.wrong:
             return
         for variant, task in zip(self.wrong, tasks, strict=True):
@@ -250,15 +258,28 @@ class Proof:
         yield from ((line, None) for line in ["", *matrix.remarks()])
         caught = sum(bool(verdict.failed) for _, _, verdict in self.tried.values())
         yield f"{caught} of {len(self.wrong)} mistakes are caught", caught < len(self.wrong)
+        if placed := [variant for variant in self.wrong if variant.place]:
+            yield f"{len(placed)} of these are placements of {len({variant.idea for variant in placed})} mistakes", None
         recognised = matrix.recognised()
         share = f"mistakes are recognised by their own hint (at least {RECOGNISED:.0%} must be)"
         yield f"{len(recognised)} of {len(self.wrong)} {share}", len(recognised) < RECOGNISED * len(self.wrong)
         yield from ((f"not recognised by its own hint: {name}", None) for name in self.tried if name not in recognised)
         seen, explained = matrix.caught_in("visible"), matrix.recognised("visible")
         yield f"visible checks recognise {len(explained)} of the {len(seen)} mistakes that they catch", None
+        costs = [self._cost(variant, task) for variant, task in zip(self.wrong, beside, strict=True)]
+        yield from judge_costs(costs, read_exceptions(self.home))
+        yield from judge_visibility(costs)
+
+    def _cost(self, variant: Variant, beside: TrialTask | None) -> MistakeCost:
+        """Return what a mistake costs, where each question stands alone."""
+        _, _, verdict = self.tried[variant.id]
+        verdicts = [verdict, *([self.trials.result(beside).verdict] if beside else [])]
+        lost = {check for each in verdicts for ended in each.lost.values() for check in ended}
+        counting = self._units() | {variant.question}
+        checks = [check for check in self.checks if check.question in counting]
+        return measure_cost(self.home.assignment, checks, variant, lost)
 
     def _caught(self, variant: Variant, task: TrialTask, tried: TrialResult) -> Iterator[Finding]:
-        assignment = self.home.assignment
         question_of = {check.id: check.question for check in self.checks}
         checks = [check for ended in tried.verdict.lost.values() for check in ended]
         lost = {question_of[check] for check in checks if check in question_of}
@@ -267,9 +288,6 @@ class Proof:
             yield f"the mistake {variant.id} passes every check of {variant.question}", True
         if not own:
             yield f"the mistake {variant.id} is caught by {', '.join(checks) or 'nothing at all'}", not checks
-        for question in sorted(own - list_end_to_end_questions(assignment)):
-            if assignment.question(question).function != variant.function:
-                yield f"the mistake {variant.id} costs points on {question} as well, which does not use it", True
         if tried.note:
             yield f"the mistake {variant.id}: {tried.note}", True
 
@@ -295,7 +313,7 @@ class Proof:
         share = f"({score:.1%}; at least {MUTANTS_CAUGHT:.0%} must be)"
         yield f"{caught} of {counted} mutants that are not equivalent are caught {share}", score < MUTANTS_CAUGHT
         for entry in read_survivors(self.home):
-            if entry not in met:
+            if entry not in met and entry.question not in TRIED:
                 yield f"survivors.toml is stale: {entry.question}: {entry.change} is caught, or no mutant any more", True
 
     def _unit_task(self, variant: Variant) -> TrialTask:
@@ -321,6 +339,11 @@ class Proof:
             mistake=(variant.id, variant.question, variant.hint),
             entries={suite: known[suite].get(variant.id) for suite in SUITES},
         )
+
+    def _beside_task(self, variant: Variant) -> TrialTask | None:
+        """Return the trial of a mistake on the questions of other functions, if there are any."""
+        other = self._units() - self._concerned(variant)
+        return TrialTask(f"beside {variant.id}", variant.submission, frozenset(other)) if other else None
 
     def _mutant_tasks(self) -> list[tuple[Mutant, Survivor | None, TrialTask]]:
         """Return the trials of mutants. Of those that survivors.toml has, the whole agent need not be trained."""
@@ -351,12 +374,12 @@ class Proof:
 
     def _concerned(self, variant: Variant) -> set[str]:
         """Return the questions to try a variant on; those of the whole agent are a matter of their own."""
+        return list_unit_questions(self.home.assignment, variant.function) | {variant.question}
+
+    def _units(self) -> set[str]:
+        """Return the questions about single functions."""
         assignment = self.home.assignment
-        if self.options.everything:
-            return {question.id for question in assignment.questions} - list_end_to_end_questions(assignment) | {
-                variant.question
-            }
-        return list_unit_questions(assignment, variant.function) | {variant.question}
+        return {question.id for question in assignment.questions} - list_end_to_end_questions(assignment)
 
     def _text(self) -> str:
         return (self.home.solution / self.home.assignment.submission).read_text(encoding="utf-8")

@@ -165,6 +165,7 @@ class SandboxCalls:
     cpu_seconds: float  # of all workers so far, where that can be measured
     interrupted: threading.Event  # while it is set, a call that runs student code ends as if its time were over
     traced = False  # whether to ask which functions of a submission each call enters; before the submission is taken
+    driver_code = ""  # functions that calls have in place of those of the drivers; where each call has a process of its own
     observer: Callable[[dict[str, Any], Reply], None] | None = None  # is passed every call and dialogue, and its reply
     recall: Callable[[dict[str, Any]], Reply | None] | None = None  # is asked first for the reply of a driver call
     cache: CallCache | None = None  # is asked next, for the replies to all requests but dialogues
@@ -248,6 +249,12 @@ class SandboxCalls:
 
     def _tracing(self, request: dict[str, Any]) -> dict[str, Any]:
         return request | {"trace": True} if self.traced else request
+
+    def _changing(self, request: dict[str, Any]) -> dict[str, Any]:
+        from grader.sandbox.wire import MAX_STRING
+
+        code = [self.driver_code[start : start + MAX_STRING] for start in range(0, len(self.driver_code), MAX_STRING)]
+        return request | {"driver_code": code} if code else request
 
     def _once(self, request: dict[str, Any], seconds: float, run: Callable[[], tuple[Reply, ...]]) -> tuple[Reply, ...]:
         """Return the replies to a request: those that the cache knows, or what `run` returns, which it takes note of."""
@@ -381,7 +388,7 @@ class SandboxCalls:
         request = _request("call", driver, inputs, submission, seed)
         reply = self.recall(request) if self.recall is not None else None
         if reply is None:
-            traced = self._tracing(request)
+            traced = self._changing(self._tracing(request))
             (reply,) = self._once(traced, seconds, lambda: (self._ready(lambda: self._run(traced, seconds)),))
         if self.observer is not None:
             self.observer(request, reply)
@@ -403,8 +410,8 @@ class SandboxCalls:
                 its inputs.
             seconds: Limit of what it all is charged for.
         """
-        asked = _request("converse", *asks, None, seed)
-        answered = self._tracing(_request("converse", *answers, submission, seed))
+        asked = self._changing(_request("converse", *asks, None, seed))
+        answered = self._changing(self._tracing(_request("converse", *answers, submission, seed)))
 
         def run() -> Reply:
             # Nothing is shared that one side could reach the other by: each has a server, or spawned worker, of its own.

@@ -69,6 +69,31 @@ def test_exact_dtype() -> None:
     assert "expected dtype float32, got float64" in found
 
 
+@pytest.mark.parametrize(
+    ("expected", "got", "words"),
+    [
+        (2, 2.0, "result: expected the int 2, got the float 2.0"),
+        (2.0, 2, "result: expected the float 2.0, got the int 2"),
+        ({"a": [1, 2]}, {"a": [1, np.float32(2)]}, "a[1]: expected the int 2, got the float 2.0"),
+        (1, True, "expected 1, got True"),
+        (True, 1, "expected True, got 1"),
+        (1.0, True, "expected 1, got True"),
+    ],
+)
+def test_exact_dtype_of_single_numbers(expected, got, words: str) -> None:
+    """2.0 is not the integer 2, and True is not 1; without being asked, only the latter."""
+    found = difference(expected, got, exact_dtype=True)
+    assert found is not None
+    assert words in found
+    assert (difference(expected, got) is None) == ("the int" in words)
+
+
+@pytest.mark.parametrize(("expected", "got"), [(2, np.int64(2)), (2.0, np.float32(2)), (np.float64("nan"), float("nan"))])
+def test_exact_dtype_asks_for_no_more(expected, got) -> None:
+    """A number of NumPy is a number: what crosses from a submission is Python's anyway."""
+    assert difference(expected, got, exact_dtype=True, equal_nan=True) is None
+
+
 def test_broadcasting_is_not_equality() -> None:
     """np.allclose would accept a (T, T) matrix of equal rows for a (T,) vector."""
     assert difference(tensor([1.0, 1.0]), tensor([[1.0, 1.0], [1.0, 1.0]])) is not None

@@ -190,9 +190,9 @@ def test_what_is_never_recalled(built_toy: Path, tmp_path: Path, driver: str, wh
 
 def test_the_proof_says_what_it_did_not_call(built_toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches: a proof that finds something else, or says nothing, where it makes fewer calls."""
-    plain = list(verify(built_toy, "toy", ProofOptions(everything=True, sample=1)))
+    plain = list(verify(built_toy, "toy", ProofOptions(sample=1)))
     monkeypatch.setattr("grader.proof.verify.MANY", 1)
-    found = list(verify(built_toy, "toy", ProofOptions(everything=True, sample=1)))
+    found = list(verify(built_toy, "toy", ProofOptions(sample=1)))
     own = [line for line, _ in found if line.endswith("enter no function that the variant changes")]
     assert len(own) == 1
     assert int(own[0].split()[0]) > 5

@@ -96,6 +96,13 @@ def test_a_tensor_where_the_mistake_has_an_array() -> None:
     assert not answer(WRONG).fits(answer(tensor).record())
 
 
+def test_a_float_where_an_integer_is_asked_for() -> None:
+    """A check that asks for exact types recognises a mistake by the type of a number; others do not see it."""
+    floats = WRONG | {"count": 7.0}
+    assert answer(floats).fits(answer(WRONG).record())
+    assert not answer(floats, exact_dtype=True).fits(answer(WRONG, exact_dtype=True).record())
+
+
 def test_too_near_to_be_a_mistake() -> None:
     """Catches: rounding by another machine that is called a mistake."""
     near = RIGHT | {"rows": RIGHT["rows"] * np.float32(1.0005)}

@@ -222,7 +222,7 @@ def test_notebook_runs_on_the_solution(made: tuple[Path, str]) -> None:
             "test_many_values is vacuous",
         ),
         (
-            f"tests/hidden/test_{NAME}.py",
+            f"tests/visible/test_{NAME}.py",
             'only("values afterwards")',
             'only("averages")',
             "overwrites_values passes every check",
@@ -261,7 +261,7 @@ def test_the_page_for_authors_is_true(made: tuple[Path, str], tmp_path: Path) ->
     found = list(verify(root, NAME))
     assert [line for line, fault in found if fault] == []
     shown = re.findall(r"^ok    signals: (.*(?:mistakes|mutants).*)$", page, re.MULTILINE)
-    assert len(shown) == 3
+    assert len(shown) == 4
     assert set(shown) <= {line for line, _ in found}
 
 

@@ -15,8 +15,12 @@ from grader.authoring.build import build
 from grader.commands.doctor import check_assignment
 from grader.judge.harness import Harness
 from grader.proof.boundary import prove_confinement
+from grader.proof.catalogue import Variant
+from grader.proof.collateral import judge_costs, measure_cost
 from grader.proof.mutants import make_mutants
+from grader.proof.testside import TRIED, Change, draw_changes
 from grader.proof.verify import ProofOptions, verify
+from grader.report.model import CheckResult
 
 pytestmark = pytest.mark.recorded
 
@@ -24,6 +28,15 @@ INPUTS = {
     "test_exit_code_and_lines": ("command:verify",),
     "test_doctor_attacks_an_assignment_as_well": ("command:doctor",),
 }
+
+PLACED_NOWHERE = """
+import math
+from grader.proof.catalogue import placement
+
+@placement("product", "here")
+def other(values):
+    return 1.0
+"""
 
 VACUOUS = '''
 
@@ -59,7 +72,7 @@ def faults(root: Path, **options) -> list[str]:
 
 def test_a_good_suite_is_proven(toy: Path, tmp_path: Path) -> None:
     """All parts of the proof are there, and nothing is found fault with."""
-    found = list(verify(toy, "toy", ProofOptions(everything=True, html=tmp_path / "matrix.html")))
+    found = list(verify(toy, "toy", ProofOptions(html=tmp_path / "matrix.html")))
     assert [line for line, fault in found if fault] == []
     text = "\n".join(line for line, _ in found)
     for part in (
@@ -70,8 +83,11 @@ def test_a_good_suite_is_proven(toy: Path, tmp_path: Path) -> None:
         "7 of 7 mistakes are recognised by their own hint",
         "visible/test_both catches product",
         "nothing_of_nothing is caught by hidden/test_nothing_to_add alone",
+        "largest collateral: no mistake costs a point beside its own question",
+        "0 of 7 mistakes are invisible to the visible suite (2 copy its answers)",
         "total: each mistake is caught by another check as well: visible/test_three, visible/test_many",
         "mutants that are not equivalent are caught (100.0%; at least 95% must be)",
+        "38 of 38 changes of drivers and cases that are not equivalent are noticed (100.0%; at least 90% must be)",
     ):
         assert part in text
     (row,) = re.findall(r"^  nothing_of_nothing +([x.]+)$", text, re.MULTILINE)
@@ -188,12 +204,17 @@ def test_points_that_do_not_add_up_are_told(toy: Path, edit) -> None:
     ("old", "new", "told"),
     [
         ('hint="Do you add, or multiply?", ', "", "mistakes.py: product has no hint"),
+        ("import math\n", PLACED_NOWHERE, "other: placement takes the name of a mistake above it, and where this one is"),
         ('@mistake("total", hint="What is', '@mistake("sum", hint="What is', "begins_with_one: there is no question 'sum'"),
         ("def product(values)", "def product(numbers)", "product: the solution's total takes (values), this one is (numbers)"),
         ('{" * scale": ""}', '{" * skale": ""}', "scale_ignored: ' * skale' stands 0 times in the solution"),
         ("def product(", "def begins_with_one(", "two entries are called begins_with_one"),
         ('hint="What is scale for?"', "hint=str(1)", "scale_ignored: what is passed to altered must be plain values"),
-        ('source="own', 'origin="own', "product: mistake takes question, hint, source, learns, not origin"),
+        (
+            'source="own',
+            'origin="own',
+            "takes question, hint, source, learns, form, copies_answers, not origin",
+        ),
         ("return math.prod(values)", "return math.prod(values", "mistakes.py, line"),
     ],
 )
@@ -278,6 +299,23 @@ def test_every_kind_of_solution_can_be_mutated(toy: Path, edit) -> None:
     assert len(changes) > 20
 
 
+def test_default_arguments_are_mutated(toy: Path, edit) -> None:
+    """A default is not in the body, and what nobody calls without the argument proves nothing of it."""
+    edit("solutions/toy/submitted.py", "scale: float = 1.0)", 'scale: float = 1.0, *, ends=(0, -1), name: str = "ü", on=True)')
+    edit("solutions/toy/submitted.py", "def total(", "def given(by=5):\n    return by\n\n\ndef total(")
+    mutants = make_mutants(AssignmentFiles(toy, "toy"))
+    found = {mutant.change: mutant for mutant in mutants if re.match("(scale|ends|name|on|by)=", mutant.change)}
+    assert list(found) == [
+        "scale=1.0 -> scale=2.0",
+        "ends=(0, -1) -> ends=(1, -1)",
+        "ends=(0, -1) -> ends=(0, 1)",
+        "ends=(0, -1) -> ends=(0, -0)",
+        "on=True -> on=False",
+    ]
+    assert {found[change].question for change in found} == {"spread"}
+    assert 'scale: float = 1.0, *, ends=(0, -1), name: str = "ü", on=False)' in found["on=True -> on=False"].submission
+
+
 def test_mutants_need_a_reason_to_survive(toy: Path, edit) -> None:
     """A suite that lets changed solutions through is too weak; a reason that is no longer true is a lie."""
     edit("tests/visible/test_toy.py", 'student.expect("spread_of_three")', 'student.call("spread", values=[1.0])')
@@ -295,16 +333,170 @@ def test_a_survivor_that_is_caught_is_told(toy: Path) -> None:
     assert any("survivors.toml is stale: total: 0.0 -> 1.0" in line for line in faults(toy))
 
 
-def test_a_mistake_that_costs_points_elsewhere_is_told(toy: Path, edit) -> None:
-    """A question stands alone: a mistake in one function must not cost points of another."""
-    edit(
-        "tests/drivers/toy.py",
-        "def spread(submitted, values, scale=None):",
-        "def spread(submitted, values, scale=None):\n    assert submitted.total([2.0, 2.0]) == 4.0",
+LEAKS = "def spread(submitted, values, scale=None):"
+IDLE = """\
+    count = len(values) + 1
+    count = 3 * count - len(values)
+    if count == -5:
+        count = min(count, 2)
+"""
+
+
+def test_a_driver_that_does_what_nobody_notices_is_told(toy: Path, edit) -> None:
+    """What a driver computes in vain proves nothing; what the solution never comes to is for wrong submissions."""
+    edit("tests/drivers/toy.py", f"{LEAKS}\n", f"{LEAKS}\n{IDLE}")
+    found = list(verify(toy, "toy"))
+    (line,) = [line for line, fault in found if fault]
+    assert re.match(r"\d+ of \d+ changes of drivers and cases that are not equivalent are noticed \(", line)
+    silent = [line for line, _ in found if line.startswith("no check notices, and survivors.toml does not say why: ")]
+    assert any(line.endswith("drivers: spread: len(values) + 1 -> len(values) - 1") for line in silent)
+    assert not any("min(count, 2) ->" in line or "-> (nothing)" in line for line in silent if "-5" in line or "min" in line)
+    entry = '[[survivor]]\nquestion = "QUESTION"\nchange = "CHANGE"\nreason = "none"\nequivalent = true\n'
+    path = toy / "solutions" / "toy" / "survivors.toml"
+    path.write_text(
+        "\n".join(
+            entry.replace("QUESTION", question).replace("CHANGE", change)
+            for question, change in (("drivers", "spread: *count*"), ("drivers", "spread: len(*"), ("cases", "gone: *"))
+        )
     )
-    edit("solutions/toy/mistakes.py", "return 1.0 + sum(values)", "return 1.0 + sum(values)")
-    found = faults(toy, quick=True, everything=True)
-    assert "the mistake begins_with_one costs points on spread as well, which does not use it" in found
+    assert faults(toy) == ["survivors.toml is stale: cases: gone: * is no change any more"]
+
+
+def test_a_case_whose_input_nobody_looks_at_is_told(toy: Path, edit) -> None:
+    """A number that the answer does not depend on proves nothing, however it is chosen."""
+    edit("tests/drivers/toy.py", "def total(submitted, values):", "def total(submitted, values, gamma=0.5, rows=0):")
+    edit(
+        "solutions/toy/cases.py",
+        '{"values": [1.5, -2.0, 4.0]}',
+        '{"values": [1.5, -2.0, 4.0], "gamma": 0.9, "rows": [3.0, 4.0]}',
+    )
+    build(toy, "toy")
+    silent = [line.partition("why: ")[2] for line, _ in verify(toy, "toy") if line.startswith("no check notices, and")]
+    assert silent == [
+        "cases: three_values: gamma 0",
+        "cases: three_values: gamma 1",
+        "cases: three_values: gamma ten times as large",
+        "cases: three_values: rows ten times as large",
+        "cases: three_values: rows of the first row",
+        "cases: three_values: rows of equal rows",
+    ]
+
+
+def test_too_many_changes_are_drawn_by_a_seed() -> None:
+    """The same ones with the same seed, others with another, and no more than there is time for."""
+    every = [Change(kind, str(number), frozenset()) for kind in TRIED for number in range(1000)]
+    drawn = draw_changes(every, 1)
+    assert drawn == draw_changes(every, 1) != draw_changes(every, 2)
+    assert {kind: sum(change.question == kind for change in drawn) for kind in TRIED} == TRIED
+
+
+def test_a_mistake_that_costs_points_elsewhere_is_told(toy: Path, edit) -> None:
+    """A question stands alone: a mistake in one function must not cost points of another, unless there is a reason."""
+    edit("tests/drivers/toy.py", LEAKS, f"{LEAKS}\n    assert submitted.total([2.0, 2.0, 0.0]) == 4.0")
+    costs = "the mistake begins_with_one costs 2 points beside total, more than a tenth of the 3 there"
+    checks = "visible/test_spread (spread), hidden/test_default_scale (spread)"
+    found = list(verify(toy, "toy", ProofOptions(quick=True)))
+    assert [line for line, fault in found if fault and "beside" in line] == [f"{costs}: {checks}", PRODUCT]
+    assert ("largest collateral: 2 of 3 points (begins_with_one)", False) in found
+    allow(toy, ("begins_with_one", "it is in the course's own skeleton"), ("product", "so is this"))
+    found = list(verify(toy, "toy", ProofOptions(quick=True)))
+    assert [line for line, fault in found if fault] == []
+    assert (f"{costs}: {checks} (allowed: it is in the course's own skeleton)", None) in found
+
+
+PRODUCT = (
+    "the mistake product costs 2 points beside total, more than a tenth of the 3 there: "
+    "visible/test_spread (spread), hidden/test_default_scale (spread)"
+)
+
+
+def allow(root: Path, *entries: tuple[str, str]) -> None:
+    """Write collateral.toml."""
+    blocks = [f'[[collateral]]\nmistake = "{mistake}"\nreason = "{reason}"\n' for mistake, reason in entries]
+    (root / "solutions" / "toy" / "collateral.toml").write_text("\n".join(blocks), encoding="utf-8")
+
+
+def test_an_exception_that_is_not_needed_is_told(toy: Path) -> None:
+    """What collateral.toml says must be true, and be the exception: more than five are a habit."""
+    names = ["product", "begins_with_one", "scale_ignored", "long_gone", "other_default", "smallest_forgotten"]
+    allow(toy, *((name, "none") for name in names))
+    stale = [f"collateral.toml is stale: {name} costs what it should, or is no mistake any more" for name in names]
+    assert faults(toy, quick=True) == [*stale, "collateral.toml allows 6 exceptions, at most 5 may be"]
+
+
+def check(name: str, question: str = "total", points: float = 1.0) -> CheckResult:
+    return CheckResult(id=name, question=question, suite=name.partition("/")[0], title="", max_points=points)
+
+
+VISIBLE, HIDDEN, OTHER = check("visible/a", points=0.5), check("hidden/b", points=2.5), check("visible/c", "spread", 0.3)
+
+
+@pytest.mark.parametrize(
+    ("form", "lost", "told"),
+    [
+        (False, (VISIBLE, HIDDEN), ""),
+        (False, (VISIBLE, HIDDEN, OTHER), ""),  # a tenth
+        (False, (HIDDEN, OTHER), "costs 0.3 points beside total, more than a tenth of the 2.5 there"),
+        (False, (VISIBLE,), "costs 0.5 of 3 points of total, less than a fifth"),
+        (True, (VISIBLE,), ""),
+        (True, (VISIBLE, HIDDEN), "is one of form, and fails 2 checks, not one: visible/a (total), hidden/b (total)"),
+        (True, (VISIBLE, OTHER), "is one of form, and fails 2 checks"),
+    ],
+)
+def test_a_mistake_costs_its_own_question_and_enough(
+    built_toy: Path, form: bool, lost: tuple[CheckResult, ...], told: str
+) -> None:
+    """A fifth of its question at least; a fault of form its own check, and nothing else."""
+    assignment = AssignmentFiles(built_toy, "toy").assignment
+    checks = [VISIBLE, HIDDEN, OTHER]
+    cost = measure_cost(assignment, checks, Variant("m", "total", "total", "", form=form), {failed.id for failed in lost})
+    found = [line for line, fault in judge_costs([cost], []) if fault]
+    assert [told in line for line in found] == ([True] if told else [])
+
+
+def test_a_mistake_that_only_hidden_checks_notice_is_told(toy: Path, edit) -> None:
+    """A student cannot know of it; one that copies the visible answers is what hidden checks are for."""
+    edit("solutions/toy/mistakes.py", ", copies_answers=True", "")
+    edit("solutions/toy/mistakes.py", 'hint="What is scale for?"', 'hint="What is scale for?", copies_answers=True')
+    assert faults(toy, quick=True) == [
+        "the mistake nothing_of_nothing passes every visible check; it fails hidden/test_nothing_to_add (total)",
+        "the mistake scale_ignored is said to copy the visible answers, and does not pass visible checks",
+        "1 of 7 mistakes are invisible to the visible suite (2 copy its answers)",
+    ]
+
+
+PLACED = """
+
+@placement("product", "in a loop")
+def product_in_a_loop(values):
+    result = 1.0
+    for value in values:
+        result = result * value
+    return result
+
+
+exchanged = altered(
+    "spread",
+    hint="Which of the two is larger?",
+    placements={"in the first": {"max(values)": "-max(values)"}, "in the second": {"- min(values)": "+ MIN(values)"}},
+)
+"""
+
+
+def test_each_placement_of_a_mistake_must_be_caught(toy: Path, edit) -> None:
+    """A mistake that is caught in one place only proves less than it seems to; all places share its hint."""
+    edit("solutions/toy/mistakes.py", "altered, mistake", "altered, mistake, placement")
+    with open(toy / "solutions" / "toy" / "mistakes.py", "a", encoding="utf-8") as file:
+        file.write(PLACED.replace("MIN", "min"))
+    build(toy, "toy")
+    found = list(verify(toy, "toy", ProofOptions(quick=True)))
+    assert [line for line, fault in found if fault] == []
+    assert ("10 of 10 mistakes are caught", False) in found
+    assert ("3 of these are placements of 2 mistakes", None) in found
+    assert ("10 of 10 mistakes are recognised by their own hint (at least 90% must be)", False) in found
+    assert re.search(r"^  product, in a loop +xx[x.]$", "\n".join(line for line, _ in found), re.MULTILINE)
+    edit("solutions/toy/mistakes.py", '{"- min(values)": "+ min(values)"}', '{"- min(values)": "- (min(values))"}')
+    assert "the mistake exchanged, in the second passes every check of spread" in faults(toy, quick=True)
 
 
 def test_chance_is_measured(toy: Path) -> None:

@@ -18,10 +18,10 @@ def three_values(rng):
 # The generator depends on the seed and on the case's name: the same numbers at every build.
 @case("averages", question="get_moving_average")
 def many_values(rng):
-    return dict(values=rng.normal(size=20), keep=0.8)
+    return dict(values=3 + rng.normal(size=20))
 
 
 # hidden=True: for tests/hidden, in a file of its own, made anew by `build --seed N`.
 @case("averages", question="get_moving_average", hidden=True)
-def default_keep(rng):
-    return dict(values=3 + rng.normal(size=7))
+def other_values(rng):
+    return dict(values=rng.normal(size=7), keep=0.6)

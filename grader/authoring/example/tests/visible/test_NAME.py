@@ -17,7 +17,13 @@ def test_by_hand(student):
 
 # The default tolerances, rtol=1e-4 and atol=1e-5, suit float32. These are float64 sums of twenty terms: right ways to write
 # them differ by less than 1e-14, mistakes by more than 1e-3.
-@points(2, question="get_moving_average")
+@points(1, question="get_moving_average")
 def test_many_values(student):
-    """Each average is the one before, weighted with keep, and the new value, weighted with the rest."""
+    """Each average is the one before, weighted with keep (0.9 unless given), and the new value, weighted with the rest."""
     student.expect("many_values", averages, rtol=1e-9, atol=1e-12)
+
+
+@points(1, question="get_moving_average")
+def test_values_stay(student):
+    """The values are only read."""
+    student.expect("many_values", only("values afterwards"))

@@ -13,7 +13,8 @@ def last_value_left_out(values):
     return sum(values[:-1])
 
 
-@mistake("total", hint="What should come back when there is nothing to add?")
+# Only hidden cases have no values, so that the toy has a mistake that a hidden check alone catches.
+@mistake("total", hint="What should come back when there is nothing to add?", copies_answers=True)
 def nothing_of_nothing(values):
     return sum(values) if values else None
 
@@ -32,6 +33,6 @@ smallest_forgotten = altered(
 scale_ignored = altered("spread", {" * scale": ""}, hint="What is scale for?")
 
 
-@mistake("spread", hint="What is scale when nobody says?")
+@mistake("spread", hint="What is scale when nobody says?", copies_answers=True)
 def other_default(values, scale=2.0):
     return (max(values) - min(values)) * scale

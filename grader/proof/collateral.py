@@ -1,0 +1,175 @@
+"""What each mistake costs: enough on its own question, next to nothing on others, and something that a student can see.
+
+Checks of end-to-end questions do not count: these run what others are about, so that a mistake must cost points there as well.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from grader.assignment import Assignment, AssignmentFiles, UsageError
+from grader.proof.catalogue import Variant
+from grader.report.model import CheckResult
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+BESIDE = 1 / 10  # of what a mistake costs on its own question, at most so much on others
+ITS_OWN = 1 / 5  # of the points of its question, at least so much
+MOST_EXCEPTIONS = 5
+ROUNDING = 1e-9  # of sums of points
+
+Finding = tuple[str, bool | None]  # see boundary.py
+
+
+class CollateralException(BaseModel):
+    """A mistake that may cost too much beside its question, or too little there.
+
+    Attributes:
+        mistake: Its name, or that of one of its placements.
+        reason: Why it may.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mistake: str
+    reason: str
+
+
+def read_exceptions(home: AssignmentFiles) -> list[CollateralException]:
+    """Return what solutions/NAME/collateral.toml allows."""
+    path = home.solution / "collateral.toml"
+    if not path.is_file():
+        return []
+    try:
+        entries = tomllib.loads(path.read_text(encoding="utf-8")).get("collateral", [])
+        return [CollateralException.model_validate(entry) for entry in entries]
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, ValidationError) as error:
+        raise UsageError(f"{path}: {error}") from error
+
+
+@dataclass(frozen=True)
+class MistakeCost:
+    """What one mistake costs in both suites together.
+
+    Attributes:
+        question_points: The points of its question.
+        lost: The checks of its own question that it does not pass.
+        beside: The checks of other questions that it does not pass.
+    """
+
+    mistake: Variant
+    question_points: float
+    lost: tuple[CheckResult, ...]
+    beside: tuple[CheckResult, ...]
+
+    @property
+    def own_points(self) -> float:
+        """The points that it costs on its own question."""
+        return sum(check.max_points for check in self.lost)
+
+    @property
+    def points_beside(self) -> float:
+        """The points that it costs on other questions."""
+        return sum(check.max_points for check in self.beside)
+
+    @property
+    def share(self) -> float:
+        """What it costs on other questions, as a share of what it costs on its own."""
+        return self.points_beside / max(self.own_points, ROUNDING) if self.points_beside else 0.0
+
+    @property
+    def is_invisible(self) -> bool:
+        """Whether hidden checks alone notice it."""
+        noticed = [*self.lost, *self.beside]
+        return bool(noticed) and all(check.suite != "visible" for check in noticed)
+
+    def faults(self) -> Iterator[str]:
+        """Yield why it costs too much or too little, if it does."""
+        name, question = self.mistake.id, self.mistake.question
+        if not self.lost:
+            return  # which is a fault of its own
+        if self.mistake.form:
+            failed = [*self.lost, *self.beside]
+            if len(failed) > 1:
+                yield f"the mistake {name} is one of form, and fails {len(failed)} checks, not one: {_names(failed)}"
+            return
+        if self.points_beside > BESIDE * self.own_points + ROUNDING:
+            where = f"costs {self.points_beside:g} points beside {question}, more than a tenth of the {self.own_points:g} there"
+            yield f"the mistake {name} {where}: {_names(self.beside)}"
+        if self.own_points < ITS_OWN * self.question_points - ROUNDING:
+            costs = f"{self.own_points:g} of {self.question_points:g} points of {question}"
+            yield f"the mistake {name} costs {costs}, less than a fifth"
+
+
+def measure_cost(assignment: Assignment, checks: Sequence[CheckResult], mistake: Variant, lost: set[str]) -> MistakeCost:
+    """Return what a mistake costs.
+
+    Args:
+        checks: The checks that count, as the solution was graded by them.
+        lost: Ids of those that the mistake does not pass.
+    """
+    failed = [check for check in checks if check.id in lost]
+    points = assignment.question(mistake.question).points
+    return MistakeCost(
+        mistake,
+        points.visible + points.hidden,
+        tuple(check for check in failed if check.question == mistake.question),
+        tuple(check for check in failed if check.question != mistake.question),
+    )
+
+
+def judge_costs(costs: Sequence[MistakeCost], exceptions: Sequence[CollateralException]) -> Iterator[Finding]:
+    """Yield what each mistake costs beside its question, what is wrong with that, and the largest of all."""
+    met: set[CollateralException] = set()
+    excused: dict[str, CollateralException] = {entry.mistake: entry for entry in exceptions}
+    for cost in costs:
+        faults = list(cost.faults())
+        entry = excused.get(cost.mistake.id) or excused.get(cost.mistake.idea)
+        if faults and entry is not None:
+            met.add(entry)
+            yield from ((f"{fault} (allowed: {entry.reason})", None) for fault in faults)
+        else:
+            yield from ((fault, True) for fault in faults)
+        if cost.points_beside and not faults:
+            loses = f"{cost.mistake.id} costs {cost.points_beside:g} points beside its {cost.own_points:g}"
+            yield f"{loses}: {_names(cost.beside)}", None
+    for entry in exceptions:
+        if entry not in met:
+            yield f"collateral.toml is stale: {entry.mistake} costs what it should, or is no mistake any more", True
+    if len(exceptions) > MOST_EXCEPTIONS:
+        yield f"collateral.toml allows {len(exceptions)} exceptions, at most {MOST_EXCEPTIONS} may be", True
+    yield _largest(costs), False
+
+
+def judge_visibility(costs: Sequence[MistakeCost]) -> Iterator[Finding]:
+    """Yield each mistake that a student cannot see, and how many these are."""
+    copies = [cost for cost in costs if cost.mistake.copies_answers]
+    invisible = [cost for cost in costs if cost.is_invisible and cost not in copies]
+    for cost in invisible:
+        yield f"the mistake {cost.mistake.id} passes every visible check; it fails {_names([*cost.lost, *cost.beside])}", True
+    for cost in copies:
+        if not cost.is_invisible:
+            yield (
+                f"the mistake {cost.mistake.id} is said to copy the visible answers, and does not pass visible checks",
+                True,
+            )
+    aside = f" ({len(copies)} copy its answers)" if copies else ""
+    yield f"{len(invisible)} of {len(costs)} mistakes are invisible to the visible suite{aside}", bool(invisible)
+
+
+def _largest(costs: Sequence[MistakeCost]) -> str:
+    worst = max(costs, key=lambda cost: cost.share, default=None)
+    if worst is None or not worst.share:
+        return "largest collateral: no mistake costs a point beside its own question"
+    return f"largest collateral: {worst.points_beside:g} of {worst.own_points:g} points ({worst.mistake.id})"
+
+
+def _names(checks: Sequence[CheckResult]) -> str:
+    return ", ".join(f"{check.id} ({check.question})" for check in checks)
