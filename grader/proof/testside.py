@@ -29,7 +29,7 @@ from grader.sandbox.reply import Reply
 from grader.sandbox.wire import TensorArray
 
 CAUGHT = 0.9  # of the changes that are tried
-TRIED = {"drivers": 200, "cases": 100}  # at most, so that an assignment takes less than 100 CPU seconds
+TRIED = {"drivers": 80, "cases": 40}  # at most, so that an assignment takes some 40 CPU seconds
 FUTURE = "from __future__ import annotations\n"  # names in annotations need not be there
 LINE = "line "  # of the drivers: what an instrumented one notes
 
@@ -120,8 +120,12 @@ def judge_changes(
     counted = tried - equivalent
     caught = tried - len(survivors)
     share = caught / counted if counted else 1.0
-    about = f"({share:.1%}; at least {CAUGHT:.0%} must be)"
-    yield f"{caught} of {counted} changes of drivers and cases that are not equivalent are noticed {about}", share < CAUGHT
+    about = f"({share:.1%}; aim {CAUGHT:.0%})"
+    # Too few are no fault, because much of a driver is there to notice wrong work, which the solution cannot show.
+    yield (
+        f"{caught} of {counted} changes of drivers and cases that are not equivalent are noticed {about}",
+        None if share < CAUGHT else False,
+    )
     for entry in known:
         if entry.question in TRIED and not any(entry.covers(change.question, change.change) for change in every):
             yield f"survivors.toml is stale: {entry.question}: {entry.change} is no change any more", True
