@@ -101,6 +101,13 @@ def vanilla_row_by_row(policy, observation, action, return_or_advantage, **kwarg
     return sum(losses) / len(losses)
 
 
+@alternative("get_vanilla_policy_gradient_loss")
+def vanilla_of_one_number(policy, observation, action, return_or_advantage, **kwargs):
+    """The course shows a tensor of size 1: one number in whatever shape."""
+    product = policy(observation).gather(1, action) * return_or_advantage
+    return -product.mean(dim=0)
+
+
 # collect_rollouts
 
 
@@ -233,6 +240,14 @@ both_losses_backward_by_themselves = altered(
     },
 )
 
+losses_as_detached_tensors = altered(
+    "train_policy_gradient.with_critic",
+    {
+        "append(actor_loss.item())": "append(actor_loss.detach())",
+        "append(critic_loss.item())": "append(critic_loss.detach())",
+    },
+)
+
 shuffled_by_numpy = altered(
     "train_policy_gradient.minibatches",
     {
@@ -319,7 +334,7 @@ def ppo_by_distributions(policy, observation, old_logits, action, return_or_adva
 def ppo_by_sign(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     """OpenAI's Spinning Up form: the bound depends on the sign of the advantage."""
     log_prob = policy(observation).gather(-1, action)
-    ratio = torch.exp(log_prob) / torch.exp(old_logits.gather(-1, action))
+    ratio = torch.exp(log_prob - old_logits.gather(-1, action))
     bound = torch.where(return_or_advantage > 0, 1 + ppo_clip, 1 - ppo_clip) * return_or_advantage
     return -torch.minimum(ratio * return_or_advantage, bound).mean()
 

@@ -65,6 +65,32 @@ def returns_default_discount(rng):
     return dict(rewards=normal(rng, 8), terminateds=ends(8, 2, 7))
 
 
+@case("returns", question="get_returns")
+def returns_tail(rng):
+    return dict(rewards=nonzero(rng, 9), terminateds=ends(9, 1, 5), discount_factor=0.6)
+
+
+@case("returns", question="get_returns")
+def returns_discount_zero(rng):
+    """Where 0 is raised to a power, or divided by itself, there is nan."""
+    return dict(rewards=nonzero(rng, 8), terminateds=ends(8, 3, 7), discount_factor=0.0)
+
+
+@case("returns", question="get_returns")
+def returns_discount_one(rng):
+    return dict(rewards=nonzero(rng, 8), terminateds=ends(8, 2, 7), discount_factor=1.0)
+
+
+@case("returns", question="get_returns")
+def returns_single_row(rng):
+    return dict(rewards=nonzero(rng, 1), terminateds=ends(1, 0), discount_factor=0.9)
+
+
+@case("returns", question="get_returns", hidden=True)
+def returns_not_discounted_otherwise(rng):
+    return dict(rewards=nonzero(rng, 11), terminateds=ends(11, 5, 10))
+
+
 @case("returns", question="get_returns", hidden=True)
 def returns_unfinished_tail(rng):
     return dict(rewards=nonzero(rng, 11), terminateds=ends(11, 2, 6), discount_factor=0.7)
@@ -141,6 +167,36 @@ def vanilla_positive_returns(rng):
     return inputs | dict(return_or_advantage=np.abs(inputs["return_or_advantage"]))
 
 
+def far_inputs(rng, rows, observed, hidden, actions, least):
+    """A policy whose least likely actions have a log-probability of about `least`; every second row has taken one of them.
+
+    In float32 their probability is 0, and its logarithm is not a number that could be trained on.
+    """
+    inputs = vanilla_inputs(rng, rows, observed, hidden, actions)
+    weights = inputs["weights"]
+    scale = least / log_policy(weights, inputs["observation"]).min(axis=1).max()
+    weights[-2:] = [(scale * value).astype(np.float32) for value in weights[-2:]]
+    logits = log_policy(weights, inputs["observation"])
+    action = np.where(np.arange(rows) % 2, logits.argmin(axis=1), logits.argmax(axis=1))[:, None]
+    # Returns that are not large, beside losses that are.
+    return inputs | dict(weights=weights, action=action, return_or_advantage=nonzero(rng, rows, 1))
+
+
+@case("vanilla_loss", question="get_vanilla_policy_gradient_loss")
+def vanilla_far(rng):
+    return far_inputs(rng, 6, 3, 8, 4, least=-150)
+
+
+@case("vanilla_loss", question="get_vanilla_policy_gradient_loss", hidden=True)
+def vanilla_farther(rng):
+    return far_inputs(rng, 10, 4, 6, 3, least=-300)
+
+
+@case("vanilla_loss", question="get_vanilla_policy_gradient_loss")
+def vanilla_single_row(rng):
+    return vanilla_inputs(rng, 1, 2, 6, 3)
+
+
 @case("vanilla_loss", question="get_vanilla_policy_gradient_loss", hidden=True)
 def vanilla_one_row(rng):
     return vanilla_inputs(rng, 1, 3, 6, 4)
@@ -176,8 +232,18 @@ def rollouts_three_episodes(rng):
 def rollouts_later(rng):
     """Not the first collection of a training: the progress arguments must not change what is collected."""
     inputs = dict(weights=layers(rng, 2, 6, 6, 2, scale=0.7), seed=rng.integers(1000, size=5), base_rollout=8)
-    # The last episode is longer than any limit that a loop might have of its own.
-    return inputs | dict(num_total_rollouts=20) | episodes(rng, [3, 5, 2, 231], 2)
+    return inputs | dict(num_total_rollouts=20) | episodes(rng, [3, 5, 2, 21], 2)
+
+
+@case("long_rollout", question="collect_rollouts")
+def rollouts_long(rng):
+    """The last episode is longer than any limit that a loop might have of its own."""
+    return dict(lengths=[2, 1, 1203])
+
+
+@case("long_rollout", question="collect_rollouts", hidden=True)
+def rollouts_longer(rng):
+    return dict(lengths=[1511, 3])
 
 
 @case("unseeded_rollouts", question="collect_rollouts", hidden=True)
@@ -217,6 +283,11 @@ def value_loss_hand_table(rng):
     )
 
 
+@case("value_loss", question="get_value_net_loss")
+def value_loss_single_row(rng):
+    return dict(weights=layers(rng, 3, 6, 6, 1), observation=normal(rng, 1, 3), returns=nonzero(rng, 1, 1))
+
+
 @case("value_loss", question="get_value_net_loss", hidden=True)
 def value_loss_one_row(rng):
     return dict(weights=layers(rng, 2, 6, 6, 1), observation=normal(rng, 1, 2), returns=nonzero(rng, 1, 1))
@@ -244,34 +315,67 @@ def advantages_hand_table(rng):
     )
 
 
-@case("advantages", question="get_advantages", hidden=True)
-def advantages_constant(rng):
+def constant(rows, surplus):
     """Returns that exceed V by the same amount everywhere: nothing is better than average."""
     weights = [np.array([[1.0]]), np.zeros(1), np.eye(1), np.zeros(1), np.eye(1), np.ones(1)]
-    observations = np.arange(6.0)[:, None]
+    observations = np.arange(float(rows))[:, None]
     return dict(
         weights=[weight.astype(np.float32) for weight in weights],
         observations=observations.astype(np.float32),
-        returns=(observations + 4).astype(np.float32),
+        returns=(observations + surplus).astype(np.float32),
     )
 
 
-@case("advantages", question="get_advantages", hidden=True)
-def advantages_large(rng):
-    returns = normal(rng, 200, 1, scale=5) - 3
-    returns[17] = 60  # an outlier, which must not be clipped
-    return dict(weights=layers(rng, 4, 8, 8, 1), observations=normal(rng, 200, 4), returns=returns)
-
-
-@case("advantages", question="get_advantages", hidden=True)
-def advantages_small_spread(rng):
+def nearly_equal(rng, rows):
     """Advantages of about a ten-thousandth: a large constant beside the deviation, or a least deviation, would show."""
     weights = [np.zeros((1, 2)), np.zeros(1), np.eye(1), np.zeros(1), np.eye(1), np.ones(1)]
     return dict(
         weights=[weight.astype(np.float32) for weight in weights],
-        observations=normal(rng, 8, 2),
-        returns=(1 + nonzero(rng, 8, 1) / 8192).astype(np.float32),
+        observations=normal(rng, rows, 2),
+        returns=(1 + nonzero(rng, rows, 1) / 8192).astype(np.float32),
     )
+
+
+def with_outlier(rng, rows, place, outlier):
+    """One return is far from all others, and must not be clipped."""
+    returns = normal(rng, rows, 1, scale=5) - 3
+    returns[place] = outlier
+    return dict(weights=layers(rng, 4, 8, 8, 1), observations=normal(rng, rows, 4), returns=returns)
+
+
+@case("advantages", question="get_advantages")
+def advantages_of_equals(rng):
+    return constant(5, 3)
+
+
+@case("advantages", question="get_advantages")
+def advantages_nearly_equal(rng):
+    return nearly_equal(rng, 6)
+
+
+@case("advantages", question="get_advantages")
+def advantages_outlier(rng):
+    return with_outlier(rng, 60, 23, -70)
+
+
+@case("advantages", question="get_advantages", hidden=True)
+def advantages_constant(rng):
+    return constant(6, 4)
+
+
+@case("advantages", question="get_advantages", hidden=True)
+def advantages_large(rng):
+    return dict(weights=layers(rng, 4, 8, 8, 1), observations=normal(rng, 200, 4), returns=normal(rng, 200, 1, scale=5) - 3)
+
+
+@case("advantages", question="get_advantages", hidden=True)
+def advantages_small_spread(rng):
+    return nearly_equal(rng, 8)
+
+
+@case("advantages", question="get_advantages", hidden=True)
+def advantages_far_outlier(rng):
+    return with_outlier(rng, 80, 17, 90)
 
 
 # train_policy_gradient
@@ -298,69 +402,118 @@ def training(rng, lengths, **options):
 def train_one_batch(rng):
     """One minibatch holds the whole collection, so every number is determined."""
     return training(
-        rng, [4, 3, 2, 5], rollouts=4, rollouts_before_training=2, epochs=2, minibatch_size=20, critic_loss_multiplier=0.01
+        rng,
+        [4, 3, 2, 5],
+        rollouts=4,
+        rollouts_before_training=2,
+        training_epochs_per_rollout=2,
+        minibatch_size=7,
+        critic_loss_multiplier=0.01,
     )
 
 
 @case("train", question="train_policy_gradient.without_critic")
 def train_rounds_up(rng):
     """Five rollouts in collections of two: three collections, six rollouts."""
-    return training(rng, [3, 2, 4, 3, 2, 4], rollouts=5, rollouts_before_training=2, epochs=1, minibatch_size=4)
+    return training(
+        rng, [3, 2, 4, 3, 2, 4], rollouts=5, rollouts_before_training=2, training_epochs_per_rollout=1, minibatch_size=4
+    )
+
+
+@case("train", question="train_policy_gradient.without_critic")
+def train_scheduled(rng):
+    inputs = training(rng, [3, 5, 4, 4], rollouts=4, rollouts_before_training=2, training_epochs_per_rollout=2)
+    return inputs | dict(minibatch_size=3, scheduler=True, ppo_clip=0.15)
+
+
+@case("train", question="train_policy_gradient.without_critic")
+def train_by_default(rng):
+    """Nothing but what must be given: the defaults are one rollout, used once, in minibatches of 64 rows."""
+    return training(rng, [70, 9])
+
+
+@case("train", question="train_policy_gradient.without_critic", hidden=True)
+def train_with_defaults(rng):
+    return training(rng, [81, 5])
+
+
+@case("train", question="train_policy_gradient.without_critic", hidden=True)
+def train_rounds_up_again(rng):
+    """Seven rollouts in collections of three: three collections, nine rollouts."""
+    inputs = training(rng, [2, 3, 1, 4, 2, 3, 2, 2, 3], rollouts=7, rollouts_before_training=3)
+    return inputs | dict(training_epochs_per_rollout=2, minibatch_size=5)
 
 
 @case("train", question="train_policy_gradient.without_critic", hidden=True)
 def train_with_scheduler(rng):
     return training(
-        rng, [4, 4, 4], rollouts=3, rollouts_before_training=1, epochs=2, minibatch_size=4, scheduler=True, ppo_clip=0.35
+        rng,
+        [4, 4, 4],
+        rollouts=3,
+        rollouts_before_training=1,
+        training_epochs_per_rollout=2,
+        minibatch_size=4,
+        scheduler=True,
+        ppo_clip=0.35,
     )
 
 
 @case("train", question="train_policy_gradient.without_critic", hidden=True)
 def train_short(rng):
     """A single rollout of a single step, trained on three times."""
-    return training(rng, [1], rollouts=1, rollouts_before_training=1, epochs=3, minibatch_size=64)
+    return training(rng, [1], rollouts=1, rollouts_before_training=1, training_epochs_per_rollout=3, minibatch_size=1)
 
 
 @case("train", question="train_policy_gradient.with_critic")
 def train_critic_one_batch(rng):
-    inputs = training(rng, [5, 4, 3], rollouts=3, rollouts_before_training=3, epochs=3, minibatch_size=12)
+    inputs = training(rng, [5, 4, 3], rollouts=3, rollouts_before_training=3, training_epochs_per_rollout=3, minibatch_size=12)
     # Large values, so that the critic's loss shows beside the policy's, which is about 100.
     return inputs | dict(value_rows=normal(rng, 12, 1, scale=6), critic_loss_multiplier=0.25)
 
 
 @case("train", question="train_policy_gradient.with_critic")
 def train_critic_minibatches(rng):
-    inputs = training(rng, [6, 6, 5, 7], rollouts=4, rollouts_before_training=2, epochs=2, minibatch_size=4)
+    inputs = training(
+        rng, [6, 6, 5, 7], rollouts=4, rollouts_before_training=2, training_epochs_per_rollout=2, minibatch_size=4
+    )
     return inputs | dict(value_rows=normal(rng, 24, 1), critic_loss_multiplier=0.5)
+
+
+@case("train", question="train_policy_gradient.with_critic")
+def train_critic_by_default(rng):
+    """Without a critic_loss_multiplier, it is 0."""
+    return training(rng, [66, 4]) | dict(value_rows=normal(rng, 70, 1))
 
 
 @case("train", question="train_policy_gradient.with_critic", hidden=True)
 def train_critic_weighted_zero(rng):
-    inputs = training(rng, [4, 5], rollouts=2, rollouts_before_training=1, epochs=2, minibatch_size=8)
+    inputs = training(rng, [4, 5], rollouts=2, rollouts_before_training=1, training_epochs_per_rollout=2, minibatch_size=3)
     return inputs | dict(value_rows=normal(rng, 9, 1), critic_loss_multiplier=0.0)
 
 
 @case("train", question="train_policy_gradient.with_critic", hidden=True)
 def train_critic_heavy(rng):
-    inputs = training(rng, [7, 3, 6], rollouts=3, rollouts_before_training=3, epochs=2, minibatch_size=5)
+    inputs = training(rng, [7, 3, 6], rollouts=3, rollouts_before_training=3, training_epochs_per_rollout=2, minibatch_size=5)
     return inputs | dict(value_rows=normal(rng, 16, 1), critic_loss_multiplier=3.0)
 
 
 @case("train", question="train_policy_gradient.minibatches")
 def train_minibatches(rng):
-    """Twenty-two rows in minibatches of eight: the last one has six."""
-    inputs = training(rng, [9, 6, 7], rollouts=3, rollouts_before_training=3, epochs=3, minibatch_size=8)
-    return inputs | dict(value_rows=normal(rng, 22, 1), critic_loss_multiplier=0.5)
+    """Two collections of twenty-two rows in minibatches of eight: the last one has six."""
+    inputs = training(rng, [9, 6, 7, 8, 4, 10], rollouts=6, rollouts_before_training=3, training_epochs_per_rollout=3)
+    return inputs | dict(value_rows=normal(rng, 44, 1), critic_loss_multiplier=0.5, minibatch_size=8)
 
 
 @case("train", question="train_policy_gradient.minibatches", hidden=True)
 def train_minibatches_divide(rng):
-    return training(rng, [10, 14, 12, 12], rollouts=4, rollouts_before_training=2, epochs=4, minibatch_size=6)
+    return training(
+        rng, [10, 14, 12, 12], rollouts=4, rollouts_before_training=2, training_epochs_per_rollout=4, minibatch_size=6
+    )
 
 
 @case("train", question="train_policy_gradient.minibatches", hidden=True)
 def train_minibatches_of_one(rng):
-    inputs = training(rng, [3, 4], rollouts=2, rollouts_before_training=2, epochs=2, minibatch_size=1)
+    inputs = training(rng, [3, 4], rollouts=2, rollouts_before_training=2, training_epochs_per_rollout=2, minibatch_size=1)
     return inputs | dict(value_rows=normal(rng, 7, 1), critic_loss_multiplier=0.5)
 
 
@@ -423,7 +576,41 @@ def ppo_both_sides(rng):
     inputs = ppo_inputs(rng, 12, 3, 8, 4, move=0.0)
     advantages = np.repeat([1.5, -0.75], 6)[:, None].astype(np.float32)
     inputs = with_ratios(inputs, np.tile([-0.9, 0.05, 1.3, -0.4, -0.05, 0.4], 2))
-    return inputs | dict(return_or_advantage=advantages, ppo_clip=0.2)
+    return inputs | dict(return_or_advantage=advantages, ppo_clip=0.27)
+
+
+def far_ratios(inputs, log_ratios):
+    """The policy of `far_inputs`, and old log-probabilities from which those of the actions taken have moved a little."""
+    old = log_policy(inputs["weights"], inputs["observation"])
+    chosen = np.take_along_axis(old, inputs["action"], axis=1)
+    # A likely action cannot have been much likelier.
+    moved = np.where(chosen < -1, chosen - np.reshape(log_ratios, (-1, 1)), chosen)
+    np.put_along_axis(old, inputs["action"], moved, axis=1)
+    return inputs | dict(old_logits=old.astype(np.float32))
+
+
+@case("ppo_loss", question="get_PPO_policy_gradient_loss")
+def ppo_far(rng):
+    return far_ratios(far_inputs(rng, 6, 3, 8, 4, least=-150), [0.0, 0.1, 0.0, -0.08, 0.0, 0.6]) | dict(ppo_clip=0.3)
+
+
+@case("ppo_loss", question="get_PPO_policy_gradient_loss", hidden=True)
+def ppo_farther(rng):
+    return far_ratios(far_inputs(rng, 8, 2, 6, 3, least=-300), [0, -0.5, 0, 0.12, 0, 0.7, 0, -0.1]) | dict(ppo_clip=0.15)
+
+
+@case("ppo_loss", question="get_PPO_policy_gradient_loss")
+def ppo_without_a_range(rng):
+    """Ratios between the clip ranges that one might take for the default, and beyond, with the signs that clip them."""
+    inputs = ppo_inputs(rng, 10, 3, 8, 4, move=0.0)
+    advantages = np.repeat([1.5, -0.75], 5)[:, None].astype(np.float32)
+    inputs = with_ratios(inputs, np.concatenate([[0.08, 0.15, 0.25, 0.35, 0.9], [-0.08, -0.15, -0.3, -0.5, -0.9]]))
+    return inputs | dict(return_or_advantage=advantages)
+
+
+@case("ppo_loss", question="get_PPO_policy_gradient_loss")
+def ppo_single_row(rng):
+    return ppo_inputs(rng, 1, 2, 6, 3, move=0.05) | dict(ppo_clip=0.2)
 
 
 @case("ppo_loss", question="get_PPO_policy_gradient_loss", hidden=True)
@@ -446,3 +633,24 @@ def ppo_all_clipped(rng):
     """Good actions far more likely and bad ones far less likely than before: nothing is left to push."""
     inputs = ppo_inputs(rng, 8, 3, 8, 4, move=0.0)
     return with_ratios(inputs, np.where(inputs["return_or_advantage"] > 0, 0.8, -0.8)) | dict(ppo_clip=0.2)
+
+
+# One update with all functions together
+
+
+@case("one_update", question="one_update")
+def update_vanilla(rng):
+    inputs = dict(loss="get_vanilla_policy_gradient_loss", rollouts=4, epochs=1, critic_loss_multiplier=0.5)
+    return inputs | dict(seed=rng.integers(1000, size=40))
+
+
+@case("one_update", question="one_update")
+def update_ppo(rng):
+    inputs = dict(loss="get_PPO_policy_gradient_loss", rollouts=4, epochs=3, critic_loss_multiplier=0.5)
+    return inputs | dict(seed=rng.integers(1000, size=40))
+
+
+@case("one_update", question="one_update")
+def update_without_critic_loss(rng):
+    inputs = dict(loss="get_vanilla_policy_gradient_loss", rollouts=2, epochs=1, critic_loss_multiplier=0.0)
+    return inputs | dict(seed=rng.integers(1000, size=40))

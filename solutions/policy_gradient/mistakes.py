@@ -231,6 +231,21 @@ def returns_overwrite_the_rewards(rollout_buffer, discount_factor=0.95):
     return returns
 
 
+@mistake("get_returns", hint="What does your formula divide by when the discount factor is 0?")
+def returns_by_quotients_of_powers(rollout_buffer, discount_factor=0.95):
+    returns = torch.zeros(rollout_buffer.final_size, dtype=torch.float64)
+    for start, end in segments(rollout_buffer):
+        powers = torch.tensor(discount_factor, dtype=torch.float64) ** torch.arange(end - start)
+        discounted = rollout_buffer.rewards[start:end] * powers
+        returns[start:end] = discounted.flip(0).cumsum(0).flip(0) / powers
+    return returns.float().unsqueeze(1)
+
+
+@mistake("get_returns", hint="What would the policy's loss do with a list?")
+def returns_are_a_list(rollout_buffer, discount_factor=0.95):
+    return backwards(rollout_buffer, discount_factor)
+
+
 # get_vanilla_policy_gradient_loss
 
 
@@ -344,6 +359,53 @@ def vanilla_sum_of_all_actions(policy, observation, action, return_or_advantage,
 @mistake("get_vanilla_policy_gradient_loss", hint="How many numbers is a loss?")
 def vanilla_without_mean(policy, observation, action, return_or_advantage, **kwargs):
     return -policy(observation).gather(1, action) * return_or_advantage
+
+
+@mistake(
+    "get_vanilla_policy_gradient_loss",
+    hint="What is the logarithm of a probability that is too small for float32? The policy's outputs are logarithms already.",
+    source="student code",
+)
+def vanilla_logarithm_of_softmax(policy, observation, action, return_or_advantage, **kwargs):
+    log_prob = torch.log(torch.softmax(policy(observation), dim=1))
+    return -(log_prob.gather(1, action) * return_or_advantage).mean()
+
+
+@mistake(
+    "get_vanilla_policy_gradient_loss",
+    hint="What is 0 times the logarithm of a probability that is 0 in float32? Pick the entry that you need instead.",
+)
+def vanilla_mask_times_logarithm_of_softmax(policy, observation, action, return_or_advantage, **kwargs):
+    log_prob = torch.log(torch.softmax(policy(observation), dim=1))
+    taken = nn.functional.one_hot(action.squeeze(1), log_prob.shape[1])
+    return -((log_prob * taken).sum(dim=1, keepdim=True) * return_or_advantage).mean()
+
+
+@mistake(
+    "get_vanilla_policy_gradient_loss",
+    hint="What becomes of a very small probability beside the number that you add to it? Its logarithm is there already.",
+)
+def vanilla_logarithm_with_epsilon(policy, observation, action, return_or_advantage, **kwargs):
+    log_prob = torch.log(policy(observation).exp() + 1e-10)
+    return -(log_prob.gather(1, action) * return_or_advantage).mean()
+
+
+@mistake(
+    "get_vanilla_policy_gradient_loss",
+    hint="You give a distribution probabilities, which it keeps away from 0: which argument takes logarithms?",
+    source="student code",
+)
+def vanilla_distribution_of_probabilities(policy, observation, action, return_or_advantage, **kwargs):
+    distribution = torch.distributions.Categorical(probs=policy(observation).exp())
+    return -(distribution.log_prob(action.squeeze(1)) * return_or_advantage.squeeze(1)).mean()
+
+
+@mistake(
+    "get_vanilla_policy_gradient_loss", hint="squeeze_ ends with an underscore: what shape do the actions have afterwards?"
+)
+def vanilla_squeezes_the_actions_in_place(policy, observation, action, return_or_advantage, **kwargs):
+    action.squeeze_(1)
+    return -(policy(observation).gather(1, action.unsqueeze(1)) * return_or_advantage).mean()
 
 
 # collect_rollouts
@@ -476,6 +538,18 @@ rewards_of_one_rollout_only = altered(
     hint="Over how many rollouts is the final reward averaged?",
 )
 
+final_reward_is_a_tensor = altered(
+    "collect_rollouts",
+    {"final_rewards.append(reward)": "final_rewards.append(torch.tensor(reward))"},
+    hint="Is the second value that you return a number?",
+)
+
+actions_stored_without_a_column = altered(
+    "collect_rollouts",
+    {"rollout_buffer.add(action, ": "rollout_buffer.add(action.squeeze(0), "},
+    hint="Print the shape of the actions in the finalized buffer: what does its text say?",
+)
+
 policy_left_without_gradient = altered(
     "collect_rollouts",
     {"observation = env.reset()": "policy.requires_grad_(False)\nobservation = env.reset()"},
@@ -550,6 +624,16 @@ def value_of_standardised_returns(value_net, observation, returns, **kwargs):
 @mistake("get_value_net_loss", hint="How many numbers is a loss?")
 def value_without_mean(value_net, observation, returns, **kwargs):
     return nn.functional.mse_loss(value_net(observation), returns, reduction="none")
+
+
+@mistake("get_value_net_loss", hint="Which operations connect your loss to the network's weights?", source="student code")
+def value_detached(value_net, observation, returns, **kwargs):
+    return nn.functional.mse_loss(value_net(observation).detach(), returns)
+
+
+@mistake("get_value_net_loss", hint="squeeze_ ends with an underscore: what shape do the returns have afterwards?")
+def value_squeezes_the_returns_in_place(value_net, observation, returns, **kwargs):
+    return nn.functional.mse_loss(value_net(observation).squeeze(1), returns.squeeze_(1))
 
 
 # get_advantages
@@ -631,6 +715,12 @@ def advantages_have_no_columns(value_net, observations, returns):
 def advantages_are_an_array(value_net, observations, returns):
     with torch.no_grad():
         return standardised(returns - value_net(observations)).numpy()
+
+
+@mistake("get_advantages", hint="Which dtype do the networks work with? Print that of your advantages.")
+def advantages_in_double_precision(value_net, observations, returns):
+    with torch.no_grad():
+        return standardised(returns - value_net(observations)).double()
 
 
 @mistake(
@@ -782,6 +872,8 @@ new_rollouts_every_epoch = altered(
         "for rows in torch": ""
         "rollout_buffer, _ = collect_rollouts(env, policy, rollouts_before_training, seed=rollout_seed)\n"
         "returns = return_or_advantage = get_returns(rollout_buffer)\n"
+        "if value_net is not None:\n"
+        "    return_or_advantage = get_advantages(value_net, rollout_buffer.observations, returns)\n"
         "for rows in torch",
     },
     hint="How often should the environment be played before the same rows are used again?",
@@ -851,6 +943,46 @@ policy_gradients_cut_short = altered(
     "train_policy_gradient.without_critic",
     {"optimizer.step()": "nn.utils.clip_grad_norm_(policy.parameters(), 0.05)\noptimizer.step()"},
     hint="How long is the gradient that the loss gives, and how long is the one that the optimizer gets?",
+)
+
+losses_keep_their_graphs = altered(
+    "train_policy_gradient.without_critic",
+    {"append(actor_loss.item())": "append(actor_loss)"},
+    hint="What does a loss remember beside its number, and for how long do you keep it?",
+    source="student code",
+)
+
+scheduler_stepped_every_epoch = altered(
+    "train_policy_gradient.without_critic",
+    {
+        "for rows in torch": "if lr_sched is not None:\n    lr_sched.step()\nfor rows in torch",
+        "            lr_sched.step()\n            learning": "            learning",
+    },
+    hint="How often is the scheduler stepped: once an epoch, or once a collection?",
+)
+
+other_default_minibatch_size = altered(
+    "train_policy_gradient.without_critic",
+    {"minibatch_size: int = 64": "minibatch_size: int = 32"},
+    hint="Which defaults do the arguments have in the stub?",
+)
+
+other_default_epochs = altered(
+    "train_policy_gradient.without_critic",
+    {"training_epochs_per_rollout: int = 1": "training_epochs_per_rollout: int = 4"},
+    hint="Which defaults do the arguments have in the stub?",
+)
+
+other_default_rollouts = altered(
+    "train_policy_gradient.without_critic",
+    {"rollouts_before_training: int = 1": "rollouts_before_training: int = 2"},
+    hint="Which defaults do the arguments have in the stub?",
+)
+
+other_default_clip_range = altered(
+    "train_policy_gradient.without_critic",
+    {"ppo_clip: float = 0.2": "ppo_clip: float = 0.1"},
+    hint="Which defaults do the arguments have in the stub?",
 )
 
 
@@ -948,6 +1080,31 @@ values_of_the_policy = altered(
     hint="Which network does get_advantages need?",
 )
 
+critic_losses_keep_their_graphs = altered(
+    "train_policy_gradient.with_critic",
+    {"append(critic_loss.item())": "append(critic_loss)"},
+    hint="What does a loss remember beside its number, and for how long do you keep it?",
+    source="student code",
+)
+
+policy_left_out = altered(
+    "train_policy_gradient.with_critic",
+    {"loss = actor_loss + critic_loss_multiplier": "loss = critic_loss_multiplier"},
+    hint="Of what is the loss the sum, when there is a value network?",
+)
+
+only_the_gradients_of_the_policy_are_cleared = altered(
+    "train_policy_gradient.with_critic",
+    {"optimizer.zero_grad()": "policy.zero_grad()"},
+    hint="Whose gradients are left when the next minibatch comes: only the policy's are cleared.",
+)
+
+other_default_multiplier = altered(
+    "train_policy_gradient.with_critic",
+    {"critic_loss_multiplier: float = 0.0": "critic_loss_multiplier: float = 1.0"},
+    hint="Which defaults do the arguments have in the stub?",
+)
+
 
 # train_policy_gradient: minibatches
 
@@ -974,6 +1131,19 @@ same_permutation_in_every_epoch = altered(
         "randperm(rollout_buffer.final_size": "randperm(rollout_buffer.final_size, generator=torch.Generator().manual_seed(0)",
     },
     hint="What does a generator do that is seeded anew in every epoch?",
+)
+
+reseeded_before_the_shuffle = altered(
+    "train_policy_gradient.minibatches",
+    {"for _ in range(training": "torch.manual_seed(0)\nfor _ in range(training"},
+    hint="You seed the random numbers before you shuffle: does the second collection get other minibatches than the first?",
+)
+
+advantages_without_a_column = altered(
+    "train_policy_gradient.minibatches",
+    {'"return_or_advantage": return_or_advantage[rows]': '"return_or_advantage": return_or_advantage[rows].squeeze(1)'},
+    hint="Which shape do the losses expect of the advantages?",
+    source="student code",
 )
 
 minibatches_in_random_order = altered(
@@ -1260,3 +1430,39 @@ def ppo_drops_rows_outside(policy, observation, old_logits, action, return_or_ad
     ratio = ratio_of(policy, observation, old_logits, action)
     inside = (ratio > 1 - ppo_clip) & (ratio < 1 + ppo_clip)
     return -(ratio * return_or_advantage * inside).mean()
+
+
+@mistake(
+    "get_PPO_policy_gradient_loss",
+    hint="Both probabilities can be 0 in float32: what is their quotient, and what do you get from their logarithms instead?",
+    source="student code",
+)
+def ppo_quotient_of_probabilities(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    ratio = policy(observation).exp().gather(1, action) / old_logits.exp().gather(1, action)
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
+
+
+@mistake(
+    "get_PPO_policy_gradient_loss",
+    hint="What is the logarithm of a probability that is too small for float32? The policy's outputs are logarithms already.",
+)
+def ppo_logarithms_of_softmax(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    new, old = (torch.log(torch.softmax(logits, dim=1)).gather(1, action) for logits in (policy(observation), old_logits))
+    ratio = torch.exp(new - old)
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
+
+
+@mistake(
+    "get_PPO_policy_gradient_loss",
+    hint="What becomes of very small probabilities beside the number that you add to them?",
+)
+def ppo_quotient_with_epsilon(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    ratio = policy(observation).exp().gather(1, action) / (old_logits.exp().gather(1, action) + 1e-10)
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
+
+
+@mistake("get_PPO_policy_gradient_loss", hint="squeeze_ ends with an underscore: what shape do the actions have afterwards?")
+def ppo_squeezes_the_actions_in_place(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    action.squeeze_(1)
+    ratio = ratio_of(policy, observation, old_logits, action.unsqueeze(1))
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()

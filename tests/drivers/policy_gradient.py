@@ -7,7 +7,8 @@ recorded data or fakes here, so that a mistake in one function costs no points i
 from __future__ import annotations
 
 import contextlib
-import io
+import functools
+from collections.abc import Callable
 from itertools import islice, pairwise
 from typing import Any
 
@@ -16,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 import utils
-from grader.sandbox.facts import describe_kind, tensor
+from grader.sandbox.facts import call_beforehand, describe_kind, fake_names, float32, tensor, with_numbers
 
 PAIR = "a finalized RolloutBuffer and a number"
 UNCONNECTED = "none: the loss is not connected to this parameter"
@@ -57,77 +58,125 @@ class Watch:
         return changed
 
 
-def copied(result: Any) -> Any:
-    """Return a result that nothing can change any more, if it is a tensor."""
-    return result.clone() if type(result) is Tensor else result
+# Numbers and their form, which checks look at apart from each other
 
 
-def again(result: Any, call) -> list[str]:
-    """Return, as a list of what changed, whether a second call gives another result because the first one left something."""
-    # What it prints was printed by the first call already.
-    with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
-        second = call()
-        if type(result) is Tensor and type(second) is Tensor and torch.equal(result, second):
-            return []
-    return ["the result of a second call"]
+def values_of(result: Any, *shape: int) -> Any:
+    """Return the numbers of a result as a tensor of this shape, whatever holds them there; what it is if it has none.
+
+    Their form (a list, another precision, another axis) is a fact of its own: see `form_of`.
+    """
+    if result is None:
+        return None
+    try:
+        values = torch.from_numpy(flat(result))
+    except (TypeError, ValueError, RuntimeError):
+        return describe_kind(result)
+    return values.reshape(shape) if len(values) == np.prod([abs(size) for size in shape]) or -1 in shape else values
 
 
-def loss_facts(loss: Any, net: nn.Module, watch: Watch, call) -> dict[str, Any]:
-    """Return the loss, a scalar or one number in a larger shape, and the gradient it gives to each parameter of `net`."""
-    changed = watch.changed() + again(loss, call)
-    if type(loss) is Tensor and loss.numel() == 1:
-        loss = loss.reshape(())
-        if loss.requires_grad:
-            loss.backward()
+def flat(value: Any) -> np.ndarray:
+    """Return the numbers of a tensor, an array, a number, or lists of these, one after another."""
+    if isinstance(value, Tensor):
+        return value.detach().double().reshape(-1).numpy().copy()
+    if isinstance(value, (list, tuple)):
+        return np.concatenate([np.empty(0), *(flat(item) for item in value)])
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{describe_kind(value)} holds no numbers")
+    return array.astype(np.float64).reshape(-1)
+
+
+def form_of(result: Any) -> dict[str, Any]:
+    """Return what holds the numbers of a result, and how."""
+    if isinstance(result, Tensor):
+        return {
+            "kind": "torch.Tensor",
+            "dtype": str(result.dtype).removeprefix("torch."),
+            "shape": list(result.shape),
+            "carries a gradient": result.requires_grad,
+        }
+    if isinstance(result, (np.ndarray, np.generic)):
+        return {"kind": "a NumPy array", "dtype": str(result.dtype), "shape": list(result.shape), "carries a gradient": False}
+    return {"kind": describe_kind(result)}
+
+
+def form_of_loss(result: Any) -> dict[str, Any]:
+    """Return what a loss is. Whether it leads to the parameters is seen in their gradients."""
+    if not isinstance(result, Tensor):
+        return {"kind": describe_kind(result)}
+    return {"kind": "torch.Tensor", "floating-point": result.is_floating_point(), "how many numbers": result.numel()}
+
+
+def loss_facts(call: Callable[..., Any], net: nn.Module, given: dict[str, Tensor]) -> dict[str, Any]:
+    """Return the loss of the second call, and the gradient it gives to each parameter of `net`.
+
+    The first call gets the same rows in another order, in tensors of its own: nothing of it may be kept.
+    """
+    call_beforehand(lambda: call(**{name: value.flip(0) for name, value in given.items()}))
+    torch.set_grad_enabled(True)
+    net.zero_grad()
+    watch = Watch(net, **given)
+    result = call(**given)
+    changed = watch.changed()
+    loss = result[0] if isinstance(result, (list, tuple)) and len(result) == 1 else result
+    if isinstance(loss, Tensor) and loss.numel() == 1 and loss.requires_grad:
+        loss.reshape(()).backward()
     gradient = {
         f"gradient of {name}": UNCONNECTED if parameter.grad is None else parameter.grad
         for name, parameter in net.named_parameters()
     }
-    return {"loss": loss, "gradient of the network": gradient, "changed by the call": changed}
+    return {
+        "loss": values_of(loss, *(() if not isinstance(loss, Tensor) or loss.numel() == 1 else loss.shape)),
+        "gradient of the network": gradient,
+        "form": form_of_loss(result),
+        "changed by the call": changed,
+    }
 
 
 # Returns, losses, advantages
 
 
 def returns(submitted, rewards: np.ndarray, terminateds: np.ndarray, discount_factor: float | None = None) -> dict:
-    """Call `get_returns` on a buffer with these rewards, integers if they are; without a discount factor, use the default."""
+    """Call `get_returns` on a buffer with these rewards, integers if they are; without a discount factor, use the default.
+
+    Another buffer has been there before: nothing of it may be kept.
+    """
+    options = {} if discount_factor is None else {"discount_factor": discount_factor}
+    other, buffer = buffer_of(rewards[::-1], terminateds), buffer_of(rewards, terminateds)
+    call_beforehand(lambda: submitted.get_returns(other, **options))
+    watch = Watch(rewards=buffer.rewards, terminateds=buffer.terminateds)
+    result = submitted.get_returns(buffer, **options)
+    return {"returns": values_of(result, -1, 1), "form": form_of(result), "changed by the call": watch.changed()}
+
+
+def buffer_of(rewards: np.ndarray, terminateds: np.ndarray) -> utils.RolloutBuffer:
+    """Return a finalized buffer with these rewards and ends."""
     buffer = utils.RolloutBuffer()
     nothing = torch.zeros(1, 1)
     for reward, terminated in zip(rewards.tolist(), terminateds.tolist(), strict=True):
         buffer.add(action=nothing, logits=nothing, observation=nothing, terminated=terminated, reward=reward)
     buffer.finalize()
-    options = {} if discount_factor is None else {"discount_factor": discount_factor}
-    watch = Watch(rewards=buffer.rewards, terminateds=buffer.terminateds)
-    result = copied(submitted.get_returns(buffer, **options))
-    changed = watch.changed()
-    return {"returns": result, "changed by the call": changed + again(result, lambda: submitted.get_returns(buffer, **options))}
+    return buffer
 
 
 def advantages(submitted, weights: list[np.ndarray], observations: np.ndarray, returns: np.ndarray) -> dict:
-    """Call `get_advantages` with a value network of these weights."""
+    """Call `get_advantages` with a value network of these weights, after a call with other returns."""
     value_net, given = network(weights), {"observations": tensor(observations), "returns": tensor(returns)}
+    call_beforehand(lambda: submitted.get_advantages(value_net, given["observations"].flip(0), 2 - given["returns"]))
+    torch.set_grad_enabled(True)
     watch = Watch(value_net, **given)
-    result = copied(submitted.get_advantages(value_net, given["observations"], given["returns"]))
-    changed = watch.changed()
-    return {
-        "advantages": result,
-        "carries a gradient": bool(getattr(result, "requires_grad", False)),
-        "changed by the call": changed
-        + again(result, lambda: submitted.get_advantages(value_net, given["observations"], given["returns"])),
-    }
+    result = submitted.get_advantages(value_net, given["observations"], given["returns"])
+    return {"advantages": values_of(result, -1, 1), "form": form_of(result), "changed by the call": watch.changed()}
 
 
 def value_loss(submitted, weights: list[np.ndarray], observation: np.ndarray, returns: np.ndarray) -> dict:
     """Call `get_value_net_loss` as the training loop does: with the keywords of every loss."""
-    value_net, given = network(weights), {"observation": tensor(observation), "returns": tensor(returns)}
-    watch = Watch(value_net, **given)
+    value_net = network(weights)
     # What the other losses get is there as well, and not what this one needs.
     others = {"return_or_advantage": 1 - tensor(returns), "policy": None, "old_logits": None, "action": None, "ppo_clip": 0.2}
-
-    def call() -> Any:
-        return submitted.get_value_net_loss(value_net=value_net, **given, **others)
-
-    return loss_facts(call(), value_net, watch, call)
+    call = functools.partial(submitted.get_value_net_loss, value_net=value_net, **others)
+    return loss_facts(call, value_net, {"observation": tensor(observation), "returns": tensor(returns)})
 
 
 def vanilla_loss(
@@ -141,17 +190,13 @@ def vanilla_loss(
     """Call `get_vanilla_policy_gradient_loss`, with the keywords of every loss if `as_in_training`."""
     policy = network(weights, log_softmax=True)
     rest = {"returns": 1 - tensor(return_or_advantage), "value_net": None, "old_logits": None, "ppo_clip": 0.2}
+    call = functools.partial(submitted.get_vanilla_policy_gradient_loss, policy=policy, **(rest if as_in_training else {}))
     given = {
         "observation": tensor(observation),
         "action": tensor(action),
         "return_or_advantage": tensor(return_or_advantage),
     }
-    watch = Watch(policy, **given)
-
-    def call() -> Any:
-        return submitted.get_vanilla_policy_gradient_loss(policy=policy, **given, **(rest if as_in_training else {}))
-
-    return loss_facts(call(), policy, watch, call)
+    return loss_facts(call, policy, given)
 
 
 def ppo_loss(
@@ -167,18 +212,14 @@ def ppo_loss(
     policy = network(weights, log_softmax=True)
     options = {} if ppo_clip is None else {"ppo_clip": ppo_clip}
     rest = {"returns": 1 - tensor(return_or_advantage), "value_net": None}
+    call = functools.partial(submitted.get_PPO_policy_gradient_loss, policy=policy, **rest, **options)
     given = {
         "observation": tensor(observation),
         "old_logits": tensor(old_logits),
         "action": tensor(action),
         "return_or_advantage": tensor(return_or_advantage),
     }
-    watch = Watch(policy, **given)
-
-    def call() -> Any:
-        return submitted.get_PPO_policy_gradient_loss(policy=policy, **given, **rest, **options)
-
-    return loss_facts(call(), policy, watch, call)
+    return loss_facts(call, policy, given)
 
 
 # Rollouts
@@ -229,27 +270,33 @@ def rollouts(
     base_rollout: int = 0,
     num_total_rollouts: int | None = None,
 ) -> dict:
-    """Call `collect_rollouts` on recorded episodes, as many as there are."""
+    """Call `collect_rollouts` on recorded episodes, as many as there are, after a collection of others."""
     env, policy, ring = Replay(observations, rewards), network(weights, log_softmax=True), np.array(seed)
-    watch = Watch(policy)
     progress = {"base_rollout": base_rollout, "num_total_rollouts": num_total_rollouts}
+    others = [1 - array[::-1] for array in observations], [2 - array for array in rewards]
+    call_beforehand(lambda: submitted.collect_rollouts(Replay(*others), network(weights, True), len(rewards), seed=ring + 1))
+    torch.set_grad_enabled(True)
+    watch = Watch(policy)
     facts = rollout_facts(submitted.collect_rollouts(env, policy, len(rewards), seed=ring, **progress))
-    changed = watch.changed()
-
-    def final_reward() -> Tensor:
-        other = Replay(observations, rewards)
-        found = rollout_facts(submitted.collect_rollouts(other, policy, len(rewards), seed=np.array(seed), **progress))
-        return torch.tensor(found["mean final reward"])
-
-    if isinstance(facts.get("mean final reward"), float):
-        changed += again(torch.tensor(facts["mean final reward"]), final_reward)
     return facts | {
         "actions that were played": env.actions,
         "episodes begun": env.episode + 1,
+        "steps": len(env.actions),
         "reset was called with a seed": any(seed is not None for seed in env.seeds),
         "seed array afterwards": ring,
-        "changed by the call": changed,
+        "changed by the call": watch.changed(),
     }
+
+
+def long_rollout(submitted, lengths: list[int]) -> dict:
+    """Call `collect_rollouts` on episodes of these lengths, and count. The policy always takes the same action."""
+    env = Replay([np.zeros((length + 1, 1)) for length in lengths], [np.ones(length) for length in lengths])
+    policy = utils.SimpleReLuNetwork(1, 2, out_logsoftmax=True, fixed_init=[0.0, 0.0])
+    facts = rollout_facts(submitted.collect_rollouts(env, policy, len(lengths), seed=np.arange(5)))
+    counts = {"episodes begun": env.episode + 1, "steps": len(env.actions)}
+    if "returned" in facts and facts["returned"] != PAIR:
+        return counts | {"returned": facts["returned"]}
+    return counts | {"rows": len(facts["rewards"]), "rows that end an episode": int(facts["terminateds"].sum())}
 
 
 def unseeded_rollouts(submitted, num_actions: int, length: int) -> dict:
@@ -280,14 +327,20 @@ def world_rollouts(submitted, weights: list[np.ndarray], world: str, num_rollout
 
 def rollout_facts(result: Any) -> dict[str, Any]:
     """Return the fields of the buffer that `collect_rollouts` returned, and its number."""
-    if not isinstance(result, tuple) or len(result) != 2 or not isinstance(result[0], utils.RolloutBuffer):
+    if not isinstance(result, (tuple, list)) or len(result) != 2 or not isinstance(result[0], utils.RolloutBuffer):
         return {"returned": describe_kind(result)}
     buffer, final_reward = result
     if buffer.final_size is None:
         return {"returned": "a RolloutBuffer that is not finalized, and a number"}
     fields = ("observations", "old_logits", "rewards", "terminateds", "actions")
-    facts = {name: getattr(buffer, name) for name in fields}
-    return {"returned": PAIR, **facts, "mean final reward": plain_number(final_reward)}
+    facts = {name: values_of(getattr(buffer, name), *getattr(buffer, name).shape) for name in fields}
+    facts["actions"] = values_of(buffer.actions, -1, 1)
+    form = {name: form_of(getattr(buffer, name)) for name in fields}
+    for entry in form.values():
+        entry["shape"][:1] = ["rows"]
+    number = isinstance(final_reward, (float, int, np.floating, np.integer))
+    form["mean final reward"] = {"kind": "a number" if number else form_of(final_reward)["kind"]}
+    return {"returned": PAIR, **facts, "mean final reward": plain_number(final_reward), "form": form}
 
 
 def plain_number(value: Any) -> Any:
@@ -312,39 +365,51 @@ class Table(nn.Module):
 
 
 class RecordingSGD(torch.optim.Optimizer):
-    """A fake `torch.optim.SGD` that keeps the gradient of every step.
+    """A fake `torch.optim.SGD` that notes how the gradient of every step compares to that of the losses since the last one.
 
     It is an Optimizer by name only: running `Optimizer.__init__` for the first time costs a second of imports.
+
+    Attributes:
+        due: By network, the gradients of the losses that were computed since the last step.
+        steps: One dict a step, network -> what it found there.
+        moves: By network, what all steps together have added to it.
     """
 
     def __init__(self, networks: dict[str, Any], lr: float) -> None:
         self.networks = networks
         self.param_groups = [{"params": [p for net in networks.values() for p in net.parameters()], "lr": lr}]
+        self.due = {name: torch.zeros_like(net.rows) for name, net in networks.items()}
+        self.moves = {name: torch.zeros_like(net.rows) for name, net in networks.items()}
         self.steps: list[dict[str, Any]] = []
-        self.cleared_unused = 0
-        self._unused = False
-        for parameter in self.param_groups[0]["params"]:
-            parameter.register_post_accumulate_grad_hook(self._arrived)
-
-    def _arrived(self, _: Tensor) -> None:
-        self._unused = True
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        self.cleared_unused += self._unused
-        self._unused = False
         for parameter in self.param_groups[0]["params"]:
             parameter.grad = None
 
     def step(self, closure=None):
         run_closure(closure)
-        self._unused = False
-        self.steps.append(
-            {name: None if net.rows.grad is None else net.rows.grad.clone().numpy() for name, net in self.networks.items()}
-        )
+        lr = self.param_groups[0]["lr"]
+        self.steps.append({name: compare_gradients(net.rows.grad, self.due[name]) for name, net in self.networks.items()})
         with torch.no_grad():
-            for parameter in self.param_groups[0]["params"]:
-                if parameter.grad is not None:
-                    parameter -= self.param_groups[0]["lr"] * parameter.grad
+            for name, net in self.networks.items():
+                self.due[name] = torch.zeros_like(net.rows)
+                if net.rows.grad is not None:
+                    net.rows -= lr * net.rows.grad
+                    self.moves[name] -= lr * net.rows.grad
+
+
+def compare_gradients(found: Tensor | None, due: Tensor) -> dict[str, Any]:
+    """Return whether there is a gradient, which multiple of the one that is due comes nearest to it, and what is left of it.
+
+    What is left is measured in the largest entry of the gradient that is due.
+    """
+    gradient = torch.zeros_like(due) if found is None else found.detach()
+    size = float(due.abs().max())
+    if not size:
+        return {"arrived": found is not None, "multiple": 0.0, "rest": float(gradient.abs().max())}
+    multiple = float((gradient.double() * due).sum() / due.double().square().sum())
+    rest = float((gradient - multiple * due).abs().max()) / size
+    return {"arrived": found is not None, "multiple": round(multiple, 4), "rest": round(rest, 4)}
 
 
 def run_closure(closure) -> None:
@@ -369,162 +434,276 @@ class CountingScheduler:
         return [self.optimizer.param_groups[0]["lr"]]
 
 
-def train(
-    submitted,
-    lengths: list[int],
-    actions: np.ndarray,
-    rewards: np.ndarray,
-    returns: np.ndarray,
-    advantages: np.ndarray,
-    policy_rows: np.ndarray,
-    rollouts: int,
-    rollouts_before_training: int,
-    epochs: int,
-    minibatch_size: int,
-    ppo_clip: float = 0.2,
-    value_rows: np.ndarray | None = None,
-    critic_loss_multiplier: float = 0.0,
-    scheduler: bool = False,
-) -> dict:
+def train(submitted, value_rows: np.ndarray | None = None, **recorded: Any) -> dict:
     """Call `train_policy_gradient` on recorded episodes with fakes for everything else, and note all it does with them.
 
-    Args:
-        lengths: Steps of each recorded episode.
+    With a value network, also report the same training without it: what is wrong there as well has nothing to do with the
+    value network.
 
-    All other arrays have one row a step, and the first number of a step's observation is its row.
-    Both losses are linear in the networks, so the gradient of a row is the same in every epoch. The
-    policy prefers the recorded actions so much that sampling, for those who do it here, gives them
-    again.
+    Args:
+        recorded: See `recorded_training`.
     """
-    ids = np.arange(len(rewards), dtype=np.float64)
-    observed = np.stack([ids, rewards], axis=1)
-    starts = np.cumsum([0, *lengths])
-    spans = [slice(start, end) for start, end in pairwise(starts)]
-    env = Replay([np.append(observed[span], [[-1, 0]], axis=0) for span in spans], [rewards[span] for span in spans])
-    policy = Table(policy_rows)
-    value_net = given_value_net = None if value_rows is None else Table(value_rows)
-    optimizer = RecordingSGD({"policy": policy} | ({"value": value_net} if value_net is not None else {}), lr=0.05)
+    if value_rows is None:
+        return recorded_training(submitted, **recorded)
+    facts = recorded_training(submitted, value_rows=value_rows, **recorded)
+    with contextlib.suppress(Exception):
+        alone = recorded_training(submitted, **recorded)
+        names = ("steps", "losses of the minibatches", "actor losses")
+        facts["without a value network"] = {name: alone[name] for name in names if name in alone}
+    return facts
+
+
+def recorded_training(submitted, scheduler: bool = False, value_rows: np.ndarray | None = None, **given: Any) -> dict:
+    """Return what one training does with recorded episodes, networks and losses.
+
+    Args:
+        given: The arrays and lengths of `Recording`, and arguments of `train_policy_gradient`. Those
+            that are missing have their defaults.
+
+    Both losses are linear in the networks, so the gradient of a row is the same in every epoch, and
+    they depend on the observations alone, so that nothing else that a loss is given can change it.
+    The policy prefers the recorded actions so much that sampling, for those who do it here, gives
+    them again.
+    """
+    recording = Recording(value_rows=value_rows, **{name: given.pop(name) for name in RECORDED})
+    optimizer = recording.optimizer
     lr_sched = CountingScheduler(optimizer) if scheduler else None
     before = {name: net.rows.detach().clone() for name, net in optimizer.networks.items()}
-    batches: list[dict[str, Any]] = []
-    critic_batches: list[dict[str, Any]] = []
-    ring = np.array([5, 7, 11])
-    rings: list[bool] = []
-    discounts: set[float] = set()
-    value_nets: list[bool] = []
-    given: list[bool] = []
-    of_the_moment: list[bool] = []
-    world, actor = env, policy
-
-    def next_rollouts(env, policy, num_rollouts, base_rollout=0, num_total_rollouts=None, seed=None):
-        rings.append(seed is ring)
-        given.append(hasattr(env, "step") and acts_alike(policy, actor, tensor(observed)))
-        first, world.episode = world.episode + 1, world.episode + int(num_rollouts)
-        if world.episode >= len(lengths):
-            asked = f"call {len(rings)} of collect_rollouts asked for {num_rollouts} more"
-            raise RuntimeError(f"{len(lengths)} rollouts are enough for this training, but {asked}")
-        rows = slice(starts[first], starts[world.episode + 1])
-        buffer = utils.RolloutBuffer()
-        buffer.load(
-            {
-                "observations": tensor(observed[rows]),
-                "actions": tensor(actions[rows]).unsqueeze(1),
-                "old_logits": tensor(policy_rows[rows]),
-                "rewards": tensor(rewards[rows]),
-                "terminateds": np.isin(np.arange(len(rewards))[rows], starts[1:] - 1),
-            }
+    if lr_sched:
+        given["lr_sched"] = lr_sched
+    if value_rows is not None:
+        given["value_net"] = recording.value_net
+        given["get_advantages"] = recording.get_advantages
+        given["get_value_net_loss"] = recording.critic_loss
+    with fake_names(submitted, recording.fakes()):
+        result = submitted.train_policy_gradient(
+            env=recording.env,
+            policy=recording.policy,
+            optimizer=optimizer,
+            get_policy_gradient_loss=recording.actor_loss,
+            get_returns=recording.get_returns,
+            rollout_seed=recording.ring,
+            **given,
         )
-        return buffer, float(np.mean([rewards[starts[index + 1] - 1] for index in range(first, world.episode + 1)]))
-
-    def row_numbers(observation: Tensor) -> list[int]:
-        return observation[:, 0].long().tolist()
-
-    def recorded_returns(rollout_buffer, discount_factor: float = 0.95) -> Tensor:
-        discounts.add(float(discount_factor))
-        return tensor(returns)[row_numbers(rollout_buffer.observations)].unsqueeze(1)
-
-    # Depends on how many rows it is given, as a mean and a standard deviation would.
-    def recorded_advantages(value_net, observations: Tensor, returns: Tensor) -> Tensor:
-        value_nets.append(value_net is given_value_net)
-        return tensor(advantages)[row_numbers(observations)].unsqueeze(1) * len(observations) + returns
-
-    def actor_loss(policy, observation, action, return_or_advantage, **others) -> Tensor:
-        old_logits, outputs = others.get("old_logits"), policy(observation)
-        loss = (outputs.gather(1, action) * return_or_advantage).mean()
-        of_the_moment.append(isinstance(old_logits, Tensor) and torch.equal(old_logits, outputs))
-        batches.append(
-            {
-                "row": row_numbers(observation),
-                "action": action.ravel().tolist(),
-                "return_or_advantage": return_or_advantage.ravel().tolist(),
-                "old_logits": first_column(old_logits, len(observation)),
-                "returns": first_column(others.get("returns"), len(observation)),
-                "ppo_clip": plain_number(others.get("ppo_clip", "not passed")),
-                "loss": loss.item(),
-            }
-        )
-        return loss
-
-    def critic_loss(value_net, observation, returns, **others) -> Tensor:
-        loss = (value_net(observation) * returns).mean()
-        critic_batches.append({"row": row_numbers(observation), "returns": returns.ravel().tolist(), "loss": loss.item()})
-        return loss
-
-    submitted.collect_rollouts = next_rollouts
-    result = submitted.train_policy_gradient(
-        env=env,
-        policy=policy,
-        optimizer=optimizer,
-        get_policy_gradient_loss=actor_loss,
-        get_returns=recorded_returns,
-        lr_sched=lr_sched,
-        rollouts=rollouts,
-        rollouts_before_training=rollouts_before_training,
-        training_epochs_per_rollout=epochs,
-        minibatch_size=minibatch_size,
-        ppo_clip=ppo_clip,
-        critic_loss_multiplier=critic_loss_multiplier,
-        rollout_seed=ring,
-        **(
-            {}
-            if value_net is None
-            else {
-                "value_net": value_net,
-                "get_advantages": recorded_advantages,
-                "get_value_net_loss": critic_loss,
-            }
-        ),
-    )
-    facts = {
-        "episodes begun": env.episode + 1,
-        "environment and policy were passed on": all(given),
-        "rollout_seed was passed on": all(rings),
-        "discount factors given to get_returns": sorted(discounts),
-        "get_advantages was given the value network": all(value_nets),
-        "old logits of the moment": all(of_the_moment) and not torch.equal(policy.rows, before["policy"]),
+    facts = recording.facts() | {
         "steps": optimizer.steps,
-        "gradients cleared unused": optimizer.cleared_unused,
-        "batches": batches,
-        "critic batches": critic_batches,
-        "change of the weights": {name: net.rows.detach() - before[name] for name, net in optimizer.networks.items()},
+        "moved by more than the steps": {
+            name: not torch.allclose(net.rows.detach() - before[name], optimizer.moves[name], rtol=1e-3, atol=2e-5)
+            for name, net in optimizer.networks.items()
+        },
         "scheduler steps": lr_sched.steps if lr_sched else 0,
     }
     if not isinstance(result, (tuple, list)) or len(result) != 4:
         return facts | {"returned": describe_kind(result)}
     names = ("actor losses", "critic losses", "final rewards", "learning rates")
-    return facts | {"returned": FOUR_LISTS} | {name: numbers(value) for name, value in zip(names, result, strict=True)}
+    lists = dict(zip(names, result, strict=True))
+    return facts | {
+        **{name: numbers(value) for name, value in lists.items()},
+        "form of the lists": {name: form_of_list(value) for name, value in lists.items()},
+    }
+
+
+RECORDED = ("lengths", "actions", "rewards", "returns", "advantages", "policy_rows")
+
+
+class Recording:
+    """Recorded episodes, and fakes of all that a training is given, which note what it does with them.
+
+    Args:
+        lengths: Steps of each recorded episode. All other arrays have one row a step, and the first
+            number of a step's observation is its row.
+        value_rows: None for a training without a value network.
+    """
+
+    def __init__(
+        self,
+        lengths: list[int],
+        actions: np.ndarray,
+        rewards: np.ndarray,
+        returns: np.ndarray,
+        advantages: np.ndarray,
+        policy_rows: np.ndarray,
+        value_rows: np.ndarray | None,
+    ) -> None:
+        self.lengths, self.actions, self.rewards, self.policy_rows = lengths, actions, rewards, policy_rows
+        self.returns, self.advantages = tensor(returns), tensor(advantages)
+        self.starts = np.cumsum([0, *lengths])
+        self.observed = np.stack([np.arange(len(rewards), dtype=np.float64), rewards], axis=1)
+        spans = [slice(start, end) for start, end in pairwise(self.starts)]
+        observations = [np.append(self.observed[span], [[-1, 0]], axis=0) for span in spans]
+        self.env = Replay(observations, [rewards[span] for span in spans])
+        self.policy = Table(policy_rows)
+        self.value_net = None if value_rows is None else Table(value_rows)
+        networks = {"policy": self.policy} | ({"value": self.value_net} if self.value_net is not None else {})
+        self.optimizer = RecordingSGD(networks, lr=0.05)
+        self.pull = {"policy": pulls(*policy_rows.shape), "value": pulls(len(rewards), 1) + 3.0}
+        self.ring = np.array([5, 7, 11])
+        self.rollouts = 0
+        self.collections: list[list[int]] = []
+        self.final_rewards: list[float] = []
+        self.clips: set[str] = set()
+        self.forms: dict[str, set[str]] = {}
+        self.passed_on = {
+            "environment and policy reach collect_rollouts": True,
+            "rollout_seed reaches collect_rollouts": True,
+            "get_returns keeps its default discount factor": True,
+            "the functions that are given are called": True,
+            "the value network reaches get_advantages": True,
+        }
+        self.owners: dict[str, dict[float, int]] = {}
+        self.minibatches: dict[str, list[dict[str, Any]]] = {"batches": [], "critic batches": []}
+        for name, values in (
+            ("returns", self.returns),
+            ("rewards", tensor(rewards)),
+            ("old_logits", tensor(policy_rows[:, 0])),
+        ):
+            self.know(name, list(range(len(rewards))), values)
+
+    def fakes(self) -> dict[str, Callable[..., Any]]:
+        """Return what the functions of the file are while it trains.
+
+        Whoever calls these in place of those that are given has that noted, and everything else judged.
+        """
+        given: dict[str, Callable[..., Any]] = {
+            "get_vanilla_policy_gradient_loss": self.actor_loss,
+            "get_PPO_policy_gradient_loss": self.actor_loss,
+            "get_value_net_loss": self.critic_loss,
+            "get_returns": self.get_returns,
+            "get_advantages": self.get_advantages,
+        }
+        return {name: self.of_the_module(fake) for name, fake in given.items()} | {"collect_rollouts": self.collect_rollouts}
+
+    def of_the_module(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def instead(*given: Any, **named: Any) -> Any:
+            self.passed_on["the functions that are given are called"] = False
+            return function(*given, **named)
+
+        return instead
+
+    def collect_rollouts(self, env, policy, num_rollouts, base_rollout=0, num_total_rollouts=None, seed=None):
+        """Return the next recorded episodes, after the last one the first again, and the mean of their last rewards."""
+        alike = hasattr(env, "step") and acts_alike(policy, self.policy, tensor(self.observed))
+        self.passed_on["environment and policy reach collect_rollouts"] &= alike
+        self.passed_on["rollout_seed reaches collect_rollouts"] &= seed is self.ring
+        first, self.rollouts = self.rollouts, self.rollouts + int(num_rollouts)
+        if self.rollouts > 20 * len(self.lengths):
+            raise RuntimeError(f"{len(self.lengths)} rollouts are enough for this training, but it goes on to collect")
+        episodes = [number % len(self.lengths) for number in range(first, self.rollouts)]
+        rows = np.concatenate([np.arange(self.starts[number], self.starts[number + 1]) for number in episodes])
+        self.collections.append(rows.tolist())
+        self.final_rewards.append(float(np.mean([self.rewards[self.starts[number + 1] - 1] for number in episodes])))
+        buffer = utils.RolloutBuffer()
+        buffer.load(
+            {
+                "observations": tensor(self.observed[rows]),
+                "actions": tensor(self.actions[rows]).unsqueeze(1),
+                "old_logits": tensor(self.policy_rows[rows]),
+                "rewards": tensor(self.rewards[rows]),
+                "terminateds": np.isin(rows, self.starts[1:] - 1),
+            }
+        )
+        return buffer, self.final_rewards[-1]
+
+    def get_returns(self, rollout_buffer, discount_factor: float = 0.95) -> Tensor:
+        self.passed_on["get_returns keeps its default discount factor"] &= float(discount_factor) == 0.95
+        return self.returns[self.rows_of(rollout_buffer.observations)].unsqueeze(1)
+
+    def get_advantages(self, value_net, observations: Tensor, returns: Tensor) -> Tensor:
+        """Return numbers that depend on how many rows it is given, as a mean and a standard deviation would."""
+        self.passed_on["the value network reaches get_advantages"] &= value_net is self.value_net
+        rows = self.rows_of(observations)
+        found = self.advantages[rows].unsqueeze(1) * len(rows) + returns.reshape(-1, 1)
+        whole = sorted(rows) == sorted(self.collections[-1])
+        self.know("advantages" if whole else "advantages of a part of the rows", rows, found)
+        return found
+
+    def actor_loss(self, policy=None, observation=None, ppo_clip: Any = "nothing", **others: Any) -> Tensor:
+        self.clips.add(str(plain_number(ppo_clip)))
+        return self.loss("policy", policy, observation, others)
+
+    def critic_loss(self, value_net=None, observation=None, **others: Any) -> Tensor:
+        return self.loss("value", value_net, observation, others)
+
+    def loss(self, name: str, net: Any, observation: Any, others: dict[str, Any]) -> Tensor:
+        """Return the fake loss of some rows, and note what it was given."""
+        if net is None:
+            raise TypeError(f"the {name} loss was called without {'policy' if name == 'policy' else 'value_net'}")
+        rows = self.rows_of(observation)
+        pulled = self.pull[name][rows]
+        if name in self.optimizer.due:
+            self.optimizer.due[name].detach().index_add_(0, torch.tensor(rows), pulled / len(rows))
+        loss = (net(observation) * pulled).sum(dim=1).mean()
+        noted = {name: others.get(name) for name in ("action", "old_logits", "return_or_advantage", "returns")}
+        for argument, value in (noted | {"observation": observation}).items():
+            self.forms.setdefault(argument, set()).add(short_form(value, len(rows)))
+        self.minibatches["batches" if name == "policy" else "critic batches"].append(
+            {
+                "collection": len(self.collections) - 1,
+                "row": rows,
+                "given": {name: first_column(value) for name, value in noted.items()},
+                "loss": float(loss.detach()),
+            }
+        )
+        return loss
+
+    def rows_of(self, observation: Any) -> list[int]:
+        """Return which recorded rows these observations are."""
+        if not isinstance(observation, Tensor) or observation.ndim != 2 or not len(observation):
+            raise TypeError(f"expected observations float32 [B, 2], got {short_form(observation, -1)}")
+        return observation[:, 0].long().tolist()
+
+    def know(self, name: str, rows: list[int], values: Tensor) -> None:
+        """Note which row each of these numbers belongs to."""
+        self.owners.setdefault(name, {}).update(zip(values.reshape(-1).tolist(), rows, strict=True))
+
+    def facts(self) -> dict[str, Any]:
+        """Return all that was noted, as plain data."""
+        return {
+            "rollouts": self.rollouts,
+            "rows of the collections": self.collections,
+            "final rewards of the collections": self.final_rewards,
+            "clip ranges": sorted(self.clips),
+            "forms": {name: sorted(forms) for name, forms in self.forms.items()},
+            "passed on": self.passed_on,
+            "recorded actions": self.actions,
+            "known numbers": {
+                name: {"numbers": np.array(list(owners)), "rows": np.array(list(owners.values()))}
+                for name, owners in self.owners.items()
+            },
+            **self.minibatches,
+            "losses of the minibatches": {
+                name: [batch["loss"] for batch in self.minibatches[kind]]
+                for name, kind in (("actor losses", "batches"), ("critic losses", "critic batches"))
+            },
+        }
+
+
+def pulls(rows: int, columns: int) -> Tensor:
+    """Return how strongly the fake losses pull at each number of a network, between -1 and 1."""
+    return float32(np.sin(1.7 * np.arange(1, rows * columns + 1)).reshape(rows, columns))
+
+
+def short_form(value: Any, rows: int) -> str:
+    """Return dtype and shape of what a loss was given, with B for the number of its rows."""
+    if not isinstance(value, Tensor):
+        return describe_kind(value)
+    shape = ["B" if place == 0 and size == rows else str(size) for place, size in enumerate(value.shape)]
+    return f"{str(value.dtype).removeprefix('torch.')} [{', '.join(shape)}]"
 
 
 def acts_alike(policy: Any, other: nn.Module, observations: Tensor) -> bool:
-    """Return whether two policies answer alike: a copy, or one wrapped in something, is as good as the policy itself."""
+    """Return whether two policies answer alike: a copy, or one wrapped in something, is as good as the policy itself.
+
+    One that cannot answer to the observations of this training is another one.
+    """
     with contextlib.suppress(Exception), torch.no_grad():
         return torch.equal(policy(observations), other(observations))
     return False
 
 
-def first_column(rows: Any, size: int) -> list:
-    """Return the first number of each row, or None for each of `size` rows when there are no rows at all."""
-    return rows.reshape(len(rows), -1)[:, 0].tolist() if isinstance(rows, Tensor) and rows.ndim else [None] * size
+def first_column(rows: Any) -> list:
+    """Return the first number of each row of what a loss was given; nothing when there are no rows."""
+    return rows.detach().reshape(len(rows), -1)[:, 0].tolist() if isinstance(rows, Tensor) and rows.ndim and len(rows) else []
 
 
 def numbers(values: Any) -> Any:
@@ -532,6 +711,161 @@ def numbers(values: Any) -> Any:
     with contextlib.suppress(TypeError, ValueError, RuntimeError):
         return [float(value[0] if isinstance(value, (list, tuple)) else value) for value in values]
     return describe_kind(values)
+
+
+def form_of_list(values: Any) -> list[str]:
+    """Return of what kinds the entries of a list of numbers are, the kinds that are fine all under one name."""
+    if not isinstance(values, (list, tuple)):
+        return (
+            []
+            if isinstance(values, (np.ndarray, Tensor)) and not getattr(values, "requires_grad", False)
+            else [describe_kind(values)]
+        )
+    kinds = set()
+    for value in values:
+        if isinstance(value, Tensor):
+            graph = " that holds the graph of its loss" if value.requires_grad else ""
+            kinds.add("a number" if value.numel() == 1 and not graph else f"a tensor {list(value.shape)}{graph}")
+        elif isinstance(value, (float, int, np.floating, np.integer)) or (isinstance(value, np.ndarray) and value.size == 1):
+            kinds.add("a number")
+        elif isinstance(value, (list, tuple)) and len(value) == 1 and isinstance(value[0], float):
+            kinds.add("a number")  # as get_last_lr() returns it
+        else:
+            kinds.add(describe_kind(value))
+    return sorted(kinds - {"a number"})
+
+
+# One update with all functions together
+
+
+class Pieces:
+    """The functions of the submission, each of which says so when it breaks.
+
+    Attributes:
+        results: By name, what each returned last.
+        remarks: What they returned that others cannot use.
+    """
+
+    def __init__(self, submitted: Any) -> None:
+        self.submitted = submitted
+        self.results: dict[str, Any] = {}
+        self.remarks: list[str] = []
+        self._blamed: set[int] = set()
+
+    def piece(self, name: str, fault: Callable[..., str | None]) -> Callable[..., Any]:
+        """Return the submission's function of this name.
+
+        Args:
+            fault: What is wrong with a result, if something is; it is given the result and the arguments.
+        """
+        function = getattr(self.submitted, name)
+
+        def piece(*given: Any, **named: Any) -> Any:
+            result = self.results[name] = self.blaming(name, functools.partial(function, *given, **named))
+            if found := fault(result, *given, **named):
+                self.remarks.append(f"your {name} returned {found}")
+            if not torch.is_grad_enabled():
+                self.remarks.append(f"your {name} left torch's gradient mode off")
+            return result
+
+        return piece
+
+    def blaming(self, name: str, call: Callable[[], Any]) -> Any:
+        """Return the result of a call. An exception says in which function it was raised, and what was returned before."""
+        try:
+            return call()
+        except Exception as error:
+            if id(error) not in self._blamed:
+                self._blamed.add(id(error))
+                before = f"{self.remarks[0]}; then, " if self.remarks else ""
+                error.args = (f"{before}in your {name}: {error}",)
+            raise
+
+
+def rows_of_numbers(result: Any, rows: int) -> str | None:
+    """Return what is wrong with numbers that should be float32 [rows, 1] without a gradient; None if nothing is."""
+    wanted = f"expected float32 [{rows}, 1]"
+    if not isinstance(result, Tensor) or result.dtype != torch.float32 or result.shape != (rows, 1):
+        return f"{short_form(result, -1)}, {wanted}"
+    if result.requires_grad:
+        return f"numbers that carry a gradient, {wanted} without one"
+    return None if result.isfinite().all() else f"numbers that are nan or infinite, {wanted}"
+
+
+def no_rollouts(result: Any, *_: Any, **__: Any) -> str | None:
+    """Return what is wrong with the result of `collect_rollouts`, if it is of another kind."""
+    kind = rollout_facts(result)["returned"]
+    return None if kind == PAIR else f"{kind}, expected {PAIR}"
+
+
+def one_loss(result: Any, **_: Any) -> str | None:
+    """Return what is wrong with a loss, if something is."""
+    if not isinstance(result, Tensor) or result.numel() != 1:
+        return f"{short_form(result, -1)}, expected a scalar"
+    if not result.requires_grad:
+        return "a loss without a gradient"
+    return None if result.isfinite().all() else f"the loss {float(result)}"
+
+
+def one_update(submitted, loss: str, rollouts: int, epochs: int, critic_loss_multiplier: float, seed: np.ndarray) -> dict:
+    """Put your functions together as a training does: collect rollouts once, and update both networks on all rows at a time.
+
+    Args:
+        loss: The name of the policy's loss function.
+        epochs: How many updates.
+    """
+    env = small_world()
+    env.reset(seed=11)
+    policy = with_numbers(utils.SimpleReLuNetwork(2, 3, out_logsoftmax=True), 1)
+    value_net = with_numbers(utils.SimpleReLuNetwork(2, 1), 2)
+    networks = {"policy": policy, "value network": value_net}
+    before = {
+        f"{kind}, {name}": value.detach().clone() for kind, net in networks.items() for name, value in net.named_parameters()
+    }
+    everywhere = tensor(np.stack(np.meshgrid(np.linspace(-1, 1, 6), np.linspace(-1, 1, 6)), axis=-1).reshape(-1, 2))
+    with torch.no_grad():
+        answers = [policy(everywhere), value_net(everywhere)]
+    pieces = Pieces(submitted)
+    collect = pieces.piece("collect_rollouts", no_rollouts)
+    with fake_names(submitted, {"collect_rollouts": collect}):
+        training = functools.partial(
+            submitted.train_policy_gradient,
+            env=env,
+            policy=policy,
+            optimizer=utils.PlainAdam([*policy.parameters(), *value_net.parameters()], lr=1e-3),
+            get_policy_gradient_loss=pieces.piece(loss, one_loss),
+            get_returns=pieces.piece("get_returns", lambda result, buffer, **_: rows_of_numbers(result, buffer.final_size)),
+            rollouts=rollouts,
+            rollouts_before_training=rollouts,
+            training_epochs_per_rollout=epochs,
+            minibatch_size=1000,
+            critic_loss_multiplier=critic_loss_multiplier,
+            value_net=value_net,
+            get_advantages=pieces.piece(
+                "get_advantages", lambda result, net, observations, returns: rows_of_numbers(result, len(observations))
+            ),
+            get_value_net_loss=pieces.piece("get_value_net_loss", one_loss),
+            rollout_seed=np.array(seed),
+        )
+        pieces.blaming("train_policy_gradient", training)
+    after = {f"{kind}, {name}": value.detach() for kind, net in networks.items() for name, value in net.named_parameters()}
+    torch.set_grad_enabled(True)
+    with torch.no_grad():
+        answers += [policy(everywhere), value_net(everywhere)]
+    rows = {} if "collect_rollouts" not in pieces.results else rollout_facts(pieces.results["collect_rollouts"])
+    return {
+        "remarks": pieces.remarks[:3],
+        "did not move": [name for name, value in after.items() if torch.equal(value, before[name])],
+        "not finite": [name for name, value in after.items() if not value.isfinite().all()],
+        "observations everywhere": everywhere,
+        **dict(
+            zip(("log-probabilities before", "values before", "log-probabilities after", "values after"), answers, strict=True)
+        ),
+        "observations": rows.get("observations"),
+        "actions": rows.get("actions"),
+        "returns": values_of(pieces.results.get("get_returns"), -1, 1),
+        "advantages": values_of(pieces.results.get("get_advantages"), -1, 1),
+    }
 
 
 # Learning

@@ -43,10 +43,10 @@ def test_grade_py_on_the_stub() -> None:
     """A new student's first run: everything not started, what to begin with, nothing claimed."""
     done = run("grade.py", "policy_gradient")
     assert done.returncode == 0
-    assert done.stdout.count("not started") >= 11
+    assert done.stdout.count("not started") >= 12
     assert "Start with: get_returns" in done.stdout
-    assert "0/50 points" in done.stdout
-    assert "50 more points are graded after submission" in done.stdout
+    assert "0/63 points" in done.stdout
+    assert "37 more points are graded after submission" in done.stdout
 
 
 def test_questions_keyword_and_json(tmp_path: Path) -> None:
@@ -66,14 +66,14 @@ def test_questions_keyword_and_json(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     report = json.loads(output.read_text())
     assert [check["id"] for check in report["checks"]] == ["visible/test_clipped_value", "visible/test_clipped_gradient"]
-    assert report["points"] == 4
+    assert report["points"] == 2
     assert str(output) in done.stdout
 
 
 def test_part_of_a_question_selects_all_of_it() -> None:
     """`train_policy_gradient` means its three parts."""
     done = run("grade.py", "policy_gradient", "train_policy_gradient", "--submission", SOLUTION)
-    assert "14/14 points" in done.stdout
+    assert "18/18 points" in done.stdout
 
 
 def test_works_from_another_folder(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_several_submissions(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     points = {path.name: json.loads(path.read_text())["points"] for path in tmp_path.iterdir()}
-    assert sorted(points.values()) == [0, 50]
+    assert sorted(points.values()) == [0, 63]
 
 
 def test_suite_error_is_the_graders_fault(tmp_path: Path) -> None:

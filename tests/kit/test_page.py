@@ -234,7 +234,7 @@ def test_students_command_writes_page_and_json(tmp_path: Path) -> None:
     assert all(f"wrote {path}" in done.stdout for path in files)
     told = Parsed(files[1].read_text(encoding="utf-8")).text
     assert json.loads(files[0].read_text())["points"] == 0
-    for part in ("0/50 points", "Start with", "Not started", "get_returns", "50 more points"):
+    for part in ("0/63 points", "Start with", "Not started", "get_returns", "37 more points"):
         assert part in told
 
 

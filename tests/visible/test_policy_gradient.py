@@ -1,28 +1,50 @@
 """Visible checks of `policy_gradient`: what a student gets. Their cases and answers are in solution.json."""
 
 from grader.judge import points
-from grader.judge.views import aligned, only, row_gradients, rows_once, shuffled
-from views import gradient, loss, population_std
+from grader.judge.views import only
+from views import (
+    KINDS,
+    both_updates,
+    collected,
+    dealt,
+    defaults,
+    form,
+    form_of_lists,
+    form_of_minibatches,
+    gradient,
+    lists_of_both,
+    lists_of_the_policy,
+    loss,
+    loss_on_the_rows,
+    of_their_rows,
+    one_of_each,
+    passed_on,
+    policy_updates,
+    population_std,
+    rows_of_epochs,
+    what_the_loss_gets,
+)
 
 # get_returns
 
 
-@points(2, question="get_returns")
+@points(1, question="get_returns")
 def test_returns_by_hand(student):
     """Two episodes with rewards 0 to 10 and discount 0.5: the returns begin with 1.9883, 3.9766, 5.9531."""
     student.expect("returns_table", only("returns"))
 
 
 @points(1, question="get_returns")
-def test_one_episode(student):
-    """Each row's return is its reward plus the discounted return of the next row."""
-    student.expect("returns_one_episode", only("returns"))
-
-
-@points(2, question="get_returns")
 def test_several_episodes(student):
     """A return never contains rewards of the next episode, and always its own terminal reward."""
     student.expect("returns_several_episodes", only("returns"))
+    student.expect("returns_one_episode", only("returns"))
+
+
+@points(1, question="get_returns")
+def test_tail(student):
+    """The last episode may be unfinished: its returns end with the last row."""
+    student.expect("returns_tail", only("returns"))
 
 
 @points(1, question="get_returns")
@@ -31,16 +53,30 @@ def test_default_discount(student):
     student.expect("returns_default_discount", only("returns"))
 
 
+@points(1, question="get_returns")
+def test_discounts_of_zero_and_one(student):
+    """Discount 0 leaves the rewards, and is no reason for nan; discount 1 sums plainly."""
+    student.expect("returns_discount_zero", only("returns"))
+    student.expect("returns_discount_one", only("returns"))
+
+
+@points(1, question="get_returns")
+def test_returns_form(student):
+    """Returns are a tensor, float32 [T, 1], also of integer rewards and of one row; the buffer stays as it was."""
+    student.expect("returns_table", form, exact_dtype=True)
+    student.expect("returns_single_row", form, exact_dtype=True)
+
+
 # get_vanilla_policy_gradient_loss
 
 
-@points(2, question="get_vanilla_policy_gradient_loss")
+@points(1, question="get_vanilla_policy_gradient_loss")
 def test_vanilla_by_hand(student):
     """Four rows, two actions and a network whose weights are all 0.5 give 0.3363."""
     student.expect("vanilla_seed_example", loss)
 
 
-@points(2, question="get_vanilla_policy_gradient_loss")
+@points(1, question="get_vanilla_policy_gradient_loss")
 def test_vanilla_value(student):
     """The loss is minus the mean, over the batch, of log-probability of the action taken times return."""
     student.expect("vanilla_batch", loss)
@@ -52,37 +88,51 @@ def test_vanilla_gradient(student):
     student.expect("vanilla_positive_returns", gradient)
 
 
+@points(1, question="get_vanilla_policy_gradient_loss")
+def test_vanilla_unlikely_actions(student):
+    """A log-probability may be -150: the probability is 0 in float32, but loss and gradient are plain numbers."""
+    student.expect("vanilla_far", only("loss", "gradient of the network"))
+
+
+@points(1, question="get_vanilla_policy_gradient_loss")
+def test_vanilla_form(student):
+    """The loss is a tensor with one number, also of a single row; what it is made of stays as it was."""
+    student.expect("vanilla_batch", form)
+    student.expect("vanilla_single_row", form)
+
+
 # collect_rollouts
 
 
 @points(1, question="collect_rollouts")
-def test_rewards_and_ends(student):
-    """A row holds the reward of its action, and whether that action ended the episode."""
-    student.expect("rollouts_three_episodes", only("rewards", "terminateds"))
-
-
-@points(2, question="collect_rollouts")
 def test_rows_belong_together(student):
-    """A row holds the observation that the policy saw, and the logits it answered with."""
-    student.expect("rollouts_three_episodes", only("observations", "old_logits"))
+    """A row holds the observation that the policy saw, its logits, and the reward and end of its action."""
+    student.expect("rollouts_three_episodes", only("observations", "old_logits", "rewards", "terminateds"))
 
 
 @points(1, question="collect_rollouts")
 def test_actions(student):
-    """Actions are sampled once a step by utils.distribution_sample with the seed, played, and stored."""
-    student.expect("rollouts_three_episodes", only("actions", "actions that were played"))
+    """Actions are sampled once a step by utils.distribution_sample with the seed's array, played, and stored."""
+    facts = only("actions", "actions that were played", "seed array afterwards", "reset was called with a seed")
+    student.expect("rollouts_three_episodes", facts)
 
 
 @points(1, question="collect_rollouts")
-def test_seed_goes_on(student):
-    """Every draw takes the seed's ring one further, from step to step and rollout to rollout."""
-    student.expect("rollouts_three_episodes", only("seed array afterwards"))
+def test_whole_episodes(student):
+    """Every episode begins with a reset and is played to its end, however long it is; each of its steps is a row."""
+    student.expect("rollouts_long")
 
 
 @points(1, question="collect_rollouts")
 def test_final_reward(student):
     """The second value is the mean of the last reward of each rollout."""
     student.expect("rollouts_three_episodes", only("mean final reward"))
+
+
+@points(1, question="collect_rollouts")
+def test_rollouts_form(student):
+    """Returned are a finalized RolloutBuffer, with rows as its text says, and a number; the policy stays as it was."""
+    student.expect("rollouts_three_episodes", form, exact_dtype=True)
 
 
 # get_value_net_loss
@@ -94,7 +144,7 @@ def test_value_loss_by_hand(student):
     student.expect("value_loss_hand_table", loss)
 
 
-@points(2, question="get_value_net_loss")
+@points(1, question="get_value_net_loss")
 def test_value_loss_value(student):
     """The loss is the mean over the rows of the squared error between V(s) and the return."""
     student.expect("value_loss_batch", loss)
@@ -106,25 +156,46 @@ def test_value_loss_gradient(student):
     student.expect("value_loss_batch", gradient)
 
 
+@points(1, question="get_value_net_loss")
+def test_value_loss_form(student):
+    """The loss is a tensor with one number, also of a single row; what it is made of stays as it was."""
+    student.expect("value_loss_batch", form)
+    student.expect("value_loss_single_row", form)
+
+
 # get_advantages
 
 
-@points(2, question="get_advantages")
+@points(1, question="get_advantages")
 def test_advantages_by_hand(student):
     """R - V of 1, -1, 3 and -3 has mean 0, and is divided by its standard deviation."""
     student.expect("advantages_hand_table", only("advantages"), also=population_std)
 
 
-@points(2, question="get_advantages")
+@points(1, question="get_advantages")
 def test_advantages(student):
     """Advantages are R - V(s), minus their mean, divided by their standard deviation."""
     student.expect("advantages_batch", only("advantages"), also=population_std)
 
 
 @points(1, question="get_advantages")
-def test_advantages_are_data(student):
-    """Right advantages carry no gradient, and what they are made of stays as it was."""
-    student.expect("advantages_batch", also=population_std)
+def test_advantages_of_equals(student):
+    """Where nothing is better than average, all advantages are 0, and not nan."""
+    student.expect("advantages_of_equals", only("advantages"))
+
+
+@points(1, question="get_advantages")
+def test_advantages_of_any_scale(student):
+    """Advantages of a thousandth are brought to scale as well, and an outlier among sixty rows keeps its distance."""
+    # float32 numbers near 1 that differ by a thousandth are known to a ten-thousandth of their difference.
+    student.expect("advantages_nearly_equal", only("advantages"), also=population_std, rtol=1e-3)
+    student.expect("advantages_outlier", only("advantages"), also=population_std)
+
+
+@points(1, question="get_advantages")
+def test_advantages_form(student):
+    """Advantages are a tensor, float32 [T, 1], without a gradient; what they are made of stays as it was."""
+    student.expect("advantages_batch", form, exact_dtype=True)
 
 
 # train_policy_gradient
@@ -132,95 +203,187 @@ def test_advantages_are_data(student):
 
 @points(2, question="train_policy_gradient.without_critic")
 def test_policy_follows_its_loss(student):
-    """Every minibatch updates the policy once, by the gradient of the given loss on returns."""
-    student.expect("train_one_batch", row_gradients)
-
-
-@points(1, question="train_policy_gradient.without_critic")
-def test_policy_moves(student):
-    """After training, the policy has moved by the sum of all updates, downhill."""
-    # Changes are at least 0.002, and known to 0.000002: the weights are about 20, in float32.
-    student.expect("train_one_batch", only("change of the weights"), atol=1e-5, rtol=1e-3)
-
-
-@points(1, question="train_policy_gradient.without_critic")
-def test_actor_losses(student):
-    """The first list holds the policy's loss of each minibatch."""
-    student.expect("train_one_batch", only("actor losses"))
+    """Every update uses the gradient of the given loss on its minibatch, and nothing else moves the policy."""
+    student.expect("train_one_batch", policy_updates)
 
 
 @points(1, question="train_policy_gradient.without_critic")
 def test_whole_collections(student):
-    """Rollouts are rounded up to whole collections, each of which adds one final reward."""
-    student.expect("train_rounds_up", only("episodes begun", "final rewards"))
+    """Rollouts are rounded up to whole collections, and the policy is trained on their returns."""
+    student.expect("train_rounds_up", collected)
+    student.expect("train_rounds_up", what_the_loss_gets("return_or_advantage", KINDS))
 
 
-@points(2, question="train_policy_gradient.with_critic")
+@points(1, question="train_policy_gradient.without_critic")
+def test_lists(student):
+    """The lists hold the policy's losses, the final reward of each collection, and a learning rate for each scheduler step."""
+    student.expect("train_scheduled", lists_of_the_policy)
+
+
+@points(1, question="train_policy_gradient.without_critic")
+def test_arguments(student):
+    """Every argument gets to where it is used, and the scheduler is stepped; what is not given has the stub's default."""
+    student.expect("train_scheduled", passed_on)
+    student.expect("train_by_default", defaults)
+
+
+@points(1, question="train_policy_gradient.without_critic")
+def test_lists_form(student):
+    """Returned are four lists of plain numbers: a loss that is kept with its graph keeps all of that in memory."""
+    student.expect("train_scheduled", form_of_lists("actor losses", "final rewards", "learning rates"))
+
+
+@points(1, question="train_policy_gradient.with_critic")
 def test_trains_on_advantages(student):
-    """With a value network, the policy's loss gets the advantages of its rows."""
-    student.expect("train_critic_one_batch", aligned("return_or_advantage"))
+    """With a value network, the policy's loss gets advantages, which are computed once for all rows of a collection."""
+    student.expect("train_critic_minibatches", what_the_loss_gets("return_or_advantage", KINDS))
+    student.expect("train_critic_minibatches", lambda facts: facts["passed on"]["the value network reaches get_advantages"])
 
 
 @points(2, question="train_policy_gradient.with_critic")
 def test_both_networks_are_updated(student):
     """The same updates train the value network, by its own loss times critic_loss_multiplier."""
-    student.expect("train_critic_minibatches", row_gradients)
+    student.expect("train_critic_minibatches", both_updates(0.5))
+    student.expect("train_critic_by_default", both_updates(0.0))
+
+
+@points(1, question="train_policy_gradient.with_critic")
+def test_critic_learns_returns(student):
+    """The value network's loss gets returns, not rewards or advantages."""
+    student.expect("train_critic_minibatches", what_the_loss_gets("returns", ("returns", *KINDS), "critic batches"))
 
 
 @points(1, question="train_policy_gradient.with_critic")
 def test_critic_losses(student):
     """The first list holds the policy's loss of each minibatch, the second the value network's."""
-    student.expect(
-        "train_critic_one_batch",
-        only("actor losses", "critic losses"),
-        # With or without the multiplier: the text does not say.
-        also=lambda expected: expected | {"critic losses": [0.25 * loss for loss in expected["critic losses"]]},
-    )
+    student.expect("train_critic_one_batch", lists_of_both(0.25))
+
+
+@points(1, question="train_policy_gradient.with_critic")
+def test_critic_losses_form(student):
+    """The second list holds plain numbers; it is empty without a value network."""
+    student.expect("train_critic_one_batch", form_of_lists("critic losses"))
+    student.expect("train_scheduled", lambda facts: {"second list without a value network": facts["critic losses"]})
 
 
 @points(2, question="train_policy_gradient.minibatches")
 def test_each_row_once_an_epoch(student):
     """Every epoch uses every row once, in minibatches of the given size and one shorter at the end."""
-    student.expect("train_minibatches", rows_once([22], epochs=3))
+    student.expect("train_minibatches", rows_of_epochs(8))
 
 
 @points(1, question="train_policy_gradient.minibatches")
 def test_shuffled(student):
-    """Minibatches are drawn at random, anew in every epoch."""
-    student.expect("train_minibatches", shuffled([22], epochs=3))
+    """Minibatches are drawn at random, anew in every epoch and in every collection."""
+    student.expect("train_minibatches", dealt)
 
 
 @points(1, question="train_policy_gradient.minibatches")
 def test_rows_stay_aligned(student):
     """The losses get action, old logits, return and advantage of the same rows as the observation."""
-    student.expect("train_minibatches", aligned("action", "old_logits", "returns", "return_or_advantage"))
+    student.expect("train_minibatches", of_their_rows)
+
+
+@points(1, question="train_policy_gradient.minibatches")
+def test_one_update_for_each(student):
+    """Every minibatch makes one update, and adds one loss to the list."""
+    student.expect("train_rounds_up", one_of_each)
+
+
+@points(1, question="train_policy_gradient.minibatches")
+def test_minibatches_form(student):
+    """The losses get tensors with as many rows and columns as their texts say."""
+    student.expect("train_minibatches", form_of_minibatches)
 
 
 # get_PPO_policy_gradient_loss
 
 
 @points(1, question="get_PPO_policy_gradient_loss")
-def test_ratio_is_one_at_first(student):
-    """While the policy has not moved every ratio is 1, and the loss is minus the mean advantage."""
-    student.expect("ppo_before_the_first_step", loss)
-
-
-@points(1, question="get_PPO_policy_gradient_loss")
 def test_inside_the_range(student):
-    """Inside the clip range the loss is minus the mean of ratio times advantage."""
+    """While the policy has not moved every ratio is 1; inside the range the loss is minus the mean of ratio times advantage."""
+    student.expect("ppo_before_the_first_step", loss)
     student.expect("ppo_inside_the_range", loss)
 
 
-@points(2, question="get_PPO_policy_gradient_loss")
+@points(1, question="get_PPO_policy_gradient_loss")
 def test_clipped_value(student):
-    """Outside the range, the smaller of the clipped and the unclipped product counts."""
+    """Outside the range that is given, the smaller of the clipped and the unclipped product counts."""
     student.expect("ppo_both_sides", loss)
 
 
-@points(2, question="get_PPO_policy_gradient_loss")
+@points(1, question="get_PPO_policy_gradient_loss")
 def test_clipped_gradient(student):
     """Rows whose product is clipped push the policy no further; the others do."""
     student.expect("ppo_both_sides", gradient)
+
+
+@points(1, question="get_PPO_policy_gradient_loss")
+def test_default_range(student):
+    """Without a clip range, 0.2 is used."""
+    student.expect("ppo_without_a_range", loss)
+
+
+@points(1, question="get_PPO_policy_gradient_loss")
+def test_ppo_unlikely_actions(student):
+    """Log-probabilities may be -150, old and new: a quotient of their probabilities is 0 / 0, but there is a ratio."""
+    student.expect("ppo_far", only("loss", "gradient of the network"))
+
+
+@points(1, question="get_PPO_policy_gradient_loss")
+def test_ppo_form(student):
+    """The loss is a tensor with one number, also of a single row; what it is made of stays as it was."""
+    student.expect("ppo_both_sides", form)
+    student.expect("ppo_single_row", form)
+
+
+# One update: the student's own functions together, on all rows at a time, so that the order in which they are shuffled does not
+# matter. Adam's first step moves each weight by the learning rate or not at all: the loss of the policy falls by 0.008, that of
+# the value network by 0.2.
+
+
+def updated(student, name):
+    """Return the loss of both networks before and after the update of a case; see `loss_on_the_rows`."""
+    case = student.case(name)
+    return loss_on_the_rows(case.answer, student.call(case.driver, **case.inputs))
+
+
+def require_falls(before, after, what):
+    assert after < before, f"the loss of the {what} did not fall: {before:.4f} before, {after:.4f} after"
+
+
+@points(2, question="one_update")
+def test_it_runs(student):
+    """All your functions work together: one collection and one update, with the vanilla loss and with PPO's."""
+    for name in ("update_vanilla", "update_ppo"):
+        case = student.case(name)
+        facts = student.call(case.driver, **case.inputs)
+        assert not facts["not finite"], f"after the update, {facts['not finite'][0]} is nan or infinite"
+
+
+@points(2, question="one_update")
+def test_it_moves_both_networks(student):
+    """The update moves every parameter of both networks; with critic_loss_multiplier 0, none of the value network."""
+    student.expect("update_vanilla", only("did not move"))
+    student.expect("update_without_critic_loss", only("did not move"))
+
+
+@points(2, question="one_update")
+def test_it_improves_the_policy(student):
+    """After the update, the vanilla loss of the rows that were collected is lower."""
+    require_falls(*updated(student, "update_vanilla")["policy"], "policy")
+
+
+@points(2, question="one_update")
+def test_it_improves_the_policy_with_ppo(student):
+    """After three updates with PPO's loss, good actions of the rows that were collected are likelier."""
+    require_falls(*updated(student, "update_ppo")["policy"], "policy")
+
+
+@points(2, question="one_update")
+def test_it_improves_the_value_network(student):
+    """After the update, the value network is nearer to the returns of the rows that were collected."""
+    require_falls(*updated(student, "update_vanilla")["value network"], "value network")
 
 
 # Learning. `verify --flake 200`: of 200 gradings of the solution, and of 200 of its alternatives, none fails; of 200 of agents
