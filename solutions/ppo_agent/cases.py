@@ -815,6 +815,11 @@ def equal_advantages(rng):
     return episodes(rng, [[3, 5]], 2, 4) | dict(advantage=np.full(8, 1.5, np.float32))
 
 
+@case("updating", question="PPOAgent.update", hidden=True)
+def equal_advantages_of_an_episode(rng):
+    return episodes(rng, [[4]], 2, 3) | dict(advantage=np.full(4, -2.5, np.float32))
+
+
 @case("updating", question="PPOAgent.update")
 def minibatches_of_one_row(rng):
     return episodes(rng, [[2, 3]], 2, 1)

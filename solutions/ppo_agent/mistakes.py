@@ -1621,7 +1621,7 @@ unclipped_branch_detached = altered(
 
 ratio_of_densities = altered(
     "PPOAgent.policy_loss",
-    {'torch.exp(log_prob - batch["log_prob"])': 'torch.exp(log_prob) / torch.exp(batch["log_prob"])'},
+    {'torch.exp(log_prob - batch["log_prob"])': '(torch.exp(log_prob) / torch.exp(batch["log_prob"]))'},
     hint="Both log-probabilities are -200: what is each probability as a float, and what is their ratio?",
     source="student code",
 )

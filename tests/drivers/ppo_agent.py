@@ -401,7 +401,8 @@ def samples(submitted, mu: np.ndarray, log_sigma: np.ndarray) -> dict:
 def form_of_samples(submitted, rows: list[Tensor], drawn: Any) -> dict[str, Any]:
     """Return what kind of thing samples are, also of one row with and without its axis, and where their chance comes from."""
     count = rows[0].shape[1]
-    one_row, one = "not returned", "not returned"
+    one_row: Any = "not returned"
+    one: Any = "not returned"
     with_gradient = None
     with quietly():
         one_row = list(numbers(submitted.IndependentGaussianProcess(count, 3).sample((rows[0][:1], rows[1][:1]))).shape)
@@ -410,7 +411,9 @@ def form_of_samples(submitted, rows: list[Tensor], drawn: Any) -> dict[str, Any]
     with quietly():  # NumPy cannot take what has a gradient, and an agent has none when it acts
         needing = tuple(values.clone().requires_grad_() for values in rows)
         with_gradient = submitted.IndependentGaussianProcess(count, 3).sample(needing)
-    two = [numbers(submitted.IndependentGaussianProcess(count, np.random.default_rng(5)).sample(tuple(rows))) for _ in range(2)]
+    first, second = (
+        numbers(submitted.IndependentGaussianProcess(count, np.random.default_rng(5)).sample(tuple(rows))) for _ in range(2)
+    )
     return {
         "the samples are": f"a tensor, {str(drawn.dtype).removeprefix('torch.')}"
         if isinstance(drawn, Tensor)
@@ -418,7 +421,7 @@ def form_of_samples(submitted, rows: list[Tensor], drawn: Any) -> dict[str, Any]
         "shape of an action for a batch of one row": one_row,
         "shape of an action for one row without axis": one,
         "they would let a gradient through": has_gradient(with_gradient),
-        "the generator that was given decides the samples": np.array_equal(*two),
+        "the generator that was given decides the samples": np.array_equal(first, second),
     }
 
 
@@ -1100,7 +1103,7 @@ def finishing(
             dtype = str(value.dtype).removeprefix("torch.") if isinstance(value, Tensor) else describe_kind(value)
             facts[f"form of {name}"] = f"{dtype}, {list(numbers(value).shape)}"
             facts[name] = numbers(value).ravel()
-    if np.size(facts.get("value_target")) == np.size(facts.get("advantage")) == len(rewards):
+    if all(name in facts and facts[name].size == len(rewards) for name in ("value_target", "advantage")):
         facts["value_target minus advantage"] = facts["value_target"] - facts["advantage"]
     else:
         facts["value_target minus advantage"] = f"there are not {len(rewards)} of each"
@@ -1345,7 +1348,7 @@ def first_update(submitted, num_envs: int, learning_rate: float) -> dict:
     with torch.no_grad():
         for number_of, network in enumerate(networks.values(), start=1):
             for value in with_numbers(network, number_of).parameters():
-                value *= 0.5
+                value.mul_(0.5)
     named = [(f"{name}.{of}", value) for name, network in networks.items() for of, value in network.named_parameters()]
     first = {name: to_plain(value) for name, value in named}
     facts: dict[str, Any] = {"an update was made": False}
@@ -1413,17 +1416,20 @@ def rows_in(x: Any) -> int:
 
 
 def proper_episode(found: Any, memory: Any) -> bool:
-    """Return whether `finish_episode` returned five tensors with a row for each step."""
-    return isinstance(found, dict) and all(
-        isinstance(found.get(name), Tensor) and len(found[name]) == len(memory.rewards) for name in KEYS
+    """Return whether `finish_episode` returned five tensors with a row for each step, the last three of one number each."""
+    count = len(memory.rewards)
+    return (
+        isinstance(found, dict)
+        and all(isinstance(found.get(name), Tensor) and len(found[name]) == count for name in KEYS)
+        and all(is_finite(found[name], count) for name in KEYS[2:])
     )
 
 
 # What each piece must return to be of use to the others, in words, and whether it has; `own` is the object of a method.
 PIECES: dict[str, tuple[str, Callable[..., bool]]] = {
     "GeneralizedAdvantageEstimator": (
-        "a number for each reward",
-        lambda found, critic, state, reward, *others, **named: is_finite(found, len(reward)),
+        "a number for each reward, [T]",
+        lambda found, critic, state, reward, *others, **named: is_finite(found, len(reward)) and numbers(found).ndim == 1,
     ),
     "IndependentGaussianProcess.sample": (
         "a tensor like mu",
@@ -1459,7 +1465,7 @@ PIECES: dict[str, tuple[str, Callable[..., bool]]] = {
     ),
     "PPOAgent.backward": ("a dictionary", lambda found, *others, **named: found is None or isinstance(found, dict)),
     "PPOAgent.finish_episode": (
-        "a dictionary of five tensors with a row for each step",
+        "a dictionary of five tensors with a row for each step, the last three of one number each",
         lambda found, own, memory, final_state: proper_episode(found, memory),
     ),
     "PPOAgent.policy_loss": (

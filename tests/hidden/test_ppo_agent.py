@@ -265,6 +265,7 @@ def test_other_minibatches(student):
 def test_other_steps_of_the_optimizer(student):
     """All episodes of an update are normalised together; each minibatch makes one step, also in the second update."""
     student.expect("updates_with_larger_minibatches", aligned("advantage"), also=other_deviation(38))
+    student.expect("equal_advantages_of_an_episode", aligned("advantage"))
     student.expect("updates_with_larger_minibatches", row_gradients)
     student.expect("updates_with_larger_minibatches", mean_losses)
 
