@@ -89,7 +89,7 @@ def goes_on_and_is_told_so(rng):
 
 @case("estimate", question="GeneralizedAdvantageEstimator.bootstrap", hidden=True)
 def another_episode_in_the_next_row_with_windows(rng):
-    given = steps(rng, 6, 2, 2) | dict(gamma=0.8, lamb=0.0, truncated=flags(6, 0, 3))
+    given = steps(rng, 6, 2, 2) | dict(gamma=0.8, lamb=0.0, terminated=flags(6), truncated=flags(6, 0, 3))
     given["next_state"][[0, 3]] = normal(rng, 2, 2, 2, scale=2.0)
     return given
 
@@ -131,12 +131,12 @@ def lambda_of_zero(rng):
 
 @case("estimate", question="GeneralizedAdvantageEstimator.ends")
 def gamma_of_one(rng):
-    return steps(rng, 7, 2) | dict(gamma=1.0, lamb=0.6, terminated=flags(7, 2), truncated=flags(7, 5))
+    return steps(rng, 7, 2) | dict(gamma=1.0, lamb=0.6, truncated=flags(7, 2, 5))
 
 
 @case("estimate", question="GeneralizedAdvantageEstimator.ends")
 def lambda_of_one(rng):
-    return steps(rng, 7, 2) | dict(gamma=0.8, lamb=1.0, terminated=flags(7, 4), truncated=flags(7, 1))
+    return steps(rng, 7, 2) | dict(gamma=0.8, lamb=1.0, terminated=flags(7, 1, 4))
 
 
 @case("estimate", question="GeneralizedAdvantageEstimator.bootstrap", hidden=True)

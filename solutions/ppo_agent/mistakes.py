@@ -244,6 +244,13 @@ own_value_masked_as_well = altered(
     source="student code",
 )
 
+both_kinds_or_none = altered(
+    "GeneralizedAdvantageEstimator.ends",
+    {"truncated = nowhere if truncated is None else": "truncated = nowhere if terminated is nowhere else"},
+    hint="One of `terminated` and `truncated` is given, the other is None: what does your estimator make of that?",
+    source="student code",
+)
+
 gamma_counts_once = altered(
     "GeneralizedAdvantageEstimator.ends",
     {"decay = gamma * lamb * ~": "decay = lamb * ~"},

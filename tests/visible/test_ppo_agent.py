@@ -63,7 +63,7 @@ def test_truncated_inside(student):
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_gamma_and_lambda_of_zero_and_one(student):
-    """With γ = 0 only rewards count, with λ = 0 only δ; both may be 1."""
+    """With γ = 0 no later reward counts, with λ = 0 no later δ; both may be 1; only one kind of end may be given."""
     for case in ("gamma_of_zero", "lambda_of_zero", "gamma_of_one", "lambda_of_one"):
         student.expect(case, only("advantages up to the last end"))
 
