@@ -1,10 +1,10 @@
 """Cases of `ppo_agent`. Each makes the inputs of one driver call; `build` adds what the solution answers.
 
 They are chosen so that the known mistakes do not hide: the first state, the state that follows the last step and the last state
-have different values (but where only the number of advantages counts, what np.roll puts after the last step is right); ends of
-both kinds inside the rows, with values that are not zero after them, and next states that are not the next rows; σ far from 1
-and different in every dimension; probability ratios on both sides of the clip range with advantages of both signs; episodes of
-different lengths, some shorter than a window, in environments that do not end together; a last minibatch that is smaller.
+have different values; ends of both kinds inside the rows, with values that are not zero after them; γ and λ of 0 and of 1;
+σ far from 1 and different in every dimension; actions so far away that their densities are 0; probability ratios on both sides
+of the clip range with advantages of both signs; episodes of different lengths, some shorter than a window, in environments that
+do not end together; a last minibatch that is smaller; batches of one row.
 """
 
 import numpy as np
@@ -31,34 +31,23 @@ def flags(count: int, *at: int) -> np.ndarray:
 
 
 @case("estimate", question="GeneralizedAdvantageEstimator.length")
-def five_arguments(rng):
-    """The value of the first state is 0: here nothing depends on what np.roll puts after the last step."""
-    given = steps(rng, 5, 3) | dict(gamma=0.9, lamb=0.8)
-    given["state"][0] = 0.0
-    del given["next_state"]
-    return given
+def six_steps(rng):
+    return steps(rng, 6, 2) | dict(gamma=0.8, lamb=0.6)
 
 
 @case("estimate", question="GeneralizedAdvantageEstimator.length")
-def back_where_it_began(rng):
-    """The state that follows the last step is the first one, as np.roll has it, and its value is 0, as if nothing followed."""
-    given = steps(rng, 6, 2) | dict(gamma=0.8, lamb=0.6)
-    given["next_state"][-1] = given["state"][0] = 0.0
-    return given
-
-
-@case("estimate", question="GeneralizedAdvantageEstimator.length", hidden=True)
 def one_step(rng):
-    given = steps(rng, 1, 2) | dict(gamma=0.7, lamb=0.9)
-    given["next_state"][0] = given["state"][0] = 0.0
-    return given
+    return steps(rng, 1, 2) | dict(gamma=0.7, lamb=0.9)
 
 
 @case("estimate", question="GeneralizedAdvantageEstimator.length", hidden=True)
-def back_where_it_began_with_windows(rng):
-    given = steps(rng, 9, 2, 3) | dict(gamma=0.95, lamb=0.7)
-    given["next_state"][-1] = given["state"][0] = 0.0
-    return given
+def nine_steps_with_windows(rng):
+    return steps(rng, 9, 2, 3) | dict(gamma=0.95, lamb=0.7)
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.length", hidden=True)
+def two_steps(rng):
+    return steps(rng, 2, 3) | dict(gamma=0.9, lamb=0.8)
 
 
 @case("estimate", question="GeneralizedAdvantageEstimator.bootstrap")
@@ -73,9 +62,36 @@ def nothing_else_given(rng):
     return given
 
 
+@case("estimate", question="GeneralizedAdvantageEstimator.bootstrap")
+def one_step_and_nothing_else(rng):
+    given = steps(rng, 1, 3) | dict(gamma=0.9, lamb=0.8)
+    del given["next_state"]
+    return given
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.bootstrap")
+def another_episode_in_the_next_row(rng):
+    """λ is 0, so that nothing but the value of what follows can come from the next row."""
+    given = steps(rng, 7, 2) | dict(gamma=0.9, lamb=0.0, terminated=flags(7), truncated=flags(7, 2, 4))
+    given["next_state"][[2, 4]] = normal(rng, 2, 2, scale=2.0)
+    return given
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.bootstrap")
+def time_is_up_twice(rng):
+    return steps(rng, 6, 2) | dict(gamma=0.9, lamb=0.6, terminated=flags(6), truncated=flags(6, 2, 5))
+
+
 @case("estimate", question="GeneralizedAdvantageEstimator.bootstrap", hidden=True)
-def time_is_up(rng):
-    return steps(rng, 7, 1, 3) | dict(gamma=0.85, lamb=0.75, terminated=flags(7), truncated=flags(7, 6))
+def goes_on_and_is_told_so(rng):
+    return steps(rng, 7, 1, 3) | dict(gamma=0.85, lamb=0.75, terminated=flags(7), truncated=flags(7))
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.bootstrap", hidden=True)
+def another_episode_in_the_next_row_with_windows(rng):
+    given = steps(rng, 6, 2, 2) | dict(gamma=0.8, lamb=0.0, terminated=flags(6), truncated=flags(6, 0, 3))
+    given["next_state"][[0, 3]] = normal(rng, 2, 2, 2, scale=2.0)
+    return given
 
 
 @case("estimate", question="GeneralizedAdvantageEstimator.bootstrap", hidden=True)
@@ -85,14 +101,12 @@ def five_arguments_and_an_end(rng):
     return given
 
 
+# Ends: what follows a step is the next row here, so that only values and sums that are not cut show.
+
+
 @case("estimate", question="GeneralizedAdvantageEstimator.ends")
 def comes_to_an_end(rng):
     return steps(rng, 5, 2) | dict(gamma=0.8, lamb=0.9, terminated=flags(5, 4), truncated=flags(5))
-
-
-@case("estimate", question="GeneralizedAdvantageEstimator.ends")
-def goes_on_after_an_end(rng):
-    return steps(rng, 8, 2) | dict(gamma=0.9, lamb=0.8, terminated=flags(8, 2), truncated=flags(8))
 
 
 @case("estimate", question="GeneralizedAdvantageEstimator.ends")
@@ -102,31 +116,52 @@ def terminated_inside(rng):
 
 @case("estimate", question="GeneralizedAdvantageEstimator.ends")
 def truncated_inside(rng):
-    """What follows the steps at which time was up is not in the next row."""
-    given = steps(rng, 9, 2) | dict(gamma=0.85, lamb=0.9, terminated=flags(9), truncated=flags(9, 3, 6))
-    given["next_state"][[3, 6]] = normal(rng, 2, 2, scale=2.0)
-    return given
+    return steps(rng, 9, 2) | dict(gamma=0.85, lamb=0.9, terminated=flags(9), truncated=flags(9, 3, 6))
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.ends")
+def gamma_of_zero(rng):
+    return steps(rng, 6, 2) | dict(gamma=0.0, lamb=0.9, terminated=flags(6, 4), truncated=flags(6, 1))
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.ends")
+def lambda_of_zero(rng):
+    return steps(rng, 6, 2) | dict(gamma=0.9, lamb=0.0, terminated=flags(6, 1), truncated=flags(6, 4))
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.ends")
+def gamma_of_one(rng):
+    return steps(rng, 7, 2) | dict(gamma=1.0, lamb=0.6, truncated=flags(7, 2, 5))
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.ends")
+def lambda_of_one(rng):
+    return steps(rng, 7, 2) | dict(gamma=0.8, lamb=1.0, terminated=flags(7, 1, 4))
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.bootstrap", hidden=True)
+def time_is_up(rng):
+    return steps(rng, 7, 1, 3) | dict(gamma=0.85, lamb=0.75, terminated=flags(7), truncated=flags(7, 3, 6))
 
 
 @case("estimate", question="GeneralizedAdvantageEstimator.ends", hidden=True)
 def both_inside(rng):
-    given = steps(rng, 14, 2, 2) | dict(gamma=0.95, lamb=0.6, terminated=flags(14, 1, 8), truncated=flags(14, 4, 5, 8, 11))
-    given["next_state"][[1, 4, 5, 8, 11]] = normal(rng, 5, 2, 2, scale=2.0)
-    return given
+    return steps(rng, 14, 2, 2) | dict(gamma=0.95, lamb=0.6, terminated=flags(14, 1, 8), truncated=flags(14, 4, 5, 8, 11))
 
 
 @case("estimate", question="GeneralizedAdvantageEstimator.ends", hidden=True)
 def only_terminated_given(rng):
-    given = steps(rng, 8, 2) | dict(gamma=0.7, lamb=1.0, terminated=flags(8, 0, 5))
-    given["next_state"][[0, 5]] = normal(rng, 2, 2, scale=2.0)
-    return given
+    return steps(rng, 8, 2) | dict(gamma=0.7, lamb=1.0, terminated=flags(8, 0, 5))
 
 
 @case("estimate", question="GeneralizedAdvantageEstimator.ends", hidden=True)
 def only_truncated_given(rng):
-    given = steps(rng, 8, 2) | dict(gamma=1.0, lamb=0.7, truncated=flags(8, 2, 6))
-    given["next_state"][[2, 6]] = normal(rng, 2, 2, scale=2.0)
-    return given
+    return steps(rng, 8, 2) | dict(gamma=1.0, lamb=0.7, truncated=flags(8, 2, 6))
+
+
+@case("estimate", question="GeneralizedAdvantageEstimator.ends", hidden=True)
+def neither_counts(rng):
+    return steps(rng, 7, 3) | dict(gamma=0.0, lamb=0.0, terminated=flags(7, 2), truncated=flags(7, 5))
 
 
 @case("own_test", question="test_advantages")
@@ -196,9 +231,6 @@ def estimator(critic, state, reward, gamma, lamb, next_state=None, terminated=No
 RIGHT = {
     "a right one that looks at the next row inside of an episode": NEXT_ROWS,
     "a right one that returns an array": source(SUMS + "    return A\n"),
-    "a right one in single precision": source(SUMS + "    return A.astype(np.float32)\n"),
-    "a right one that returns a tensor": source(SUMS + "    return torch.tensor(A, dtype=torch.float32)\n"),
-    "a right one that returns a list": source(SUMS + "    return [float(a) for a in A]\n"),
 }
 DROPPED = {
     "without the last advantage": source(SUMS + "    return A[:-1]\n"),
@@ -242,20 +274,15 @@ def estimator(critic, state, reward, gamma, lamb, next_state=None, terminated=No
 }
 
 
-def tried(rng: np.random.Generator, wrong: dict[str, str]) -> dict:
+def tried(rng: np.random.Generator, *wrong: dict[str, str]) -> dict:
     """Return right and wrong estimators, in an order from which nothing can be told."""
-    sources = [*RIGHT.values(), *wrong.values()]
+    sources = [source for some in (RIGHT, *wrong) for source in some.values()]
     return dict(sources=[sources[place] for place in rng.permutation(len(sources))])
 
 
 @case("other_estimators", question="test_advantages", hidden=True)
-def drafts_like_that_of_the_stub(rng):
-    return tried(rng, DRAFT)
-
-
-@case("other_estimators", question="test_advantages", hidden=True)
 def drafts_that_lose_the_last_error(rng):
-    return tried(rng, DROPPED)
+    return tried(rng, DRAFT, DROPPED)
 
 
 @case("other_estimators", question="test_advantages", hidden=True)
@@ -264,13 +291,8 @@ def drafts_that_bootstrap_wrongly(rng):
 
 
 @case("other_estimators", question="test_advantages", hidden=True)
-def drafts_without_ends(rng):
-    return tried(rng, ENDLESS)
-
-
-@case("other_estimators", question="test_advantages", hidden=True)
 def drafts_with_half_of_the_ends(rng):
-    return tried(rng, HALF_ENDLESS)
+    return tried(rng, ENDLESS, HALF_ENDLESS)
 
 
 # Derive
@@ -305,6 +327,20 @@ def at_the_mean(rng):
     return given
 
 
+@case("density", question="IndependentGaussianProcess.get_dist")
+def improbable_actions(rng):
+    """So far away that the density itself is 0 in single and in double precision; its logarithm is not."""
+    given = gaussians(rng, 4, 2)
+    return given | dict(
+        y=given["mu"] + np.exp(given["log_sigma"]) * np.array([[70, 3], [-2, 60], [-50, -50], [1, 1]], np.float32)
+    )
+
+
+@case("density", question="IndependentGaussianProcess.get_dist")
+def density_of_one_row(rng):
+    return {name: values[:1] for name, values in gaussians(rng, 2, 3).items()}
+
+
 @case("density", question="IndependentGaussianProcess.get_dist", hidden=True)
 def one_dimension(rng):
     return gaussians(rng, 5, 1)
@@ -324,7 +360,7 @@ def everything_at_the_mean(rng):
 @case("density", question="IndependentGaussianProcess.get_dist", hidden=True)
 def far_from_the_mean(rng):
     given = gaussians(rng, 6, 2)
-    return given | dict(y=given["mu"] + np.exp(given["log_sigma"]) * normal(rng, 6, 2, scale=6.0))
+    return given | dict(y=given["mu"] + np.exp(given["log_sigma"]) * normal(rng, 6, 2, scale=40.0))
 
 
 @case("entropy", question="IndependentGaussianProcess.entropy")
@@ -332,6 +368,12 @@ def entropy_of_three_dimensions(rng):
     given = gaussians(rng, 5, 3)
     del given["y"]
     return given
+
+
+@case("entropy", question="IndependentGaussianProcess.entropy")
+def entropy_of_one_row(rng):
+    given = gaussians(rng, 2, 2)
+    return dict(mu=given["mu"][:1], log_sigma=given["log_sigma"][1:])
 
 
 @case("entropy", question="IndependentGaussianProcess.entropy", hidden=True)
@@ -402,6 +444,11 @@ def windows_of_one(rng):
 
 
 @case("windows", question="EpisodeMemory.get_recent_state", hidden=True)
+def windows_of_one_number(rng):
+    return dict(window_length=1, episodes=[normal(rng, 3, 1), normal(rng, 2, 1)])
+
+
+@case("windows", question="EpisodeMemory.get_recent_state", hidden=True)
 def windows_of_four(rng):
     return dict(window_length=4, episodes=[normal(rng, 3, 3), normal(rng, 9, 3)])
 
@@ -434,6 +481,16 @@ def acts_without_exploring(rng):
 @case("forward", question="PPOAgent.forward")
 def acts_in_a_state_of_three_observations(rng):
     return dict(observations=normal(rng, 3, 2), n=1, states=normal(rng, 3, 3, 2), exploring=[True] * 3)
+
+
+@case("forward", question="PPOAgent.forward")
+def acts_in_two_environments_with_states_of_two_observations(rng):
+    return dict(observations=normal(rng, 2, 2, 3), n=2, states=normal(rng, 2, 2, 2, 3), exploring=[True] * 2)
+
+
+@case("forward", question="PPOAgent.forward")
+def acts_in_a_single_environment_of_a_batch(rng):
+    return dict(observations=normal(rng, 2, 1, 2), n=1, exploring=[True, False])
 
 
 @case("forward", question="PPOAgent.forward", hidden=True)
@@ -507,6 +564,28 @@ def three_environments(rng):
         [(2, "truncated"), (2, "terminated"), (1, "")],
         [(4, "truncated"), (2, "truncated"), (1, "")],
     ) | dict(episodes_per_update=9)
+
+
+@case("backward", question="PPOAgent.backward")
+def two_environments_that_end_at_once(rng):
+    """There may be more than N episodes at once, and none of them is left for later."""
+    return calls(
+        rng,
+        [(2, "terminated"), (2, "truncated"), (2, "truncated"), (1, "")],
+        [(5, "truncated"), (2, "terminated"), (1, "")],
+    ) | dict(episodes_per_update=2)
+
+
+@case("backward", question="PPOAgent.backward")
+def one_environment_of_numpy(rng):
+    """Rewards and ends are NumPy's own numbers and bools, as environments return them."""
+    return calls(rng, [(2, "terminated"), (3, "truncated"), (1, "")]) | dict(episodes_per_update=1, by_numpy=True)
+
+
+@case("backward", question="PPOAgent.backward")
+def two_environments_of_arrays(rng):
+    given = calls(rng, [(3, "terminated"), (1, "")], [(2, "truncated"), (2, "")])
+    return given | dict(episodes_per_update=2, by_numpy=True)
 
 
 @case("backward", question="PPOAgent.backward")
@@ -589,6 +668,11 @@ def episode_that_was_truncated(rng):
     return whole_episode(rng, 6, 1, 2, 1, "truncated", gamma=0.9, lamb=0.7)
 
 
+@case("finishing", question="PPOAgent.finish_episode")
+def single_step_that_was_truncated(rng):
+    return whole_episode(rng, 1, 2, 2, 2, "truncated", gamma=0.9, lamb=0.5)
+
+
 @case("finishing", question="PPOAgent.finish_episode", hidden=True)
 def truncated_episode_with_windows(rng):
     return whole_episode(rng, 7, 3, 2, 3, "truncated", gamma=0.7, lamb=0.9)
@@ -640,6 +724,32 @@ def with_an_entropy_bonus(rng):
     return policy_batch(rng, 0.3 * normal(rng, 5), normal(rng, 5), 2) | dict(clip=0.2, entropy_coef=0.3)
 
 
+def far_away(rng: np.random.Generator, given: dict, distance: float) -> dict:
+    """Return the batch with actions so far away that their densities are 0: their ratios are not, by the logarithms."""
+    log_ratio = np.array(0.4 * rng.normal(size=len(given["mu"])), np.float32)
+    sigma = np.exp(given["log_sigma"])
+    action = (given["mu"] + distance * sigma * np.sign(normal(rng, *given["mu"].shape))).astype(np.float32)
+    squares = ((action.astype(np.float64) - given["mu"]) / sigma) ** 2
+    n = given["mu"].shape[1]
+    now = -0.5 * squares.sum(axis=1) - given["log_sigma"].sum() - 0.5 * n * np.log(2 * np.pi)
+    return given | dict(action=action, log_prob=(now - log_ratio).astype(np.float32))
+
+
+@case("policy_loss", question="PPOAgent.policy_loss")
+def actions_far_away(rng):
+    return far_away(rng, policy_batch(rng, np.zeros(5), normal(rng, 5), 2), 14.0) | dict(clip=0.2, entropy_coef=0.0)
+
+
+@case("policy_loss", question="PPOAgent.policy_loss")
+def a_batch_of_one_row(rng):
+    return policy_batch(rng, np.array([0.1]), np.array([-0.7]), 2) | dict(clip=0.2, entropy_coef=0.1)
+
+
+@case("policy_loss", question="PPOAgent.policy_loss", hidden=True)
+def improbable_actions_in_a_batch(rng):
+    return far_away(rng, policy_batch(rng, np.zeros(6), normal(rng, 6), 3), 12.0) | dict(clip=0.1, entropy_coef=0.2)
+
+
 @case("policy_loss", question="PPOAgent.policy_loss", hidden=True)
 def a_narrow_clip_range(rng):
     return policy_batch(rng, RATIOS / 2, SIGNS * rng.uniform(0.5, 2.0, 12), 2) | dict(clip=0.05, entropy_coef=0.0)
@@ -660,6 +770,11 @@ def one_dimension_of_actions(rng):
 @case("value_loss", question="PPOAgent.value_loss")
 def values_and_targets(rng):
     return dict(value=normal(rng, 7, scale=2.0), value_target=normal(rng, 7, scale=3.0) - 1.0)
+
+
+@case("value_loss", question="PPOAgent.value_loss")
+def one_value_and_one_target(rng):
+    return dict(value=normal(rng, 1), value_target=normal(rng, 1) + 1.0)
 
 
 @case("value_loss", question="PPOAgent.value_loss", hidden=True)
@@ -692,3 +807,32 @@ def two_updates(rng):
 @case("updating", question="PPOAgent.update", hidden=True)
 def updates_with_larger_minibatches(rng):
     return episodes(rng, [[13, 1, 19, 5], [21, 17]], 3, 35)
+
+
+@case("updating", question="PPOAgent.update")
+def equal_advantages(rng):
+    """Their standard deviation is 0."""
+    return episodes(rng, [[3, 5]], 2, 4) | dict(advantage=np.full(8, 1.5, np.float32))
+
+
+@case("updating", question="PPOAgent.update", hidden=True)
+def equal_advantages_of_an_episode(rng):
+    return episodes(rng, [[4]], 2, 3) | dict(advantage=np.full(4, -2.5, np.float32))
+
+
+@case("updating", question="PPOAgent.update")
+def minibatches_of_one_row(rng):
+    return episodes(rng, [[2, 3]], 2, 1)
+
+
+# All together
+
+
+@case("one_update", question="one_update")
+def one_update_in_one_environment(rng):
+    return dict(num_envs=1, learning_rate=0.005)
+
+
+@case("one_update", question="one_update")
+def one_update_in_three_environments(rng):
+    return dict(num_envs=3, learning_rate=0.005)

@@ -54,10 +54,28 @@ advantages_in_a_column = altered(
     hint="What is the shape of your advantages, and what would become of them minus an array of T numbers?",
 )
 
+advantages_with_a_gradient = altered(
+    "GeneralizedAdvantageEstimator.length",
+    {"return advantage\n": "return torch.from_numpy(advantage) + 0 * critic(state).sum()\n"},
+    hint="Should the actor's loss move the critic through the advantages?",
+    source="student code",
+)
+
+rewards_changed_in_place = altered(
+    "GeneralizedAdvantageEstimator.length",
+    {
+        "delta = reward + gamma * np.where(terminated, 0.0, next_value) - value": ""
+        "delta = reward\n"
+        "delta += gamma * np.where(terminated, 0.0, next_value) - value"
+    },
+    hint="What do the rewards look like after your call, to whoever gave them to you?",
+    source="student code",
+)
+
 # GeneralizedAdvantageEstimator.bootstrap
 
 next_row_is_not_what_followed = altered(
-    "GeneralizedAdvantageEstimator.ends",
+    "GeneralizedAdvantageEstimator.bootstrap",
     {"else critic(next_state).flatten().numpy()": "else np.append(value[1:], critic(next_state[-1:]).numpy())"},
     hint="To which episode belongs the row of `state` after a step in which time was up?",
     source="student code",
@@ -102,6 +120,18 @@ last_row_always_terminates = altered(
     source="student code",
 )
 
+clock_ends_the_rows = altered(
+    "GeneralizedAdvantageEstimator.bootstrap",
+    {
+        "    delta = reward + gamma * np.where": ""
+        "    terminated = terminated.copy()\n"
+        "    terminated[-1:] |= truncated[-1:]\n"
+        "    delta = reward + gamma * np.where"
+    },
+    hint="Time was up in the last row: did you bootstrap there, as you did inside the rows?",
+    source="student code",
+)
+
 last_state_follows_itself = altered(
     "GeneralizedAdvantageEstimator.bootstrap",
     {
@@ -122,6 +152,17 @@ sum_begins_with_a_value = altered(
     "GeneralizedAdvantageEstimator.bootstrap",
     {"dtype=np.float32), 0.0": "dtype=np.float32), next_value[-1]"},
     hint="In which δ is the value of the last state already, and is a value an advantage?",
+)
+
+one_value_is_no_array = altered(
+    "GeneralizedAdvantageEstimator.bootstrap",
+    {
+        "value = critic(state).flatten().numpy()": "value = critic(state).squeeze().numpy()",
+        "np.append(value[1:], 0.0) if next_state is None else critic(next_state).flatten().numpy()": ""
+        "np.append(value[1:], 0.0) if next_state is None else critic(next_state).squeeze().numpy()",
+    },
+    hint="Which axes does `squeeze()` remove from `[1, 1]`, and what is left of an episode of one step?",
+    source="student code",
 )
 
 # GeneralizedAdvantageEstimator.ends
@@ -203,6 +244,13 @@ own_value_masked_as_well = altered(
     source="student code",
 )
 
+both_kinds_or_none = altered(
+    "GeneralizedAdvantageEstimator.ends",
+    {"truncated = nowhere if truncated is None else": "truncated = nowhere if terminated is nowhere else"},
+    hint="One of `terminated` and `truncated` is given, the other is None: what does your estimator make of that?",
+    source="student code",
+)
+
 gamma_counts_once = altered(
     "GeneralizedAdvantageEstimator.ends",
     {"decay = gamma * lamb * ~": "decay = lamb * ~"},
@@ -238,6 +286,28 @@ errors_of_whole_returns = altered(
     hint="δ is an error of one step: what does yours contain of the steps after it?",
     source="student code",
 )
+
+
+@mistake(
+    "GeneralizedAdvantageEstimator.ends",
+    hint="What is γ^t for γ = 0, and what do you divide by it?",
+    source="student code",
+)
+def divided_by_powers(critic, state, reward, gamma, lamb, next_state=None, terminated=None, truncated=None):  # noqa: PLR0913
+    rows = len(reward)
+    terminated = np.zeros(rows, bool) if terminated is None else np.asarray(terminated)
+    truncated = np.zeros(rows, bool) if truncated is None else np.asarray(truncated)
+    with torch.no_grad():
+        value = critic(state).flatten().double().numpy()
+        after = np.append(value[1:], 0.0) if next_state is None else critic(next_state).flatten().double().numpy()
+    delta = reward + gamma * after * ~terminated - value
+    advantages = []
+    for part in np.split(delta, np.flatnonzero(terminated | truncated) + 1):
+        powers = (gamma * lamb) ** np.arange(len(part))
+        with np.errstate(all="ignore"):
+            advantages.append(np.cumsum((part * powers)[::-1])[::-1] / powers)
+    return np.concatenate(advantages)
+
 
 # test_advantages
 
@@ -529,6 +599,32 @@ batches_only = altered(
     hint="What is the shape of the sample if mu is `[n]`?",
 )
 
+chance_from_elsewhere = altered(
+    "IndependentGaussianProcess.sample",
+    {"torch.from_numpy(self.rng.standard_normal(mu.shape, dtype=np.float32))": "torch.randn(mu.shape)"},
+    hint="Two processes get the same seed: do they draw the same samples?",
+    source="student code",
+)
+
+sample_in_double_precision = altered(
+    "IndependentGaussianProcess.sample",
+    {
+        "return mu.detach() + log_sigma.detach().exp() * noise": ""
+        "return (mu.detach() + log_sigma.detach().exp() * noise).double()"
+    },
+    hint="Of which dtype are your samples, and of which are the networks?",
+)
+
+sample_as_an_array = altered(
+    "IndependentGaussianProcess.sample",
+    {
+        "return mu.detach() + log_sigma.detach().exp() * noise": ""
+        "return (mu.detach() + log_sigma.detach().exp() * noise).numpy()"
+    },
+    hint="What kind of thing should come back, an array or a tensor?",
+    source="student code",
+)
+
 # IndependentGaussianProcess.get_dist
 
 logarithm_of_a_distance = altered(
@@ -640,6 +736,23 @@ density_and_not_its_logarithm = altered(
         "return torch.exp(log_p)"
     },
     hint="Can the logarithm of a density be negative, and can yours?",
+)
+
+logarithm_of_what_is_zero = altered(
+    "IndependentGaussianProcess.get_dist",
+    {
+        "return -(0.5 * deviation**2 + log_sigma).sum(dim=-1, keepdim=True) - 0.5 * self.n * np.log(2 * np.pi)": ""
+        "log_p = -(0.5 * deviation**2 + log_sigma).sum(dim=-1, keepdim=True) - 0.5 * self.n * np.log(2 * np.pi)\n"
+        "return torch.log(torch.exp(log_p))"
+    },
+    hint="How large is the density 60 deviations away from the mean, as a float, and what is the logarithm of that?",
+    source="student code",
+)
+
+density_in_double_precision = altered(
+    "IndependentGaussianProcess.get_dist",
+    {"mu, log_sigma, y = x\n": "mu, log_sigma, y = (value.double() for value in x)\n"},
+    hint="Of which dtype is your density?",
 )
 
 # IndependentGaussianProcess.entropy
@@ -787,6 +900,13 @@ sigma_returned_for_its_logarithm = altered(
     source="student code",
 )
 
+one_state_loses_its_axis = altered(
+    "Actor",
+    {"return mu, self.log_sigma.expand_as(mu)": "return mu.squeeze(0), self.log_sigma.expand_as(mu)"},
+    hint="What is the shape of mu for a batch of one state?",
+    source="student code",
+)
+
 # Critic
 
 critic_of_two_hidden_layers = altered(
@@ -879,6 +999,13 @@ window_of_everything = altered(
     source="student code",
 )
 
+zeros_in_double_precision = altered(
+    "EpisodeMemory.get_recent_state",
+    {"[np.zeros_like(observation) for _ in range(missing)]": "[np.zeros(len(observation)) for _ in range(missing)]"},
+    hint="Of which dtype are your zeros, and of which the observations?",
+    source="student code",
+)
+
 looking_is_remembering = altered(
     "EpisodeMemory.get_recent_state",
     {
@@ -926,6 +1053,43 @@ density_of_what_is_clipped = altered(
     "PPOAgent.forward",
     {"if self.training else mu": "if self.training else mu\naction = action.clamp(-1.0, 1.0)"},
     hint="How likely is the action 1.0 if everything beyond it becomes 1.0, and whose business is it to clip?",
+    source="student code",
+)
+
+sample_is_clipped = altered(
+    "PPOAgent.forward",
+    {
+        "self.process.sample((mu, log_sigma)) if self.training else mu": ""
+        "self.process.sample((mu, log_sigma)).clamp(-1, 1) if self.training else mu"
+    },
+    hint="How likely is the action 1.0 if everything beyond it becomes 1.0, and whose business is it to clip?",
+    source="student code",
+)
+
+mean_is_clipped = altered(
+    "PPOAgent.forward",
+    {
+        "self.process.sample((mu, log_sigma)) if self.training else mu": ""
+        "self.process.sample((mu, log_sigma)) if self.training else mu.clamp(-1, 1)"
+    },
+    hint="Whose business is it to clip an action, also in a test?",
+)
+
+density_of_another_action = altered(
+    "PPOAgent.forward",
+    {
+        "            log_prob = self.process.get_dist((mu, log_sigma, action))\n        self.recent = (": ""
+        "            log_prob = self.process.get_dist((mu, log_sigma, action.clamp(-1, 1)))\n"
+        "        self.recent = (",
+    },
+    hint="You keep one action, and the log-probability of which?",
+    source="student code",
+)
+
+sample_of_another_deviation = altered(
+    "PPOAgent.forward",
+    {"self.process.sample((mu, log_sigma)) if": "self.process.sample((mu, log_sigma.exp())) if"},
+    hint="What does `sample` take as its second number, σ or log σ?",
     source="student code",
 )
 
@@ -980,6 +1144,36 @@ log_probability_without_its_axis = altered(
         "        self.recent = (",
     },
     hint="`log_probs` has items of which shape, and which shape have those of yours?",
+)
+
+action_as_a_tensor = altered(
+    "PPOAgent.forward",
+    {
+        "return action.numpy().copy() if np.ndim(observation) > 1 else action[0].numpy().copy()": ""
+        "return action.clone() if np.ndim(observation) > 1 else action[0].clone()"
+    },
+    hint="What does an environment take, an array or a tensor?",
+    source="student code",
+)
+
+action_in_double_precision = altered(
+    "PPOAgent.forward",
+    {
+        "return action.numpy().copy() if np.ndim(observation) > 1 else action[0].numpy().copy()": ""
+        "action = action.numpy().astype(np.float64)\n"
+        "return action if np.ndim(observation) > 1 else action[0]"
+    },
+    hint="Of which dtype is an action?",
+)
+
+kept_as_arrays = altered(
+    "PPOAgent.forward",
+    {
+        "self.recent = (observations, states, action, log_prob)": ""
+        "self.recent = (observations, states, action.numpy(), log_prob.numpy())"
+    },
+    hint="`finish_episode` makes one tensor of many: what are the actions and log-probabilities that you keep?",
+    source="student code",
 )
 
 # PPOAgent.backward
@@ -1180,6 +1374,13 @@ ends_of_this_call_looked_at = altered(
     source="student code",
 )
 
+nothing_is_not_a_dictionary = altered(
+    "PPOAgent.backward",
+    {"            return {}\n": "            return None\n"},
+    hint="What should come back when there was no update?",
+    source="student code",
+)
+
 # PPOAgent.finish_episode
 
 last_step_dropped = altered(
@@ -1227,6 +1428,28 @@ time_limit_told_as_the_end = altered(
     "PPOAgent.finish_episode",
     {"at_end & memory.terminated,": "at_end,"},
     hint="Did the world end, or did the clock: what does the estimator hear of it?",
+    source="student code",
+)
+
+termination_not_told = altered(
+    "PPOAgent.finish_episode",
+    {"at_end & memory.terminated,": "at_end & False,"},
+    hint="The world came to its end: what is the state after that worth to the estimator?",
+    source="student code",
+)
+
+final_value_added_to_the_reward = altered(
+    "PPOAgent.finish_episode",
+    {
+        "        advantage = GeneralizedAdvantageEstimator(\n": ""
+        "        rewards = np.array(memory.rewards)\n"
+        "        if not memory.terminated:\n"
+        "            with torch.no_grad():\n"
+        "                rewards[-1] += self.gamma * float(self.critic(final_state.unsqueeze(0)))\n"
+        "        advantage = GeneralizedAdvantageEstimator(\n",
+        "            np.array(memory.rewards),\n": "            rewards,\n",
+    },
+    hint="How many times is the value of the last state in your last advantage?",
     source="student code",
 )
 
@@ -1280,6 +1503,26 @@ target_with_a_gradient = altered(
     "PPOAgent.finish_episode",
     {"        with torch.no_grad():\n            value_target": "        if True:\n            value_target"},
     hint="Should the target move when the critic learns?",
+    source="student code",
+)
+
+rows_in_double_precision = altered(
+    "PPOAgent.finish_episode",
+    {'"value_target": value_target,': '"value_target": value_target.double(),'},
+    hint="Of which dtype are your value targets, and of which the values?",
+)
+
+advantages_in_a_list = altered(
+    "PPOAgent.finish_episode",
+    {'"advantage": advantage,': '"advantage": advantage.tolist(),'},
+    hint="`update` makes one tensor of all episodes: what kind of thing are your advantages?",
+    source="student code",
+)
+
+targets_in_a_column = altered(
+    "PPOAgent.finish_episode",
+    {'"value_target": value_target,': '"value_target": value_target.unsqueeze(1),'},
+    hint="What is the shape of your value targets, and what would become of values minus these?",
     source="student code",
 )
 
@@ -1369,6 +1612,27 @@ ratio_does_not_reach_the_actor = altered(
     learns=False,
 )
 
+clipped_branch_detached = altered(
+    "PPOAgent.policy_loss",
+    {"ratio.clamp(1 - self.clip, 1 + self.clip)": "ratio.detach().clamp(1 - self.clip, 1 + self.clip)"},
+    hint="Inside of the clip range both branches are the same: does a gradient go through each?",
+    source="student code",
+)
+
+unclipped_branch_detached = altered(
+    "PPOAgent.policy_loss",
+    {'torch.min(ratio * batch["advantage"], clipped': 'torch.min(ratio.detach() * batch["advantage"], clipped'},
+    hint="The ratio is 3 and the advantage negative: does a gradient push it back?",
+    source="student code",
+)
+
+ratio_of_densities = altered(
+    "PPOAgent.policy_loss",
+    {'torch.exp(log_prob - batch["log_prob"])': '(torch.exp(log_prob) / torch.exp(batch["log_prob"]))'},
+    hint="Both log-probabilities are -200: what is each probability as a float, and what is their ratio?",
+    source="student code",
+)
+
 actions_drawn_anew = altered(
     "PPOAgent.policy_loss",
     {'get_dist((mu, log_sigma, batch["action"]))': "get_dist((mu, log_sigma, self.process.sample((mu, log_sigma))))"},
@@ -1393,6 +1657,30 @@ sum_over_rows = altered(
     "PPOAgent.policy_loss",
     {'clipped_ratio * batch["advantage"]).mean()': 'clipped_ratio * batch["advantage"]).sum()'},
     hint="Does your loss depend on how many rows there are?",
+)
+
+entropy_summed = altered(
+    "PPOAgent.policy_loss",
+    {"self.process.entropy((mu, log_sigma)).mean()": "self.process.entropy((mu, log_sigma)).sum()"},
+    hint="Does the entropy in your loss depend on how many rows there are?",
+    source="student code",
+)
+
+policy_loss_in_an_axis = altered(
+    "PPOAgent.policy_loss",
+    {"return -(surrogate + self.entropy_coef * entropy)": "return -(surrogate + self.entropy_coef * entropy).reshape(1)"},
+    hint="What is the shape of a scalar?",
+)
+
+batch_changed = altered(
+    "PPOAgent.policy_loss",
+    {
+        'ratio = torch.exp(log_prob - batch["log_prob"]).squeeze(1)': ""
+        'batch["log_prob"] = batch["log_prob"].squeeze(1)\n'
+        'ratio = torch.exp(log_prob.squeeze(1) - batch["log_prob"])'
+    },
+    hint="What does the next one who gets this batch find in it?",
+    source="student code",
 )
 
 pessimistic_on_average = altered(
@@ -1467,12 +1755,25 @@ value_loss_teaches_nobody = altered(
     source="student code",
 )
 
+value_loss_in_an_axis = altered(
+    "PPOAgent.value_loss",
+    {'batch["value_target"]).square().mean()': 'batch["value_target"]).square().mean().reshape(1)'},
+    hint="What is the shape of a scalar?",
+)
+
 # PPOAgent.update
 
 not_normalised = altered(
     "PPOAgent.update",
     {'data["advantage"] = (advantage - advantage.mean()) / (advantage.std(correction=0) + 1e-8)': "pass"},
     hint="What are the mean and the standard deviation of the advantages that your losses see?",
+)
+
+divided_by_nothing = altered(
+    "PPOAgent.update",
+    {"/ (advantage.std(correction=0) + 1e-8)": "/ advantage.std(correction=0)"},
+    hint="All advantages are the same: by what do you divide?",
+    source="student code",
 )
 
 normalised_in_the_minibatch = altered(
@@ -1514,6 +1815,23 @@ shuffled_once = altered(
         "        for _ in range(self.epochs):\n"
     },
     hint="Are the minibatches of the second epoch those of the first?",
+    source="student code",
+)
+
+reseeded_before_every_shuffle = altered(
+    "PPOAgent.update",
+    {"self.rng.permutation(len(advantage))": "np.random.default_rng(0).permutation(len(advantage))"},
+    hint="Where does your generator begin in every epoch, and which order does it draw then?",
+    source="student code",
+)
+
+reseeded_in_every_update = altered(
+    "PPOAgent.update",
+    {
+        "        losses = []\n": "        rng = np.random.default_rng(0)\n        losses = []\n",
+        "self.rng.permutation": "rng.permutation",
+    },
+    hint="Where does your generator begin in every update, and which order does it draw then?",
     source="student code",
 )
 
@@ -1603,4 +1921,13 @@ losses_with_their_graph = altered(
         "batch_policy, batch_value = policy_loss, value_loss",
     },
     hint="Who still needs a gradient of what you return, and is it a mean?",
+)
+
+losses_as_tensors = altered(
+    "PPOAgent.update",
+    {
+        '{"policy_loss": float(policy_loss), "value_loss": float(value_loss)}': ""
+        '{"policy_loss": torch.tensor(policy_loss), "value_loss": torch.tensor(value_loss)}'
+    },
+    hint="What kind of thing are the losses that you return?",
 )

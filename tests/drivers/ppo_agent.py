@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import gymnasium as gym
@@ -31,6 +31,7 @@ from grader.sandbox.facts import (
     quietly,
     seeded_rng,
     share_parameters,
+    to_number,
     to_plain,
     with_numbers,
     with_own_methods,
@@ -119,20 +120,84 @@ def estimate(
         submitted.GeneralizedAdvantageEstimator(
             LinearCritic(weights[::-1] + 1), given["state"] + 1, given["reward"] + 1, 0.5, 0.5
         )
+
+    def estimated(state: Tensor, reward: np.ndarray, **others: Tensor) -> Any:
+        rewards = np.array(reward, np.float64)  # whatever the call before has made of them
+        return submitted.GeneralizedAdvantageEstimator(critic, state, rewards, gamma, lamb, **(options | others))
+
     found = submitted.GeneralizedAdvantageEstimator(critic, given["state"], given["reward"], gamma, lamb, **options)
     if not isinstance(found, (list, tuple, np.ndarray, Tensor)):
         return {"returned": describe_kind(found)}
-    advantage = numbers(found)
+    advantage, after = numbers(found).ravel(), changed(given, before)
+    more = np.eye(len(reward))
+    with np.errstate(all="ignore"):
+        growth = [numbers(estimated(float32(state), reward + one)).ravel() - advantage for one in more]
+    places = [place_of(step, one) for step, one in enumerate(growth)]
+    by_step = [LOST if place is None else float(advantage[place]) for place in places]
     ends = [flags for flags in (terminated, truncated) if flags is not None]
     over = np.flatnonzero(np.any(ends, axis=0)) if ends else np.zeros(0, int)
+    by_time = [] if truncated is None else np.flatnonzero(truncated).tolist()
+    by_next_row = [step for step in by_time if depends_on_next_row(estimated, state, reward, step, places[step])]
+    by_next_state = [
+        step for step in by_time if depends_on_next_state(estimated, state, reward, next_state, step, places[step])
+    ]
     return {
         "returned": "advantages",
-        "shape": list(advantage.shape),
-        "advantages": advantage.ravel(),
-        "advantages up to the last end": advantage.ravel()[: over[-1] + 1] if len(over) else [],
+        "shape": list(numbers(found).shape),
+        "they are floating-point numbers": np.array(given_as_plain(found)).dtype.kind == "f",
         "they would let a gradient through": has_gradient(found),
-        "changed by the call": changed(given, before),
+        "changed by the call": after,
+        "number of advantages": len(advantage),
+        "growth of the advantage of each step, when the reward of the step grows by 1": [
+            float(one[step]) if step < len(one) else LOST for step, one in enumerate(growth)
+        ],
+        "advantages": advantage,
+        "advantages up to the last end": by_step[: over[-1] + 1] if len(over) else [],
+        "advantage of the last step": by_step[-1],
+        "advantages of truncated steps that depend on the next row": by_next_row,
+        "all truncated steps are alike, also in the last row": by_next_state in ([], by_time),
     }
+
+
+LOST = "none: no advantage grows by 1 with the reward of this step"
+
+
+def place_of(step: int, growth: np.ndarray) -> int | None:
+    """Return where the advantage of a step stands: its own place, or the place that grows as much as its reward."""
+    places = np.flatnonzero(np.abs(growth - 1) < 1e-3)
+    if step in places or not len(growth):
+        return step if len(growth) else None
+    if not np.isfinite(growth).all() and step < len(growth):
+        return step  # nothing can be found out
+    return int(places[-1]) if len(places) else None
+
+
+def depends_on_next_row(estimated: Callable, state: np.ndarray, reward: np.ndarray, step: int, place: int | None) -> bool:
+    """Return whether the advantage of a truncated step changes with the next row of `state`, which is another episode's."""
+    if step + 1 == len(state) or place is None:
+        return False
+    other = float32(state)
+    other[step + 1] += 3.0
+    one, two = (numbers(estimated(some, reward)).ravel() for some in (float32(state), other))
+    return bool(abs(two[place] - one[place]) > 1e-3)
+
+
+def depends_on_next_state(
+    estimated: Callable, state: np.ndarray, reward: np.ndarray, next_state: np.ndarray | None, step: int, place: int | None
+) -> bool:
+    """Return whether the advantage of a truncated step changes with the state that followed it."""
+    if next_state is None or place is None:
+        return False
+    other = float32(next_state)
+    other[step] += 3.0
+    rows = float32(state)
+    one, two = (numbers(estimated(rows, reward, next_state=some)).ravel() for some in (float32(next_state), other))
+    return bool(abs(two[place] - one[place]) > 1e-3)
+
+
+def given_as_plain(found: Any) -> Any:
+    """Return a list of tensors as a list of arrays, and anything else as it is, but for a tensor."""
+    return [to_plain(item) for item in found] if isinstance(found, (list, tuple)) else to_plain(found)
 
 
 def the_draft(critic, state, reward, gamma, lamb, next_state=None, terminated=None, truncated=None):
@@ -146,7 +211,7 @@ def the_draft(critic, state, reward, gamma, lamb, next_state=None, terminated=No
 
 
 def drafts_of(own: Callable) -> dict[str, Callable]:
-    """Return estimators that have one fault each and are otherwise like your own."""
+    """Return estimators that have one fault each and are otherwise like `own`."""
 
     def complete(state, next_state, terminated, truncated):
         """Return the arguments as they are meant when some are left out."""
@@ -174,10 +239,39 @@ def drafts_of(own: Callable) -> dict[str, Callable]:
             flags[:-1] = False
         return own(critic, state, reward, gamma, lamb, after, *ends)
 
+    def timeless(critic, state, reward, gamma, lamb, next_state=None, terminated=None, truncated=None):
+        after, dead, clock = complete(state, next_state, terminated, truncated)
+        return own(critic, state, reward, gamma, lamb, after, dead, clock & False)
+
+    def deadly(critic, state, reward, gamma, lamb, next_state=None, terminated=None, truncated=None):
+        after, dead, clock = complete(state, next_state, terminated, truncated)
+        return own(critic, state, reward, gamma, lamb, after, dead | clock, clock & False)
+
     return {
         "your estimator without its last advantage": missing,
         "your estimator with V(s_0) after the last step": rolled,
         "your estimator with no end before the last step": endless,
+        "your estimator with truncated steps that are not the end of anything": timeless,
+        "your estimator with truncated steps taken for terminated ones": deadly,
+    }
+
+
+def forms_of(own: Callable) -> dict[str, Callable]:
+    """Return `own`, which returns an array in double precision, in the forms that a right estimator may have."""
+
+    def as_list(*arguments, **named):
+        return [float(one) for one in own(*arguments, **named)]
+
+    def as_tensor(*arguments, **named):
+        return torch.tensor(own(*arguments, **named), dtype=torch.float32)
+
+    def in_single_precision(*arguments, **named):
+        return own(*arguments, **named).astype(np.float32)
+
+    return {
+        "your estimator, returning a list": as_list,
+        "your estimator, returning a tensor": as_tensor,
+        "your estimator, in single precision": in_single_precision,
     }
 
 
@@ -219,9 +313,13 @@ def other_estimators(submitted, sources: list[str]) -> dict:
 
 
 def own_test(submitted) -> dict:
-    """Run your test on your own estimator, on the draft of the stub, and on yours with one fault each."""
-    own = submitted.GeneralizedAdvantageEstimator
-    tried = {"your own estimator": own, "the draft": the_draft} | drafts_of(own)
+    """Run your test on your own estimator, also in other forms, on the draft of the stub, and on yours with one fault each."""
+    written = submitted.GeneralizedAdvantageEstimator
+
+    def own(*arguments, **named):  # in what form it returns its numbers matters in `forms_of` alone
+        return numbers(written(*arguments, **named)).ravel()
+
+    tried = {"your own estimator": own, "the draft": the_draft} | drafts_of(own) | forms_of(own)
     verdicts = {name: verdict(submitted, estimator) for name, estimator in tried.items()}
     first, (_, said) = next(iter(verdicts.items()))
     return {name: found for name, (found, _) in verdicts.items()} | {f"what it says of {first}": said}
@@ -255,6 +353,7 @@ def of_rows(name: str, found: Any, given: dict[str, Tensor], before: dict[str, A
     facts = {
         "returned": "a tensor",
         "shape": list(found.shape),
+        "precision": str(found.dtype).removeprefix("torch."),
         name: to_plain(found).astype(np.float64).ravel(),
         "changed by the call": changed(given, before),
     }
@@ -268,22 +367,24 @@ def of_rows(name: str, found: Any, given: dict[str, Tensor], before: dict[str, A
 
 
 def samples(submitted, mu: np.ndarray, log_sigma: np.ndarray) -> dict:
-    """Sample many rows of distributions around `mu` and `log_sigma`, `[n]`; report how they scatter."""
-    process = submitted.IndependentGaussianProcess(len(mu))
+    """Sample many rows of distributions around `mu` and `log_sigma`, `[n]`; report how they scatter, and in what form."""
+    process = submitted.IndependentGaussianProcess(len(mu), np.random.default_rng(11))
     every = np.arange(SAMPLES)[:, None] % 3  # rows are not the same
     means, logs = mu + every, log_sigma - 0.3 * every
-    rows = [float32(values).requires_grad_() for values in (means, logs)]
-    drawn = process.sample((rows[0].detach(), rows[1].detach()))
+    rows = [float32(values) for values in (means, logs)]
+    drawn = process.sample((rows[0], rows[1]))
+    if not isinstance(drawn, (list, tuple, np.ndarray, Tensor)):
+        return {"returned": describe_kind(drawn)}
     actions = numbers(drawn)
-    if actions.shape != (SAMPLES, len(mu)):
-        return {"shape of the actions": list(actions.shape)}
+    form = {"shape of the actions": list(actions.shape)} | form_of_samples(submitted, rows, drawn)
+    if actions.size != means.size:
+        return {"number of the numbers": actions.size} | form
+    actions = actions.reshape(means.shape)
     standard = (actions - means) / np.exp(logs)
-    one = process.sample((rows[0][0].detach(), rows[1][0].detach()))
-    seen = {
-        "shape of the actions": list(actions.shape),
-        "shape of an action for one row without axis": list(numbers(one).shape),
-        "the next actions are others": not np.array_equal(numbers(one), actions[0])
-        and not np.array_equal(numbers(process.sample((rows[0].detach(), rows[1].detach()))), actions),
+    again = numbers(process.sample((rows[0], rows[1]))).reshape(means.shape)
+    return form | {
+        "number of the numbers": actions.size,
+        "the next actions are others": not np.array_equal(again, actions),
         # Their standard errors are at most 0.016 for a mean, 0.022 for a variance, 0.016 for a correlation.
         "means, in deviations from those of the policy": standard.mean(axis=0),
         "variances, as multiples of those of the policy": standard.var(axis=0),
@@ -295,10 +396,33 @@ def samples(submitted, mu: np.ndarray, log_sigma: np.ndarray) -> dict:
         "largest action, in deviations": float(np.abs(standard).max()),
         "share of the numbers within one deviation": float((np.abs(standard) < 1).mean()),
     }
+
+
+def form_of_samples(submitted, rows: list[Tensor], drawn: Any) -> dict[str, Any]:
+    """Return what kind of thing samples are, also of one row with and without its axis, and where their chance comes from."""
+    count = rows[0].shape[1]
+    one_row: Any = "not returned"
+    one: Any = "not returned"
     with_gradient = None
+    with quietly():
+        one_row = list(numbers(submitted.IndependentGaussianProcess(count, 3).sample((rows[0][:1], rows[1][:1]))).shape)
+    with quietly():
+        one = list(numbers(submitted.IndependentGaussianProcess(count, 3).sample((rows[0][0], rows[1][0]))).shape)
     with quietly():  # NumPy cannot take what has a gradient, and an agent has none when it acts
-        with_gradient = process.sample((rows[0], rows[1]))
-    return seen | {"they would let a gradient through": has_gradient(with_gradient)}
+        needing = tuple(values.clone().requires_grad_() for values in rows)
+        with_gradient = submitted.IndependentGaussianProcess(count, 3).sample(needing)
+    first, second = (
+        numbers(submitted.IndependentGaussianProcess(count, np.random.default_rng(5)).sample(tuple(rows))) for _ in range(2)
+    )
+    return {
+        "the samples are": f"a tensor, {str(drawn.dtype).removeprefix('torch.')}"
+        if isinstance(drawn, Tensor)
+        else describe_kind(drawn),
+        "shape of an action for a batch of one row": one_row,
+        "shape of an action for one row without axis": one,
+        "they would let a gradient through": has_gradient(with_gradient),
+        "the generator that was given decides the samples": np.array_equal(first, second),
+    }
 
 
 # The networks
@@ -366,8 +490,9 @@ def actor(submitted, obs_dim: int, n: int, states: np.ndarray, log_sigma: np.nda
     if not (isinstance(result, (tuple, list)) and len(result) == 2 and all(isinstance(one, Tensor) for one in result)):
         return {"returned": describe_kind(result)}
     mu, logs = result
-    facts: dict[str, Any] = {"returned": "two tensors", "shape of mu": list(mu.shape), "shape of log_sigma": list(logs.shape)}
-    facts["log_sigma at first"] = to_plain(logs)
+    facts: dict[str, Any] = {"shape of mu": list(mu.shape), "shape of log_sigma": list(logs.shape)}
+    facts["precision of both"] = sorted({str(one.dtype).removeprefix("torch.") for one in result})
+    facts["log_sigma at first"] = in_rows(logs, mu)
     facts |= shown_layers(network, watch, given, mu)
     other = submitted.Actor(obs_dim, n, *([window] if window > 1 else []))
     facts["another actor begins with other weights"] = not same_weights(network, other)
@@ -381,12 +506,18 @@ def actor(submitted, obs_dim: int, n: int, states: np.ndarray, log_sigma: np.nda
             parameter.data = float32(log_sigma).reshape(parameter.shape)
             parameter.grad = None
             again, logs = network(given)
-            facts["log_sigma, after the parameter was set"] = to_plain(logs)
+            facts["log_sigma, after the parameter was set"] = in_rows(logs, mu)
             facts["the means have changed by that"] = not torch.allclose(again, mu)
             if logs.requires_grad:
-                (logs * torch.arange(1.0, logs.numel() + 1).reshape(logs.shape)).sum().backward()
+                every = logs.expand_as(mu) if logs.numel() == mu.shape[-1] else logs
+                (every * torch.arange(1.0, every.numel() + 1).reshape(every.shape)).sum().backward()
             facts["gradient for the parameter"] = UNCONNECTED if parameter.grad is None else to_plain(parameter.grad).ravel()
     return facts | {"changed by the call": [] if torch.equal(given, float32(states)) else ["state"]}
+
+
+def in_rows(logs: Tensor, mu: Tensor) -> np.ndarray:
+    """Return log σ with a row for each of the means, where there are as many numbers as a row has; else as it is."""
+    return to_plain(logs.expand_as(mu) if logs.numel() == mu.shape[-1] else logs)
 
 
 def critic(submitted, obs_dim: int, states: np.ndarray) -> dict:
@@ -404,7 +535,7 @@ def critic(submitted, obs_dim: int, states: np.ndarray) -> dict:
     result = network(given)
     if not isinstance(result, Tensor):
         return {"returned": describe_kind(result)}
-    facts = {"returned": "a tensor", "shape": list(result.shape)} | shown_layers(network, watch, given, result)
+    facts = {"shape": list(result.shape)} | shown_layers(network, watch, given, result)
     other = submitted.Critic(obs_dim, *([window] if window > 1 else []))
     facts["another critic begins with other weights"] = not same_weights(network, other)
     facts["shape for one state"] = list(network(given[:1]).shape)
@@ -495,7 +626,9 @@ class KnownProcess:
         shape = np.shape(x[0])
         place = self.drawn + np.arange(int(np.prod(shape)))
         self.drawn += len(place)
-        known = np.sin(1.3 * place + 0.5).reshape(shape).astype(np.float32)
+        # Most are outside of [-1, 1] and of any other range that an environment may have, on both sides.
+        noise = 4.0 * np.sin(1.3 * place + 0.5).reshape(shape)
+        known = (to_plain(x[0]) + np.exp(to_plain(x[1])) * noise).astype(np.float32)
         return torch.from_numpy(known) if isinstance(x[0], Tensor) else known
 
     def of(self, mu: Any, log_sigma: Any) -> torch.distributions.Distribution:
@@ -593,15 +726,18 @@ def windows(submitted, window_length: int, episodes: list[np.ndarray]) -> dict:
     """Play episodes, `[T, obs_dim]` each, into a memory; report the states, and what asking for them has changed."""
     memory, other = (submitted.EpisodeMemory(window_length) for _ in range(2))
     facts: dict[str, Any] = {"asking adds no observation": True, "window_length": int(memory.window_length)}
+    forms: set[str] = set()
     for number_of, observations in enumerate(episodes, start=1):
         memory.reset()
         states = []
         for observation in np.array(observations, np.float32):
             before, seen = len(memory.observations), observation.copy()
             state = memory.get_recent_state(observation)
-            if not isinstance(state, (list, tuple, np.ndarray)):
+            if not isinstance(state, Iterable):
                 return {"returned": describe_kind(state)}
-            again = numbers(memory.get_recent_state(observation))
+            seen_as, state = kind_of_container(state), list(state)
+            forms |= {f"{seen_as} of {kind}" for kind in map(kind_of_observation, state)}
+            again = numbers(list(memory.get_recent_state(observation)))
             states.append(numbers(state))
             facts["asking adds no observation"] &= (
                 len(memory.observations) == before and np.array_equal(observation, seen) and np.array_equal(again, states[-1])
@@ -611,8 +747,18 @@ def windows(submitted, window_length: int, episodes: list[np.ndarray]) -> dict:
             with quietly():  # another environment, of which this one must not know
                 other.get_recent_state(observation - 5)
                 other.append(observation - 5, *step)
-        facts |= {"returned": "observations", f"states of episode {number_of}": states}
-    return facts
+        facts[f"states of episode {number_of}"] = states
+    return facts | {"a state is": sorted(forms)}
+
+
+def kind_of_container(state: Any) -> str:
+    """Return what a state is: lists, arrays and the like are the same to `process_state_batch`."""
+    return "a sequence" if hasattr(state, "__len__") and not isinstance(state, (dict, set)) else describe_kind(state)
+
+
+def kind_of_observation(one: Any) -> str:
+    """Return what one observation of a state is."""
+    return f"{type(one).__name__}, {str(getattr(one, 'dtype', 'no dtype')).removeprefix('torch.')}, {list(np.shape(one))}"
 
 
 # The agent: forward
@@ -665,10 +811,10 @@ def forward(
         agent.actor.asked.clear()
         action = agent.forward(room)
         when = f"in call {call}"
-        facts[f"returned {when}"] = type(action).__name__
-        if not isinstance(action, (np.ndarray, Tensor)):
+        if not isinstance(action, (np.ndarray, Tensor, list, tuple)):
             return facts | {"returned": describe_kind(action)}
-        facts[f"shape of the action {when}"] = list(action.shape)
+        dtype = str(getattr(action, "dtype", "no dtype")).removeprefix("torch.")
+        facts[f"form of the action {when}"] = f"{type(action).__name__}, {dtype}, {list(numbers(action).shape)}"
         facts[f"action {when}"] = numbers(action).ravel()
         asked = [state for state in agent.actor.asked if state.ndim == 3]
         facts[f"states that the actor was given {when}"] = np.concatenate(asked) if asked else "none"
@@ -697,8 +843,11 @@ def kept(agent: Any, num_envs: int) -> dict[str, Any]:
             found = {name: [getattr(memory, items)[-1] for memory in agent.memories] for name, items in KEPT.items()}
         agent.memories = own
     nothing = f"nothing: after the call, `recent` is a {describe_kind(recent)}"
-    facts: dict[str, Any] = {f"{name} kept": numbers(found[name]) if name in found else nothing for name in KEPT}
-    facts["shapes of what is kept"] = {name: list(numbers(value).shape) for name, value in found.items()}
+    facts: dict[str, Any] = {f"{name} kept": numbers(found[name]).ravel() if name in found else nothing for name in KEPT}
+    facts["form of what is kept"] = {
+        name: f"{'tensors' if all(isinstance(one, Tensor) for one in value) else 'arrays'}, {list(numbers(value).shape)}"
+        for name, value in found.items()
+    }
     facts["what is kept would let a gradient through"] = has_gradient(list(found.values()))
     return facts
 
@@ -734,6 +883,7 @@ def backward(
     episodes_per_update: int,
     testing: list[int] | None = None,
     states: np.ndarray | None = None,
+    by_numpy: bool = False,
 ) -> dict:
     """Call `forward` and `backward` in turns; `finish_episode` and `update` only note how they were called.
 
@@ -745,6 +895,7 @@ def backward(
         testing: Calls in which the agent is not in training.
         states: Those that the memories return, `[..., w, obs_dim]`; where there are none, one
             observation is a state.
+        by_numpy: Whether numbers and bools are NumPy's own, as environments return them.
 
     In the call after an end `forward` is given what was observed last.
     """
@@ -785,6 +936,7 @@ def backward(
 
     agent.finish_episode, agent.update = finish_episode, update
     lengths, returned, waiting, aligned = [], [], [], True
+    forms: set[str] = set()
     for now, observation in enumerate(observations):
         given = float32(observation).reshape(num_envs, -1)
         seen = given[:, None, :] if states is None else float32(states[now]).reshape(num_envs, window, obs_dim)
@@ -800,7 +952,11 @@ def backward(
             actions = float32(np.arange(2 * num_envs).reshape(num_envs, 2) + now)
             agent.recent = (to_plain(given), seen, actions, float32(np.full((num_envs, 1), -now - 1.0)))
         reward = float(rewards[now]) if single else np.array(rewards[now], np.float64)
-        result = agent.backward(reward, *ends_told(terminals[now], truncateds[now]))
+        told = ends_told(terminals[now], truncateds[now])
+        if by_numpy:
+            reward, told = np.asarray(reward)[()], [np.asarray(flags)[()] for flags in told]
+        result = agent.backward(reward, *told)
+        forms |= {describe_kind(result)} | set(itertools.chain(*map(forms_in_memory, agent.memories)))
         lengths.append([len(memory.rewards) for memory in agent.memories])
         waiting.append(len(agent.episodes))
         returned.append(dict(result) if isinstance(result, dict) and result else {} if not result else describe_kind(result))
@@ -815,7 +971,19 @@ def backward(
         "updates": updates,
         "returned, by call": returned,
         "episodes that wait, after each call": waiting,
+        "returned, and kept of a step": sorted(forms),
     }
+
+
+def forms_in_memory(memory: Any) -> Iterator[str]:
+    """Yield what each part of the latest step in a memory is."""
+    if not memory.rewards:
+        return
+    for name in ("observations", "states", "actions", "log_probs"):
+        one = getattr(memory, name)[-1] if getattr(memory, name) else None
+        yield f"{name}: {'tensors' if isinstance(one, Tensor) else describe_kind(one)}, {list(np.shape(to_plain(one)))}"
+    plain = {type(one).__name__ for one in (memory.terminated, memory.truncated)}
+    yield f"rewards: {'numbers' if np.ndim(memory.rewards[-1]) == 0 else 'arrays'}; ends: {', '.join(sorted(plain))}"
 
 
 def ends_told(terminal: Any, truncated: Any) -> list:
@@ -928,14 +1096,17 @@ def finishing(
         found = agent.finish_episode(memory, given)
     if not isinstance(found, dict):
         return {"returned": describe_kind(found)}
-    facts: dict[str, Any] = {"returned": "a dictionary", "keys": sorted(found, key=str)}
+    facts: dict[str, Any] = {"keys": sorted(found, key=str)}
     for name in KEYS:
         if name in found:
-            facts[f"shape of {name}"] = list(numbers(found[name]).shape)
-            facts[name] = numbers(found[name]).ravel()
-            facts[f"{name} is"] = "a tensor" if isinstance(found[name], Tensor) else type(found[name]).__name__
-    if facts.get("shape of value_target") == facts.get("shape of advantage") == [len(rewards)]:
+            value = found[name]
+            dtype = str(value.dtype).removeprefix("torch.") if isinstance(value, Tensor) else describe_kind(value)
+            facts[f"form of {name}"] = f"{dtype}, {list(numbers(value).shape)}"
+            facts[name] = numbers(value).ravel()
+    if all(name in facts and facts[name].size == len(rewards) for name in ("value_target", "advantage")):
         facts["value_target minus advantage"] = facts["value_target"] - facts["advantage"]
+    else:
+        facts["value_target minus advantage"] = f"there are not {len(rewards)} of each"
     facts["with a gradient"] = [name for name in KEYS if has_gradient(found.get(name))]
     facts["the memory is as it was"] = (
         [*map(len, lists_of(memory))] == [len(rewards)] * 5
@@ -991,7 +1162,8 @@ def losses(agent: Any, method: Callable, batch: dict[str, Tensor], wanted: dict[
     loss = method(batch)
     if not isinstance(loss, Tensor):
         return {"returned": describe_kind(loss)}
-    facts: dict[str, Any] = {"returned": "a tensor", "shape": list(loss.shape), "loss": numbers(loss)}
+    facts: dict[str, Any] = {"shape": list(loss.shape), "precision": str(loss.dtype).removeprefix("torch.")}
+    facts["loss"] = float(loss) if loss.numel() == 1 else numbers(loss)
     facts["changed by the call"] = changed(batch, before) + ([] if [agent.clip, agent.entropy_coef] == given else ["agent"])
     touched = any(value.grad is not None for value in (*agent.actor.parameters(), *agent.critic.parameters()))
     facts["it makes gradients by itself"] = touched
@@ -1047,14 +1219,16 @@ def updating(
         return noted("value", batch, (agent.critic(batch["state"]) * weight).mean() + 0.5)
 
     agent.policy_loss, agent.value_loss = of_policy, of_value
-    metrics, means, begin = [], [], 0
+    metrics, kinds, means, begin = [], [], [], 0
     for collection in lengths:
         ends = begin + np.cumsum([0, *collection])
         agent.episodes = [
             {name: values[first:end].clone() for name, values in everything.items()} for first, end in itertools.pairwise(ends)
         ]
         before = {name: len(told) for name, told in batches.items()}
-        metrics.append(losses_told(agent.update()))
+        result = agent.update()
+        metrics.append(losses_told(result))
+        kinds.append(kinds_told(result))
         new = {name: [batch["loss"] for batch in told[before[name] :]] for name, told in batches.items()}
         means.append({f"{name}_loss": float(np.mean(values)) if values else 0.0 for name, values in new.items()})
         begin = int(ends[-1])
@@ -1066,6 +1240,7 @@ def updating(
         "gradients cleared unused": agent.optimizer.unused,
         "episodes are left": bool(agent.episodes),
         "metrics": metrics,
+        "returned are": kinds,
         "means of the losses": means,
         "the learning rate is as it was": agent.optimizer.param_groups[0]["lr"] == RATE,
     }
@@ -1075,11 +1250,16 @@ def losses_told(result: Any) -> Any:
     """Return what an update returned: losses by name, as floats, or what else it is."""
     if not isinstance(result, dict):
         return describe_kind(result)
-    found = {name: result.get(name) for name in ("policy_loss", "value_loss")}
+    return {name: to_number(result.get(name)) for name in ("policy_loss", "value_loss")}
+
+
+def kinds_told(result: Any) -> Any:
+    """Return what an update returned, without its numbers."""
+    if not isinstance(result, dict):
+        return describe_kind(result)
     plain_numbers = (int, float, np.floating)
     return {
-        name: float(value) if isinstance(value, plain_numbers) else f"{describe_kind(value)}, not a float"
-        for name, value in found.items()
+        str(name): "a float" if isinstance(value, plain_numbers) else describe_kind(value) for name, value in result.items()
     }
 
 
@@ -1107,6 +1287,242 @@ def making(submitted, num_envs: int, window_length: int, options: dict) -> dict:
         ],
         "attributes": {name: float(getattr(agent, name)) for name in options if name not in ("learning_rate", "seed")},
     }
+
+
+# One update with all that you wrote
+
+
+class Corridor(gym.Env):
+    """A tiny environment, whose episodes have 5, 6 or 7 steps; every second one terminates, the others are truncated.
+
+    As some environments do, it writes all observations into the same array.
+    """
+
+    def __init__(self) -> None:
+        self.observation_space = gym.spaces.Box(-10.0, 10.0, (2,), dtype=np.float32)
+        self.action_space = gym.spaces.Box(-1.0, 1.0, (2,), dtype=np.float32)
+        self.seen, self.episode, self.steps, self.over = np.zeros(2, np.float32), 0, 0, 0
+
+    def look(self) -> np.ndarray:
+        self.seen[:] = np.sin(0.9 * self.steps + self.episode), np.cos(0.5 * self.steps - 0.7 * self.episode)
+        return self.seen
+
+    def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[np.ndarray, dict]:
+        self.steps = 0
+        return self.look(), {}
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict]:
+        reward = 1.0 - float(np.abs(np.asarray(action, np.float64) - np.array([0.6, -0.4])).sum()) + 0.5 * float(self.seen[0])
+        self.steps += 1
+        over, terminates = self.steps == 5 + self.episode % 3, self.episode % 2 == 0
+        if over:
+            self.episode, self.over = self.episode + 1, self.over + self.steps
+        return self.look(), reward, over and terminates, over and not terminates, {}
+
+
+class UpdateMade(BaseException):
+    """The first update is over: there is no need to go on. No `except Exception` stops it."""
+
+
+def one_update(submitted, num_envs: int, learning_rate: float) -> dict:
+    """Let all that you wrote work together: play a few episodes of a tiny environment, and learn from them once.
+
+    Nothing is a fake here but the environment and the optimizer, which is an Adam. Where it breaks is noted.
+    """
+    broken: list[str] = []
+    facts: dict[str, Any] = {}
+    with watched_pieces(submitted, broken):
+        try:
+            facts = first_update(submitted, num_envs, learning_rate)
+        except Exception as error:
+            if not broken:
+                broken.append(f"in what puts your functions to work (training.py): {described_error(error)}")
+    return {"it breaks": broken[0] if broken else "nowhere"} | ({} if broken else facts)
+
+
+def first_update(submitted, num_envs: int, learning_rate: float) -> dict:
+    """Play until the agent has updated for the first time; return what that has changed."""
+    options = {"gamma": 0.9, "lamb": 0.8, "episodes_per_update": 6, "epochs": 8, "batch_size": 16, "entropy_coef": 0.001}
+    agent = submitted.PPOAgent(2, 2, num_envs, 2, learning_rate=learning_rate, seed=5, **options)
+    networks = {"actor": agent.actor, "critic": agent.critic}
+    with torch.no_grad():
+        for number_of, network in enumerate(networks.values(), start=1):
+            for value in with_numbers(network, number_of).parameters():
+                value.mul_(0.5)
+    named = [(f"{name}.{of}", value) for name, network in networks.items() for of, value in network.named_parameters()]
+    first = {name: to_plain(value) for name, value in named}
+    facts: dict[str, Any] = {"an update was made": False}
+    learn, single = agent.update, Corridor()
+
+    def update() -> Any:
+        facts["parameters that move before the update"] = unlike(first, named)
+        rows = {name: torch.cat([episode[name] for episode in agent.episodes]).detach().clone() for name in KEYS}
+        facts["rows that are learned from"] = len(rows["advantage"])
+        before, error = log_density_of(agent, rows), squared_error(agent, rows)
+        result = learn()
+        advantage = (rows["advantage"] - rows["advantage"].mean()) / (rows["advantage"].std(correction=0) + 1e-8)
+        ratio = torch.exp(log_density_of(agent, rows) - before)
+        objective = torch.min(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage).mean()
+        moved = unlike(first, named)
+        facts["parameters that do not move"] = [name for name, _ in named if name not in moved]
+        facts["the objective of the same rows is larger afterwards"] = bool(objective > advantage.mean() + 1e-3)
+        facts["the squared error of the values of the same rows is smaller afterwards"] = bool(
+            squared_error(agent, rows) < error
+        )
+        facts["all numbers are finite"] = all(bool(torch.isfinite(value).all()) for _, value in named)
+        return result
+
+    def stop(step: int, metrics: Any) -> None:
+        facts["an update was made"] = True
+        facts["its losses are finite"] = all(np.isfinite(float(metrics[name])) for name in ("policy_loss", "value_loss"))
+        raise UpdateMade
+
+    agent.update = update
+    with contextlib.suppress(UpdateMade), contextlib.redirect_stdout(io.StringIO()):
+        if num_envs == 1:
+            training.fit(agent, single, 100, seed=0, on_update=stop)
+        else:
+            training.fit_vector(agent, gym.vector.SyncVectorEnv([Corridor] * num_envs), 300, seed=0, on_update=stop)
+    return facts
+
+
+def unlike(first: dict[str, np.ndarray], named: list[tuple[str, nn.Parameter]]) -> list[str]:
+    """Return the names of the parameters that are not as they were."""
+    return [name for name, value in named if not np.array_equal(first[name], to_plain(value))]
+
+
+@torch.no_grad()
+def log_density_of(agent: Any, rows: dict[str, Tensor]) -> Tensor:
+    """Return the logarithm of the density of the actions of all rows, as torch computes it."""
+    mu, log_sigma = agent.actor(rows["state"])
+    return torch.distributions.Normal(mu, log_sigma.exp(), validate_args=False).log_prob(rows["action"]).sum(dim=1)
+
+
+@torch.no_grad()
+def squared_error(agent: Any, rows: dict[str, Tensor]) -> float:
+    """Return the mean squared error of the critic, for the value targets of all rows."""
+    return float((agent.critic(rows["state"]).reshape(-1) - rows["value_target"].reshape(-1)).square().mean())
+
+
+def is_finite(value: Any, count: int) -> bool:
+    """Return whether something has so many numbers, all of them finite."""
+    found = numbers(value)
+    return found.size == count and bool(np.isfinite(found).all())
+
+
+def rows_in(x: Any) -> int:
+    """Return for how many rows a method of the process is called."""
+    return 1 if np.ndim(to_plain(x[0])) < 2 else len(x[0])
+
+
+def proper_episode(found: Any, memory: Any) -> bool:
+    """Return whether `finish_episode` returned five tensors with a row for each step, the last three of one number each."""
+    count = len(memory.rewards)
+    return (
+        isinstance(found, dict)
+        and all(isinstance(found.get(name), Tensor) and len(found[name]) == count for name in KEYS)
+        and all(is_finite(found[name], count) for name in KEYS[2:])
+    )
+
+
+# What each piece must return to be of use to the others, in words, and whether it has; `own` is the object of a method.
+PIECES: dict[str, tuple[str, Callable[..., bool]]] = {
+    "GeneralizedAdvantageEstimator": (
+        "a number for each reward, [T]",
+        lambda found, critic, state, reward, *others, **named: is_finite(found, len(reward)) and numbers(found).ndim == 1,
+    ),
+    "IndependentGaussianProcess.sample": (
+        "a tensor like mu",
+        lambda found, own, x: is_finite(found, np.size(to_plain(x[0]))),
+    ),
+    "IndependentGaussianProcess.get_dist": (
+        "a tensor [B, 1] of numbers",
+        lambda found, own, x: isinstance(found, Tensor) and is_finite(found, rows_in(x)),
+    ),
+    "IndependentGaussianProcess.entropy": (
+        "a tensor [B, 1] of numbers",
+        lambda found, own, x: isinstance(found, Tensor) and is_finite(found, found.numel()),
+    ),
+    "Actor.__init__": ("nothing", lambda found, *others, **named: True),
+    "Actor.forward": (
+        "mu and log_sigma, two tensors [B, n]",
+        lambda found, own, state: len(found) == 2 and all(isinstance(one, Tensor) for one in found),
+    ),
+    "Critic.__init__": ("nothing", lambda found, *others, **named: True),
+    "Critic.forward": (
+        "a tensor [B, 1] of numbers",
+        lambda found, own, state: isinstance(found, Tensor) and is_finite(found, len(state)),
+    ),
+    "EpisodeMemory.get_recent_state": (
+        "a list of w observations",
+        lambda found, own, observation: is_finite(list(found), own.window_length * np.size(observation)),
+    ),
+    "PPOAgent.forward": (
+        "an array with an action for each environment",
+        lambda found, own, observation: (
+            isinstance(found, np.ndarray) and found.ndim == np.ndim(observation) and is_finite(found, 2 * len(own.memories))
+        ),
+    ),
+    "PPOAgent.backward": ("a dictionary", lambda found, *others, **named: found is None or isinstance(found, dict)),
+    "PPOAgent.finish_episode": (
+        "a dictionary of five tensors with a row for each step, the last three of one number each",
+        lambda found, own, memory, final_state: proper_episode(found, memory),
+    ),
+    "PPOAgent.policy_loss": (
+        "a tensor that is one number",
+        lambda found, own, batch: isinstance(found, Tensor) and is_finite(found, 1),
+    ),
+    "PPOAgent.value_loss": (
+        "a tensor that is one number",
+        lambda found, own, batch: isinstance(found, Tensor) and is_finite(found, 1),
+    ),
+    "PPOAgent.update": ("a dictionary of two losses", lambda found, own: isinstance(found, dict)),
+}
+
+
+@contextlib.contextmanager
+def watched_pieces(submitted, broken: list[str]) -> Iterator[None]:
+    """Note of all pieces of a submission which one raises or returns nothing of use; only the first counts."""
+    before: list[tuple[Any, str, Any, bool]] = []
+    try:
+        for name, (wanted, is_usable) in PIECES.items():
+            owner, _, method = name.rpartition(".")
+            place = getattr(submitted, owner) if owner else submitted
+            function = getattr(place, method, None)
+            if callable(function):
+                before.append((place, method, function, method in vars(place)))
+                setattr(place, method, watched(name.removesuffix(".__init__"), function, wanted, is_usable, broken))
+        yield
+    finally:
+        for place, method, function, was_there in reversed(before):
+            if was_there:
+                setattr(place, method, function)
+            else:
+                delattr(place, method)
+
+
+def watched(name: str, function: Callable, wanted: str, is_usable: Callable[..., bool], broken: list[str]) -> Callable:
+    """Return a function that notes whether it raises or returns nothing of use."""
+
+    def call(*given: Any, **named: Any) -> Any:
+        try:
+            found = function(*given, **named)
+        except Exception as error:
+            if not broken:
+                broken.append(f"in your {name}: {described_error(error)}")
+            raise
+        usable = False
+        with contextlib.suppress(Exception):
+            usable = is_usable(found, *given, **named)
+        if not usable and not broken:
+            form = f" {list(np.shape(to_plain(found)))}" if isinstance(found, (np.ndarray, Tensor)) else ""
+            finite = "" if not form or np.isfinite(to_plain(found)).all() else ", not all of whose numbers are finite"
+            broken.append(f"in your {name}: it returns {describe_kind(found)}{form}{finite}; expected {wanted}")
+        if not usable:
+            raise ValueError(broken[0])
+        return found
+
+    return call
 
 
 # Learning

@@ -104,7 +104,7 @@ def test_each_repair_earns_its_own_points(grader: Grader) -> None:
     dropped = cuts.replace("range(len(reward))", "range(1, len(reward))")
     only_ends = points(grader, repaired((LOOP, dropped), (DELTA, ENDS)), *REPAIRS)
     assert only_ends[length] == only_ends[bootstrap] == 0
-    assert only_ends[ends] == FULL[ends] - 2, "all but what needs a last row that is right"
+    assert only_ends[ends] == FULL[ends] - 1, "all but the end in the last row, whose error is lost"
 
 
 def students_tests(kind: str) -> list[Variant]:
