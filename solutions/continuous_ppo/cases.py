@@ -442,7 +442,9 @@ def ratio_one(rng):
 
 @case("policy_loss", question="PPO.policy_loss")
 def ratios_inside(rng):
-    return losses(rng, [0.1, -0.15, 0.05, -0.02, 0.2], cliprange=0.3)
+    """Some ratios are inside this range and would be outside of the default one, with advantages that a clip would change."""
+    weights = np.array([1.0, -1.5, 0.7, -0.6, 2.0], np.float32)
+    return losses(rng, [0.1, -0.35, 0.05, -0.02, 0.35], advantages=weights, cliprange=0.5)
 
 
 @case("policy_loss", question="PPO.policy_loss")

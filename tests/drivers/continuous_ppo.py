@@ -340,7 +340,7 @@ def linear_layers() -> Iterator[list[tuple[Tensor, Tensor]]]:
         passed.append((came, made.detach().clone()))  # a copy: an activation may work in place
         return made
 
-    nn.Linear.forward = noting  # type: ignore[method-assign]  # put back below
+    nn.Linear.forward = noting  # type: ignore[assignment, method-assign]  # put back below
     try:
         yield passed
     finally:
@@ -1060,11 +1060,15 @@ class Piece:
         return result
 
 
-def unusable(value: Any, shape: tuple[int, ...], tensors: bool = False) -> str:
-    """Return what is wrong with an array, or a tensor, that must hold so many finite numbers; nothing if it will do."""
+def unusable(value: Any, shape: tuple[int, ...], tensors: bool = False, exactly: bool = False) -> str:
+    """Return what is wrong with an array, or a tensor, that must hold so many finite numbers; nothing if it will do.
+
+    Args:
+        exactly: Whether axes of length one count.
+    """
     if not isinstance(value, Tensor if tensors else (Tensor, np.ndarray, np.generic, float)):
         return f"expected {'a tensor' if tensors else 'an array'} of shape {list(shape)}, got {describe_kind(value)}"
-    found = numbers_of(value, shape)
+    found = numbers_of(value, None if exactly else shape)
     if found.shape != shape:
         return f"expected shape {list(shape)}, got shape {list(np.shape(to_plain(value)))}"
     return "" if np.isfinite(found).all() else "not all of its numbers are finite"
@@ -1082,7 +1086,7 @@ def looked_at_outputs(result: Any, observations: Tensor, act_dim: int) -> str:
         return f"expected mean, variance and value, got {describe_kind(result)}"
     rows = tuple(observations.shape[:-1])
     mean, variance, value = result
-    wrong = (unusable(mean, (*rows, act_dim), True), unusable(_one_of_equal_rows(variance, act_dim), (act_dim,), True))
+    wrong = (unusable(mean, (*rows, act_dim), True, True), unusable(_one_of_equal_rows(variance, act_dim), (act_dim,), True))
     named = dict(zip(("mean", "variance", "value"), (*wrong, unusable(value, (*rows, 1), True)), strict=True))
     return next((f"{name}: {text}" for name, text in named.items() if text), "")
 
@@ -1092,7 +1096,14 @@ def looked_at_act(result: Any, inputs: Any, act_dim: int, training: bool) -> str
     if wrong := without(("distribution", "values") if training else ("actions", "log_probs", "values"), result):
         return wrong
     shapes = {"values": (*rows, 1)} | ({} if training else {"actions": (*rows, act_dim), "log_probs": rows})
-    return next((f"{name}: {text}" for name, shape in shapes.items() if (text := unusable(result[name], shape, training))), "")
+    return next(
+        (
+            f"{name}: {text}"
+            for name, shape in shapes.items()
+            if (text := unusable(result[name], shape, training, name == "actions"))
+        ),
+        "",
+    )
 
 
 def looked_at_loss(result: Any, *given: Any) -> str:
@@ -1138,7 +1149,15 @@ def one_update(submitted, steps: int, num_minibatches: int, d: int, seed: int, g
     env.reset(seed=seed)
     model = Piece("Model", model_class(submitted))(2 * d, d)
     ask = model.forward
-    model.forward = Piece("Model.forward", ask, lambda result, given: looked_at_outputs(result, given, d))
+    forward = Piece("Model.forward", ask, lambda result, given: looked_at_outputs(result, given, d))
+
+    def of_float32(observations: Tensor) -> Any:
+        if getattr(observations, "dtype", None) != torch.float32:  # which is the business of whoever asks
+            kind = getattr(observations, "dtype", type(observations).__name__)
+            raise TypeError(f"the model takes float32 tensors, its observations are {kind}")
+        return forward(observations)
+
+    model.forward = of_float32
     policy = Watched(Piece("Policy", submitted.Policy)(model), d)
     played: dict[str, Any] = {}
 
