@@ -118,12 +118,14 @@ lengths_as_floats = altered(
     "Summaries",
     {"self.episode_lengths.append(self._length)": "self.episode_lengths.append(float(self._length))"},
     hint="A length is a count: which type has it in your list?",
+    form=True,
 )
 
 returns_as_tensors = altered(
     "Summaries",
     {"self.episode_returns.append(self._return)": "self.episode_returns.append(torch.tensor(self._return))"},
     hint="Which type have the entries of your list of returns?",
+    form=True,
 )
 
 
@@ -300,12 +302,14 @@ one_observation_becomes_a_batch = altered(
     "Model.forward",
     {"return self.policy_net": "observations = observations.reshape(-1, observations.shape[-1])\nreturn self.policy_net"},
     hint="Print what you return for one observation: which axis was not there?",
+    form=True,
 )
 
 batch_of_one_squeezed_away = altered(
     "Model.forward",
     {"self.policy_net(observations)": "self.policy_net(observations).squeeze(0)"},
     hint="Print the shape of the mean for a batch of one row: which axis is missing?",
+    form=True,
 )
 
 value_of_the_whole_batch = altered(
@@ -407,6 +411,7 @@ training_squeezes_one_row = altered(
     {'"distribution": distribution, "values": values}': '"distribution": distribution, "values": values.squeeze()}'},
     hint="Print the shape of the values of a batch of one row.",
     source="student code",
+    form=True,
 )
 
 training_values_of_the_first_row = altered(
@@ -475,6 +480,7 @@ log_prob_in_a_column = altered(
     {"torch.log(2 * math.pi * variance)).sum(-1)": "torch.log(2 * math.pi * variance)).sum(-1, keepdim=True)"},
     hint="Which shape have the log-probabilities? Print it for one observation and for a batch.",
     source="student code",
+    form=True,
 )
 
 
@@ -522,6 +528,7 @@ played_actions_as_tensors = altered(
     {'"actions": actions.numpy()': '"actions": actions'},
     hint="Environments and trajectories are made of arrays: what does your policy return?",
     source="student code",
+    form=True,
 )
 
 
@@ -536,6 +543,7 @@ one_observation_as_a_batch = altered(
     },
     hint="Print the shape of an action for one observation: would the environment take it?",
     source="student code",
+    form=True,
 )
 
 
@@ -595,6 +603,7 @@ played_in_double_precision = altered(
     "Policy.sampling",
     {'"log_probs": log_probs.numpy()': '"log_probs": log_probs.double().numpy()'},
     hint="Which precision have your log-probabilities, and which is asked for?",
+    form=True,
 )
 
 # GAE
@@ -828,6 +837,7 @@ gae_targets_shaped_like_rewards = altered(
     "GAE",
     {'.astype(np.float32).reshape(trajectory["values"].shape)': ".astype(np.float32)"},
     hint="Print value_targets.shape: what would the value loss do with it beside values of shape [B, 1]?",
+    form=True,
 )
 
 gae_advantages_in_a_column = altered(
@@ -837,6 +847,7 @@ gae_advantages_in_a_column = altered(
         'trajectory["advantages"] = advantages.astype(np.float32)[..., None]'
     },
     hint="Print advantages.shape: what would the policy loss do with it beside ratios of shape [B]?",
+    form=True,
 )
 
 
@@ -847,6 +858,7 @@ gae_overwrites_the_rewards = altered(
         "deltas += self.gamma * continues * next_values - values",
     },
     hint="What is in the trajectory's rewards after your function has run?",
+    form=True,
 )
 
 gae_any_reset_cuts_all = altered(
@@ -893,12 +905,14 @@ gae_in_lists = altered(
     },
     hint="Of what are all the other entries of a trajectory made?",
     source="student code",
+    form=True,
 )
 
 gae_targets_in_lists = altered(
     "GAE",
     {'.astype(np.float32).reshape(trajectory["values"].shape)': '.reshape(trajectory["values"].shape).tolist()'},
     hint="Of what are all the other entries of a trajectory made?",
+    form=True,
 )
 
 gae_keeps_the_graph = altered(
@@ -908,6 +922,7 @@ gae_keeps_the_graph = altered(
         'trajectory["advantages"] = torch.tensor(advantages, dtype=torch.float32, requires_grad=True)'
     },
     hint="Does a gradient flow through your advantages? Are they data, or part of the network?",
+    form=True,
 )
 
 gae_without_targets = altered(
@@ -995,6 +1010,7 @@ shuffled_into_lists = altered(
     "TrajectorySampler.shuffle_trajectory",
     {"self.trajectory[key] = value[order]": "self.trajectory[key] = [value[row] for row in order]"},
     hint="What were the entries of the trajectory before, and what are they now?",
+    form=True,
 )
 
 # TrajectorySampler.get_next
@@ -1192,6 +1208,7 @@ minibatch_of_lists = altered(
     "TrajectorySampler.get_next",
     {"{key: value[start:end] for": "{key: list(value[start:end]) for"},
     hint="Of what is a minibatch made: of arrays, or of lists?",
+    form=True,
 )
 
 # PPO.policy_loss
@@ -1684,10 +1701,12 @@ rate_in_a_tensor = altered(
     "anneal_learning_rate",
     {"initial * remaining": "torch.tensor(initial * remaining, dtype=torch.float64)"},
     hint="Which type has a learning rate in param_groups?",
+    form=True,
 )
 
 groups_made_anew = altered(
     "anneal_learning_rate",
     {'group["lr"] = initial * remaining': 'group["lr"] = initial * remaining\ngroup["eps"] = 1e-8'},
     hint="What else have you changed in the groups?",
+    form=True,
 )
