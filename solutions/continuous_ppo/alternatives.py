@@ -119,6 +119,29 @@ class ModelOfClasses(nn.Module):
 
 
 @alternative("Model.forward")
+class ModelOfMatrices(nn.Module):
+    """No layers: matrices and vectors, multiplied by hand."""
+
+    def __init__(self, obs_dim, act_dim):
+        super().__init__()
+        self.pi, self.v = self._network(obs_dim, act_dim), self._network(obs_dim, 1)
+        self.log_variance = nn.Parameter(torch.zeros(1, act_dim))
+
+    @staticmethod
+    def _network(inputs, outputs):
+        found = []
+        for i, o in ((inputs, 64), (64, 64), (64, outputs)):
+            found += [nn.Parameter(nn.init.orthogonal_(torch.empty(i, o), 2**0.5)), nn.Parameter(torch.zeros(o))]
+        return nn.ParameterList(found)
+
+    def forward(self, observations):
+        outputs = []
+        for w1, b1, w2, b2, w3, b3 in (self.pi, self.v):
+            outputs.append(torch.tanh(torch.tanh(observations @ w1 + b1) @ w2 + b2) @ w3 + b3)
+        return outputs[0], self.log_variance.exp()[0], outputs[1]
+
+
+@alternative("Model.forward")
 class ModelOfLists(nn.Module):
     """Layers in a ModuleDict of ModuleLists, gone through by hand."""
 
@@ -315,6 +338,14 @@ gae_in_double_precision = altered(
     },
 )
 
+gae_leaves_tensors = altered(
+    "GAE",
+    {
+        'trajectory["advantages"] = advantages.astype(np.float32)': ""
+        'trajectory["advantages"] = torch.from_numpy(advantages.astype(np.float32))',
+    },
+)
+
 gae_asks_in_training_mode = altered(
     "GAE",
     {
@@ -336,6 +367,11 @@ gae_by_conditions = altered(
 
 # TrajectorySampler
 
+
+shuffled_in_place = altered(
+    "TrajectorySampler.shuffle_trajectory",
+    {"self.trajectory[key] = value[order]": "self.trajectory[key] = np.array([value[row] for row in order])"},
+)
 
 shuffled_by_torch = altered(
     "TrajectorySampler.shuffle_trajectory",
@@ -513,6 +549,14 @@ value_loss_of_a_stack = altered(
         "clipped_values = values.clamp(old_values - self.cliprange, old_values + self.cliprange)",
         "torch.max((values - targets) ** 2, (clipped_values - targets) ** 2)": ""
         "torch.stack([targets - values, targets - clipped_values]).square().amax(dim=0)",
+    },
+)
+
+value_loss_of_one_axis = altered(
+    "PPO.value_loss",
+    {
+        "torch.max((values - targets) ** 2, (clipped_values - targets) ** 2).mean()": ""
+        "torch.max((values - targets) ** 2, (clipped_values - targets) ** 2).mean(dim=0)",
     },
 )
 

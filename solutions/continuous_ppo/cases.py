@@ -46,6 +46,12 @@ def summaries_three_episodes(rng):
     return episodes(rng, [4, 1, 3], ["terminated", "truncated", "terminated"]) | dict(window=2)
 
 
+@case("summaries", question="Summaries")
+def summaries_one_broken_off(rng):
+    """The second of four episodes is broken off after three steps."""
+    return episodes(rng, [2, 3, 1, 2], ["truncated", "", "terminated", "truncated"]) | dict(window=10, writer=True)
+
+
 @case("summaries", question="Summaries", hidden=True)
 def summaries_broken_off(rng):
     """An episode that somebody breaks off leaves no entry, and nothing of it in the next one; six for a window of three."""
@@ -87,9 +93,15 @@ def forward_one_observation(rng):
     return dict(obs_dim=4, act_dim=2, observations=normal(rng, 4))
 
 
-@case("model_forward", question="Model.forward", hidden=True)
+@case("model_forward", question="Model.forward")
 def forward_one_row(rng):
-    """One row, and one action dimension: no axis may be squeezed away."""
+    """One row: its axis may not be squeezed away."""
+    return dict(obs_dim=3, act_dim=2, observations=normal(rng, 1, 3))
+
+
+@case("model_forward", question="Model.forward", hidden=True)
+def forward_single_row(rng):
+    """One row, and one action dimension."""
     return dict(obs_dim=6, act_dim=1, observations=normal(rng, 1, 6))
 
 
@@ -112,6 +124,12 @@ def linear_model(rng, obs_dim, act_dim):
 @case("policy_training", question="Policy.training")
 def training_batch(rng):
     return linear_model(rng, 4, 3) | dict(observations=normal(rng, 6, 4), actions=normal(rng, 6, 3))
+
+
+@case("policy_training", question="Policy.training")
+def training_one_double_row(rng):
+    """One observation in double precision, as environments give them."""
+    return linear_model(rng, 4, 2) | dict(observations=rng.normal(size=(1, 4)), actions=normal(rng, 1, 2))
 
 
 @case("policy_training", question="Policy.training", hidden=True)
@@ -140,6 +158,13 @@ def sampling_batch(rng):
 @case("many_samples", question="Policy.sampling")
 def sampling_many(rng):
     return linear_model(rng, 3, 3) | dict(observation=normal(rng, 3))
+
+
+@case("many_samples", question="Policy.sampling")
+def sampling_far_from_zero(rng):
+    """Means of 3, -2 and 5 with deviations of ½ to 1½: whoever cuts actions to [-1, 1] has nothing left of the distribution."""
+    mean = np.array([[3.0, -2.0, 5.0], [0.0, 0.0, 0.0]], np.float32)
+    return linear_model(rng, 2, 3) | dict(mean=mean, observation=np.array([1.0, 0.5], np.float32), one_by_one=True)
 
 
 @case("policy_sampling", question="Policy.sampling", hidden=True)
@@ -209,6 +234,12 @@ def gae_several_episodes(rng):
     return trajectory(rng, 13, [3, 4, 9], gamma=0.95, lambda_=0.7)
 
 
+@case("gae", question="GAE")
+def gae_no_lambda(rng):
+    """With λ = 0 an advantage is δ alone, and nothing may be divided by it."""
+    return trajectory(rng, 7, [3], gamma=0.9, lambda_=0.0)
+
+
 @case("gae", question="GAE", hidden=True)
 def gae_defaults(rng):
     return trajectory(rng, 9, [4])
@@ -225,6 +256,12 @@ def gae_of_returns(rng):
 
 
 @case("gae", question="GAE", hidden=True)
+def gae_of_rewards(rng):
+    """With γ = 0 an advantage is r - V."""
+    return trajectory(rng, 8, [2, 5], gamma=0.0, lambda_=0.9)
+
+
+@case("gae", question="GAE", hidden=True)
 def gae_one_step(rng):
     return trajectory(rng, 1, [], gamma=0.9, lambda_=0.9)
 
@@ -233,6 +270,11 @@ def gae_one_step(rng):
 def gae_truncated(rng):
     """Two of three ends came from a time limit. Their rewards hold the value already, so it is an end like any other."""
     return trajectory(rng, 12, [2, 6, 9], gamma=0.9, lambda_=0.85, truncated=[2, 9])
+
+
+@case("gae", question="GAE", hidden=True)
+def gae_truncated_and_unfinished(rng):
+    return trajectory(rng, 9, [1, 4], gamma=0.95, lambda_=0.6, truncated=[4])
 
 
 @case("gae", question="GAE", hidden=True)
@@ -258,6 +300,18 @@ def batched(rng, size, num_envs, **options):
         )
         | options
     )
+
+
+@case("gae", question="GAE")
+def gae_some_environments(rng):
+    """Three environments, of which the second goes on after the last step."""
+    return batched(rng, 5, 3)
+
+
+@case("gae", question="GAE", hidden=True)
+def gae_truncated_batch(rng):
+    inputs = batched(rng, 6, 3)
+    return inputs | dict(truncated=np.argwhere(inputs["resets"])[1:].tolist())
 
 
 @case("gae", question="GAE", hidden=True)
@@ -311,10 +365,27 @@ def minibatches_transformed(rng):
     return dict(sizes=[18], epochs=2, minibatches=3, calls=6, transform=True)
 
 
+@case("sampler", question="TrajectorySampler.get_next")
+def minibatches_of_eleven(rng):
+    """Eleven rows in four minibatches: three of three rows and one of two."""
+    return dict(sizes=[11], epochs=2, minibatches=4, calls=8)
+
+
+@case("sampler", question="TrajectorySampler.get_next")
+def minibatches_of_two_environments(rng):
+    """Five steps of two environments are ten rows."""
+    return dict(sizes=[5], num_envs=2, epochs=2, minibatches=3, calls=6)
+
+
+@case("sampler", question="TrajectorySampler.get_next", hidden=True)
+def minibatches_transformed_again(rng):
+    return dict(sizes=[20], epochs=3, minibatches=2, calls=6, transform=True)
+
+
 @case("sampler", question="TrajectorySampler.get_next", hidden=True)
 def minibatches_uneven(rng):
     """Twenty-two rows in five minibatches: none is more than one row larger than another."""
-    return dict(sizes=[22], epochs=3, minibatches=5, calls=15)
+    return dict(sizes=[22, 22], epochs=2, minibatches=5, calls=20)
 
 
 @case("sampler", question="TrajectorySampler.get_next", hidden=True)
@@ -371,13 +442,20 @@ def ratio_one(rng):
 
 @case("policy_loss", question="PPO.policy_loss")
 def ratios_inside(rng):
-    return losses(rng, [0.1, -0.15, 0.05, -0.02, 0.2], cliprange=0.3)
+    """Some ratios are inside this range and would be outside of the default one, with advantages that a clip would change."""
+    weights = np.array([1.0, -1.5, 0.7, -0.6, 2.0], np.float32)
+    return losses(rng, [0.1, -0.35, 0.05, -0.02, 0.35], advantages=weights, cliprange=0.5)
 
 
 @case("policy_loss", question="PPO.policy_loss")
 def ratios_on_both_sides(rng):
     """Ratios far below, inside and far above the clip range, each with both signs of advantage."""
     return losses(rng, BOTH_SIDES, advantages=BOTH_SIGNS, cliprange=0.2)
+
+
+@case("policy_loss", question="PPO.policy_loss")
+def ratio_of_one_row(rng):
+    return losses(rng, [-0.1], act_dim=2, cliprange=0.2)
 
 
 @case("policy_loss", question="PPO.policy_loss", hidden=True)
@@ -439,6 +517,11 @@ def values_far_from_the_old(rng):
     return value_inputs(rng, 12, 1.5, cliprange=0.25)
 
 
+@case("value_loss", question="PPO.value_loss")
+def value_of_one_row(rng):
+    return value_inputs(rng, 1, 0.5, cliprange=0.2)
+
+
 @case("value_loss", question="PPO.value_loss", hidden=True)
 def values_default_range(rng):
     return value_inputs(rng, 70, 0.4)
@@ -482,6 +565,11 @@ def step_with_large_gradients(rng):
     return updates(rng, [40.0, -25.0, 60.0], max_grad_norm=0.7)
 
 
+@case("update", question="PPO.step")
+def step_of_single_rows(rng):
+    return updates(rng, [0.5, 1.0], rows=1, max_grad_norm=1.0)
+
+
 @case("update", question="PPO.step", hidden=True)
 def step_with_defaults(rng):
     return updates(rng, [0.02, 30.0, 0.03])
@@ -509,3 +597,12 @@ def annealing_to_the_end(rng):
 @case("annealing", question="anneal_learning_rate", hidden=True)
 def annealing_three_groups(rng):
     return dict(rates=[1.0, 2.0, 3.0], interactions=[700, 100, 100, 999, 3000], total_interactions=1500, initial=0.25)
+
+
+# All together
+
+
+@case("one_update", question="one_update")
+def one_update(rng):
+    """Two episodes of thirty steps and the beginning of a third, in three minibatches, of which one is used."""
+    return dict(steps=72, num_minibatches=3, d=2, seed=1, gamma=0.99, lambda_=0.95)

@@ -114,6 +114,21 @@ reset_loses_its_seed = altered(
 )
 
 
+lengths_as_floats = altered(
+    "Summaries",
+    {"self.episode_lengths.append(self._length)": "self.episode_lengths.append(float(self._length))"},
+    hint="A length is a count: which type has it in your list?",
+    form=True,
+)
+
+returns_as_tensors = altered(
+    "Summaries",
+    {"self.episode_returns.append(self._return)": "self.episode_returns.append(torch.tensor(self._return))"},
+    hint="Which type have the entries of your list of returns?",
+    form=True,
+)
+
+
 # Model.layers
 
 init_of_torch = altered(
@@ -209,6 +224,21 @@ network_hidden_in_a_list = altered(
     source="student code",
 )
 
+parameters_in_double_precision = altered(
+    "Model.layers",
+    {
+        "self.log_variance = nn.Parameter(torch.zeros(act_dim))": ""
+        "self.log_variance = nn.Parameter(torch.zeros(act_dim))\nself.double()"
+    },
+    hint="Which precision have your parameters, and which have the observations that come in?",
+)
+
+every_model_alike = altered(
+    "Model.layers",
+    {"layers = [nn.Linear(inputs, 64)": "torch.manual_seed(outputs)\nlayers = [nn.Linear(inputs, 64)"},
+    hint="Make two models: do they begin with the same weights? What does a generator do that is seeded in a constructor?",
+)
+
 # Model.forward
 
 relu_between = altered(
@@ -272,6 +302,20 @@ one_observation_becomes_a_batch = altered(
     "Model.forward",
     {"return self.policy_net": "observations = observations.reshape(-1, observations.shape[-1])\nreturn self.policy_net"},
     hint="Print what you return for one observation: which axis was not there?",
+    form=True,
+)
+
+batch_of_one_squeezed_away = altered(
+    "Model.forward",
+    {"self.policy_net(observations)": "self.policy_net(observations).squeeze(0)"},
+    hint="Print the shape of the mean for a batch of one row: which axis is missing?",
+    form=True,
+)
+
+value_of_the_whole_batch = altered(
+    "Model.forward",
+    {"self.value_net(observations)": "self.value_net(observations).mean() * torch.ones_like(self.value_net(observations))"},
+    hint="Have two different observations the same value?",
 )
 
 # Policy.training
@@ -343,6 +387,40 @@ training_values_in_numpy = altered(
 )
 
 
+training_takes_any_precision = altered(
+    "Policy.training",
+    {
+        "            mean, variance, values = self.model(torch.as_tensor(inputs, dtype=torch.float32))\n            # A": ""
+        "            mean, variance, values = self.model(torch.as_tensor(inputs))\n            # A",
+    },
+    hint="Observations may be float64: which precision have the weights of the model?",
+    source="student code",
+)
+
+training_needs_a_tensor = altered(
+    "Policy.training",
+    {
+        "            mean, variance, values = self.model(torch.as_tensor(inputs, dtype=torch.float32))\n            # A": ""
+        "            mean, variance, values = self.model(inputs.float())\n            # A",
+    },
+    hint="Of which type are the observations of a minibatch?",
+)
+
+training_squeezes_one_row = altered(
+    "Policy.training",
+    {'"distribution": distribution, "values": values}': '"distribution": distribution, "values": values.squeeze()}'},
+    hint="Print the shape of the values of a batch of one row.",
+    source="student code",
+    form=True,
+)
+
+training_values_of_the_first_row = altered(
+    "Policy.training",
+    {'"distribution": distribution, "values": values}': '"distribution": distribution, "values": 0 * values + values[:1]}'},
+    hint="Have two different observations the same value?",
+)
+
+
 # Policy.sampling
 
 variance_as_deviation = altered(
@@ -402,6 +480,7 @@ log_prob_in_a_column = altered(
     {"torch.log(2 * math.pi * variance)).sum(-1)": "torch.log(2 * math.pi * variance)).sum(-1, keepdim=True)"},
     hint="Which shape have the log-probabilities? Print it for one observation and for a batch.",
     source="student code",
+    form=True,
 )
 
 
@@ -449,6 +528,7 @@ played_actions_as_tensors = altered(
     {'"actions": actions.numpy()': '"actions": actions'},
     hint="Environments and trajectories are made of arrays: what does your policy return?",
     source="student code",
+    form=True,
 )
 
 
@@ -463,6 +543,7 @@ one_observation_as_a_batch = altered(
     },
     hint="Print the shape of an action for one observation: would the environment take it?",
     source="student code",
+    form=True,
 )
 
 
@@ -478,6 +559,52 @@ sampling_takes_any_precision = altered(
     source="student code",
 )
 
+
+actions_clipped_before_log_prob = altered(
+    "Policy.sampling",
+    {
+        "actions = mean + variance.sqrt() * noise": "actions = (mean + variance.sqrt() * noise).clamp(-1, 1)\n"
+        "noise = (actions - mean) / variance.sqrt()",
+    },
+    hint="Who cuts actions to the range of the robot? From which distribution come yours?",
+)
+
+actions_squashed = altered(
+    "Policy.sampling",
+    {
+        "actions = mean + variance.sqrt() * noise": "actions = torch.tanh(mean + variance.sqrt() * noise)\n"
+        "noise = (actions - mean) / variance.sqrt()",
+    },
+    hint="From which distribution come your actions: is every one as likely as your log-probability says?",
+)
+
+log_prob_averaged = altered(
+    "Policy.sampling",
+    {"torch.log(2 * math.pi * variance)).sum(-1)": "torch.log(2 * math.pi * variance)).mean(-1)"},
+    hint="How likely are two independent things at once: what becomes of their logarithms?",
+)
+
+log_of_the_sum_of_densities = altered(
+    "Policy.sampling",
+    {
+        "-0.5 * (noise**2 + torch.log(2 * math.pi * variance)).sum(-1)": ""
+        "torch.logsumexp(-0.5 * (noise**2 + torch.log(2 * math.pi * variance)), -1)"
+    },
+    hint="How likely are two independent things at once: are their probabilities added?",
+)
+
+played_values_of_the_first_row = altered(
+    "Policy.sampling",
+    {'"values": values.numpy()': '"values": np.broadcast_to(values.numpy()[:1], values.shape).copy()'},
+    hint="Have two different observations the same value?",
+)
+
+played_in_double_precision = altered(
+    "Policy.sampling",
+    {'"log_probs": log_probs.numpy()': '"log_probs": log_probs.double().numpy()'},
+    hint="Which precision have your log-probabilities, and which is asked for?",
+    form=True,
+)
 
 # GAE
 
@@ -710,6 +837,7 @@ gae_targets_shaped_like_rewards = altered(
     "GAE",
     {'.astype(np.float32).reshape(trajectory["values"].shape)': ".astype(np.float32)"},
     hint="Print value_targets.shape: what would the value loss do with it beside values of shape [B, 1]?",
+    form=True,
 )
 
 gae_advantages_in_a_column = altered(
@@ -719,6 +847,7 @@ gae_advantages_in_a_column = altered(
         'trajectory["advantages"] = advantages.astype(np.float32)[..., None]'
     },
     hint="Print advantages.shape: what would the policy loss do with it beside ratios of shape [B]?",
+    form=True,
 )
 
 
@@ -729,6 +858,7 @@ gae_overwrites_the_rewards = altered(
         "deltas += self.gamma * continues * next_values - values",
     },
     hint="What is in the trajectory's rewards after your function has run?",
+    form=True,
 )
 
 gae_any_reset_cuts_all = altered(
@@ -744,6 +874,69 @@ gae_same_latest_value_for_all = altered(
     "GAE",
     {"latest.reshape(1, *rewards.shape[1:])": "np.broadcast_to(latest.reshape(-1)[0], (1, *rewards.shape[1:]))"},
     hint="How many latest observations has a batched environment?",
+)
+
+gae_for_one_environment = altered(
+    "GAE",
+    {"latest.reshape(1, *rewards.shape[1:])": "[float(latest.reshape(()))]"},
+    hint="What is the shape of rewards for a batched environment? How many latest values are there?",
+    source="student code",
+)
+
+gae_by_powers = altered(
+    "GAE",
+    {
+        "        for t in reversed(range(len(deltas))):\n"
+        "            advantage = deltas[t] + self.gamma * self.lambda_ * continues[t] * advantage\n"
+        "            advantages[t] = advantage\n": ""
+        "        episode = np.cumsum(np.concatenate([np.zeros_like(deltas[:1]), 1 - continues[:-1]]), axis=0)\n"
+        "        powers = (self.gamma * self.lambda_) ** np.arange(len(deltas)).reshape(-1, *[1] * (deltas.ndim - 1))\n"
+        "        for t in range(len(deltas)):\n"
+        "            weighted = np.where(episode[t:] == episode[t], powers[t:] * deltas[t:], 0.0)\n"
+        "            advantages[t] = advantage + weighted.sum(axis=0) / powers[t]\n",
+    },
+    hint="What does your function return for λ = 0, and for a very long trajectory? By what do you divide?",
+)
+
+gae_in_lists = altered(
+    "GAE",
+    {
+        'trajectory["advantages"] = advantages.astype(np.float32)': 'trajectory["advantages"] = advantages.tolist()',
+    },
+    hint="Of what are all the other entries of a trajectory made?",
+    source="student code",
+    form=True,
+)
+
+gae_targets_in_lists = altered(
+    "GAE",
+    {'.astype(np.float32).reshape(trajectory["values"].shape)': '.reshape(trajectory["values"].shape).tolist()'},
+    hint="Of what are all the other entries of a trajectory made?",
+    form=True,
+)
+
+gae_keeps_the_graph = altered(
+    "GAE",
+    {
+        'trajectory["advantages"] = advantages.astype(np.float32)': ""
+        'trajectory["advantages"] = torch.tensor(advantages, dtype=torch.float32, requires_grad=True)'
+    },
+    hint="Does a gradient flow through your advantages? Are they data, or part of the network?",
+    form=True,
+)
+
+gae_without_targets = altered(
+    "GAE",
+    {
+        'trajectory["value_targets"] = (advantages + values).astype(np.float32).reshape(trajectory["values"].shape)': "pass",
+    },
+    hint="Which two entries does your function add?",
+)
+
+gae_targets_are_advantages = altered(
+    "GAE",
+    {"(advantages + values).astype": "advantages.astype"},
+    hint="What is the value network to predict: a return, or how much better it was?",
 )
 
 # TrajectorySampler.shuffle_trajectory
@@ -804,6 +997,20 @@ state_shuffled_too = altered(
     {'if key != "state":': "if True:"},
     hint="Which key has no rows?",
     source="student code",
+)
+
+reseeds_before_shuffling = altered(
+    "TrajectorySampler.shuffle_trajectory",
+    {"order = np.random": "np.random.seed(0)\norder = np.random"},
+    hint="What does a generator do that is seeded anew in every call?",
+    source="student code",
+)
+
+shuffled_into_lists = altered(
+    "TrajectorySampler.shuffle_trajectory",
+    {"self.trajectory[key] = value[order]": "self.trajectory[key] = [value[row] for row in order]"},
+    hint="What were the entries of the trajectory before, and what are they now?",
+    form=True,
 )
 
 # TrajectorySampler.get_next
@@ -979,6 +1186,31 @@ environments_flattened_in_two_orders = altered(
 )
 
 
+drops_rows_and_environments = altered(
+    "TrajectorySampler.get_next",
+    {
+        "self._as_rows(self.runner.get_next())": "self.runner.get_next()",
+        "start = self.minibatch_count * size // self.num_minibatches": ""
+        "start = self.minibatch_count * (size // self.num_minibatches)",
+        "end = (self.minibatch_count + 1) * size // self.num_minibatches": "end = start + size // self.num_minibatches",
+    },
+    hint="Ten rows in four minibatches: where are those left over? How many rows are five steps of two environments?",
+)
+
+reseeds_before_every_epoch = altered(
+    "TrajectorySampler.get_next",
+    {"            self.shuffle_trajectory()\n": "            np.random.seed(0)\n            self.shuffle_trajectory()\n"},
+    hint="What does a generator do that is seeded anew before every use?",
+    source="student code",
+)
+
+minibatch_of_lists = altered(
+    "TrajectorySampler.get_next",
+    {"{key: value[start:end] for": "{key: list(value[start:end]) for"},
+    hint="Of what is a minibatch made: of arrays, or of lists?",
+    form=True,
+)
+
 # PPO.policy_loss
 
 policy_uphill = altered(
@@ -1144,6 +1376,44 @@ policy_is_vanilla = altered(
 )
 
 
+policy_ratio_averaged_before_exp = altered(
+    "PPO.policy_loss",
+    {
+        'ratio = torch.exp(log_probs - torch.as_tensor(trajectory["log_probs"]))': ""
+        'actions = torch.as_tensor(trajectory["actions"])\n'
+        'ratio = torch.exp((log_probs - torch.as_tensor(trajectory["log_probs"])) / actions.shape[-1])',
+    },
+    hint="A ratio of whole action vectors: is its logarithm a sum over the dimensions, or their mean?",
+)
+
+policy_needs_tensors = altered(
+    "PPO.policy_loss",
+    {
+        'torch.as_tensor(trajectory["advantages"])': 'trajectory["advantages"].detach()',
+        'torch.as_tensor(trajectory["actions"])': 'trajectory["actions"]',
+        'torch.as_tensor(trajectory["log_probs"])': 'trajectory["log_probs"]',
+    },
+    hint="Of which type are the entries of a minibatch?",
+    source="student code",
+    learns=False,
+)
+
+policy_advantages_overwritten = altered(
+    "PPO.policy_loss",
+    {
+        "return -torch.min": 'trajectory["advantages"] -= trajectory["advantages"].mean()\nreturn -torch.min',
+    },
+    hint="What is in the minibatch after your function has run? And after it has run again?",
+)
+
+policy_loss_of_a_number = altered(
+    "PPO.policy_loss",
+    {"clipped_ratio * advantages).mean()": "clipped_ratio * advantages).mean().item()"},
+    hint="What can an optimizer do with a plain number?",
+    learns=False,
+)
+
+
 # PPO.value_loss
 
 value_smaller_error = altered(
@@ -1236,6 +1506,24 @@ value_uphill = altered(
     "PPO.value_loss",
     {"return torch.max(": "return -torch.max("},
     hint="An optimizer minimises: should the error grow or shrink?",
+)
+
+
+value_needs_tensors = altered(
+    "PPO.value_loss",
+    {
+        'torch.as_tensor(trajectory["value_targets"])': 'trajectory["value_targets"].detach()',
+        'torch.as_tensor(trajectory["values"])': 'trajectory["values"].detach()',
+    },
+    hint="Of which type are the entries of a minibatch?",
+    source="student code",
+    learns=False,
+)
+
+value_targets_overwritten = altered(
+    "PPO.value_loss",
+    {"return torch.max(": 'trajectory["value_targets"] *= 0.5\nreturn torch.max('},
+    hint="What is in the minibatch after your function has run?",
 )
 
 
@@ -1353,6 +1641,12 @@ losses_added_without_weight = altered(
     source="student code",
 )
 
+advantages_spent_by_the_step = altered(
+    "PPO.step",
+    {"loss.backward()": 'loss.backward()\ntrajectory.pop("advantages")'},
+    hint="What is in the minibatch after your step?",
+)
+
 # anneal_learning_rate
 
 rate_below_zero = altered(
@@ -1401,4 +1695,18 @@ initial_rate_ignored = altered(
     {"initial * remaining": "3e-4 * remaining"},
     hint="Is the rate that you begin with the one that you are given?",
     source="student code",
+)
+
+rate_in_a_tensor = altered(
+    "anneal_learning_rate",
+    {"initial * remaining": "torch.tensor(initial * remaining, dtype=torch.float64)"},
+    hint="Which type has a learning rate in param_groups?",
+    form=True,
+)
+
+groups_made_anew = altered(
+    "anneal_learning_rate",
+    {'group["lr"] = initial * remaining': 'group["lr"] = initial * remaining\ngroup["eps"] = 1e-8'},
+    hint="What else have you changed in the groups?",
+    form=True,
 )

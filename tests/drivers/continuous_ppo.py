@@ -1,18 +1,21 @@
 """Drivers of `continuous_ppo`: they call your classes on plain data and report plain facts. They judge nothing.
 
 You may read them to see how your classes are used. Whatever a question needs from other questions is replaced by recorded
-data or fakes here, so that a mistake in one method costs no points in another.
+data or fakes here, so that a mistake in one method costs no points in another; only `one_update` and `learn` run all of them
+together. Inputs are of the types that the stub names, and of no others. Numbers and the form they come in are different facts.
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import io
 import itertools
 import sys
 import types
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium as gym
@@ -48,24 +51,43 @@ def changed(arrays: dict[str, Any], before: dict[str, np.ndarray]) -> list[str]:
     ]
 
 
-def kind(value: Any) -> str:
-    """Return what kind of thing a value is."""
-    if type(value) is Tensor:
-        return "a tensor with a gradient" if value.requires_grad else "a tensor"
-    # A trajectory's array can be made of single numbers as well.
-    return "an array" if isinstance(value, (np.ndarray, np.generic, float)) else type(value).__name__
+def numbers_of(value: Any, shape: tuple[int, ...] | None = None) -> Any:
+    """Return the numbers of an array, a tensor, or a list of such, as an array, in whichever of these forms they are.
 
+    What holds no numbers is told in words, as `describe_kind` does.
 
-def arrays_or_tensors(call: Callable[[dict], Any], minibatch: dict[str, Any]) -> Any:
-    """Return what the call makes of a minibatch of arrays; of one of tensors, if it cannot take arrays: samplers differ."""
+    Args:
+        shape: Taken instead of the value's own, if only axes of length one differ. The form is a matter of its own: `form_of`.
+    """
     try:
-        return call(minibatch)
-    except Exception as error:
-        with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
-            return call(
-                {name: torch.as_tensor(value) if isinstance(value, np.ndarray) else value for name, value in minibatch.items()}
-            )
-        raise error
+        array = np.asarray(_plainly(value), np.float64)
+    except (TypeError, ValueError, RuntimeError):
+        return describe_kind(value)
+    same = shape is not None and [n for n in array.shape if n != 1] == [n for n in shape if n != 1]
+    return array.reshape(shape) if same and shape is not None else array
+
+
+def _plainly(value: Any) -> Any:
+    return [_plainly(item) for item in value] if isinstance(value, (list, tuple, deque)) else to_plain(value)
+
+
+def form_of(value: Any, any_precision: bool = False, any_kind: bool = False) -> str:
+    """Return in words what kind of thing a value is, its precision and its shape, whatever numbers it holds.
+
+    Args:
+        any_precision: Whether to say only "floating-point" of numbers of that kind.
+        any_kind: Whether to say of a tensor without a gradient what is said of an array.
+    """
+    if isinstance(value, float) and not isinstance(value, np.generic):
+        value = np.float32(value)  # a trajectory's array can be made of single numbers as well
+    if not isinstance(value, (Tensor, np.ndarray, np.generic)):
+        return describe_kind(value)
+    graph = isinstance(value, Tensor) and value.requires_grad
+    plain = np.asarray(to_plain(value))
+    word = "tensor" if isinstance(value, Tensor) and (graph or not any_kind) else "array"
+    floats = any_precision and plain.dtype.kind == "f"
+    text = f"{'floating-point' if floats else plain.dtype} {word} of shape {list(plain.shape)}"
+    return f"{text}, with a gradient" if graph else text
 
 
 def precision(*values: Any) -> list[str]:
@@ -184,8 +206,9 @@ def summaries(
     facts["actions that came through"] = env.actions
     facts["resets that came through"] = [[reset["seed"], (reset["options"] or {}).get("number")] for reset in env.resets]
     if window is not None or writer:
-        for name in ("episode_returns", "episode_lengths", "moving_averages"):
-            facts[name] = numbers(getattr(wrapped, name, None))
+        kept = {name: getattr(wrapped, name, None) for name in ("episode_returns", "episode_lengths", "moving_averages")}
+        facts |= {name: numbers(value) for name, value in kept.items()}
+        facts |= {f"{name} is": entries_of(value) for name, value in kept.items()}
         facts["interactions"] = getattr(wrapped, "interactions", None)
     if writer:
         for tag in ("episode_return", "episode_length", "moving_average"):
@@ -198,6 +221,18 @@ def numbers(values: Any) -> Any:
     with contextlib.suppress(TypeError, ValueError, RuntimeError):
         return [float(value) for value in values]
     return describe_kind(values)
+
+
+def entries_of(values: Any) -> str:
+    """Return in words what kind of collection this is, and of what."""
+    if not isinstance(values, (list, tuple, deque, np.ndarray, Tensor)):
+        return describe_kind(values)
+    words = {(True, True): "int", (True, False): "int", (False, True): "float"}
+    found = {
+        words.get((isinstance(value, (int, np.integer)), isinstance(value, (float, np.floating))), type(value).__name__)
+        for value in values
+    }
+    return f"{type(values).__name__} of {' and '.join(sorted(found)) or 'nothing'}"
 
 
 # Model
@@ -264,18 +299,79 @@ def model_forward(submitted, obs_dim: int, act_dim: int, observations: np.ndarra
                 drawn = 2 * drawn / parameter.numel() ** 0.25
                 drawn = (drawn + drawn.T) / 2**0.5 if drawn.shape[0] == drawn.shape[1] else drawn
             parameter.copy_(tensor(drawn if drawn.shape == tuple(parameter.shape) else drawn.T))
-    result = model(given)
+    with linear_layers() as passed:
+        result = model(given)
     if not isinstance(result, (tuple, list)) or len(result) != 3:
         return {"returned": describe_kind(result)}
-    mean, variance, value = result
-    facts = {"returned": "three things", "mean": to_plain(mean), "variance": to_plain(variance), "value": to_plain(value)}
-    facts["precision"] = precision(mean, variance, value)
+    outputs = dict(zip(("mean", "variance", "value"), result, strict=True))
+    rows = tuple(given.shape[:-1])
+    shapes = {"mean": (*rows, act_dim), "variance": (act_dim,), "value": (*rows, 1)}
+    facts: dict[str, Any] = {"returned": "three things"}
+    for name, output in outputs.items():
+        facts[name] = numbers_of(_one_of_equal_rows(output, act_dim) if name == "variance" else output, shapes[name])
+        facts[f"form of {name}"] = form_of(output)
+        facts[f"{name} has a gradient"] = isinstance(output, Tensor) and output.requires_grad
+    if not _is_as_documented(model, obs_dim, act_dim):
+        facts["for its own layers"] = _for_its_own_layers(model, given, outputs, passed)
     total = sum(output.sum() for output in result if isinstance(output, Tensor))
     if isinstance(total, Tensor) and total.requires_grad:
         total.backward()
     facts["parameters without a gradient"] = sum(parameter.grad is None for parameter in model.parameters())
     facts["changed by the call"] = [] if torch.equal(given, tensor(observations)) else ["observations"]
     return facts
+
+
+def _one_of_equal_rows(variance: Any, act_dim: int) -> Any:
+    """Return one row of a variance that is repeated for every observation; anything else unchanged."""
+    if isinstance(variance, Tensor) and variance.ndim == 2 and variance.shape[1] == act_dim and len(variance):
+        return variance[0] if bool((variance == variance[0]).all()) else variance
+    return variance
+
+
+@contextlib.contextmanager
+def linear_layers() -> Iterator[list[tuple[Tensor, Tensor]]]:
+    """Note what goes into each linear layer and what comes out, whichever model it is of, and wherever that keeps it."""
+    passed: list[tuple[Tensor, Tensor]] = []
+    forward = nn.Linear.forward
+
+    def noting(layer: nn.Linear, *given: Tensor, **named: Tensor) -> Tensor:
+        came = (*given, *named.values())[0].detach().clone()
+        made = forward(layer, *given, **named)
+        passed.append((came, made.detach().clone()))  # a copy: an activation may work in place
+        return made
+
+    nn.Linear.forward = noting  # type: ignore[assignment, method-assign]  # put back below
+    try:
+        yield passed
+    finally:
+        nn.Linear.forward = forward  # type: ignore[method-assign]
+
+
+def _is_as_documented(model: nn.Module, obs_dim: int, act_dim: int) -> bool:
+    """Return whether a model has the parameters that it should have, which is another question than what it does with them."""
+    layers = [(64, inputs) for inputs in (obs_dim, 64)]
+    sizes = [n for outputs in (act_dim, 1) for rows, columns in (*layers, (outputs, 64)) for n in (rows * columns, rows)]
+    return sorted(parameter.numel() for parameter in model.parameters()) == sorted([*sizes, act_dim])
+
+
+def _for_its_own_layers(
+    model: nn.Module, given: Tensor, outputs: dict[str, Any], passed: list[tuple[Tensor, Tensor]]
+) -> dict[str, bool]:
+    """Return which outputs are right for the layers that a model has, where these are not those that it should have."""
+
+    def same(one: Any, other: Tensor) -> bool:
+        return isinstance(one, Tensor) and one.numel() == other.numel() and torch.allclose(one.reshape(other.shape), other)
+
+    begins = given.reshape(-1, given.shape[-1])
+    before: list[Tensor] = [begins]
+    chained = bool(passed)
+    for came, made in passed:
+        chained = chained and any(same(came, known) for known in before)
+        before.append(torch.tanh(made))
+    vectors = [value.detach() for value in (*model.parameters(), *vars(model).values()) if isinstance(value, Tensor)]
+    vectors += [made for _, made in passed]
+    right = {name: chained and any(same(outputs[name], made) for _, made in passed) for name in ("mean", "value")}
+    return right | {"variance": any(same(outputs["variance"], vector.exp()) for vector in vectors)}
 
 
 # Policy
@@ -314,35 +410,50 @@ class LinearModel(nn.Module):
         return observations @ self.mean, self.log_variance.exp(), observations @ self.value
 
 
+def in_columns(values: Any, rows: tuple[int, ...], other: Callable[[], Any]) -> Any:
+    """Return values `[B]` as `[B, 1]` if the other mode of the policy has them without the last axis as well; else unchanged.
+
+    Courses differ there, and nothing breaks as long as both modes agree. Another mode that fails is not written yet.
+    """
+    if np.shape(to_plain(values)) != rows or not isinstance(values, (Tensor, np.ndarray, np.generic)):
+        return values
+    with contextlib.suppress(Exception):
+        if np.shape(to_plain(other()["values"])) != rows:
+            return values
+    return values.reshape((*rows, 1))
+
+
 def policy_training(
     submitted, mean: np.ndarray, log_variance: np.ndarray, value: np.ndarray, observations: np.ndarray, actions: np.ndarray
 ) -> dict:
     """Call `Policy.act(observations, training=True)` on a linear model, and use what it returns."""
     model = LinearModel(mean, log_variance, value)
     policy, given = submitted.Policy(model), {"observations": np.array(observations)}
-    result, done = model.watched(lambda: arrays_or_tensors(lambda rows: policy.act(rows["observations"], training=True), given))
+    result, done = model.watched(lambda: policy.act(given["observations"], training=True))
     if not isinstance(result, dict) or not {"distribution", "values"} <= set(result):
         return {"returned": sorted(map(str, result)) if isinstance(result, dict) else describe_kind(result)}
-    distribution, values = result["distribution"], result["values"]
-    if not isinstance(values, (Tensor, np.ndarray)):
-        return {"returned": f"values: {describe_kind(values)}"}
+    distribution, values, rows = result["distribution"], result["values"], tuple(observations.shape[:-1])
+    if not isinstance(distribution, torch.distributions.Distribution):
+        return {"returned": f"a dictionary whose distribution is {describe_kind(distribution)}"}
     diagonal = isinstance(distribution, Independent) and isinstance(distribution.base_dist, Normal)
     facts: dict[str, Any] = {
         "returned": "a dictionary with distribution and values",
         "changed by the call": done + changed(given, {"observations": observations}),
         "a MultivariateNormal, or Independent(Normal)": diagonal or isinstance(distribution, MultivariateNormal),
-        "values are": kind(values),
+        "form of values": form_of(in_columns(values, rows, lambda: policy.act(given["observations"]))),
+        "values": numbers_of(values, (*rows, 1)),
     }
     log_prob = distribution.log_prob(tensor(actions))
-    facts["precision"] = precision(values, log_prob)
-    facts |= {"values": to_plain(values), "log_prob of some actions": to_plain(log_prob)}
+    facts |= {"form of log_prob": form_of(log_prob), "log_prob of some actions": numbers_of(log_prob, rows)}
     facts |= {
-        "mean of the distribution": to_plain(distribution.mean),
-        "variance of the distribution": to_plain(distribution.variance),
+        "mean of the distribution": numbers_of(distribution.mean, (*rows, len(log_variance))),
+        "variance of the distribution": numbers_of(
+            distribution.variance.expand(distribution.mean.shape), (*rows, len(log_variance))
+        ),
     }
-    loss = log_prob.sum() + values.sum()
-    if loss.requires_grad:
-        loss.backward()
+    parts = [part.sum() for part in (log_prob, values) if isinstance(part, Tensor) and part.requires_grad]
+    if parts:
+        torch.stack(parts).sum().backward()
     for name, parameter in model.named_parameters():
         facts[f"gradient of {name}"] = UNCONNECTED if parameter.grad is None else to_plain(parameter.grad)
     return facts
@@ -358,16 +469,18 @@ def policy_sampling(submitted, mean: np.ndarray, log_variance: np.ndarray, value
     names = ("actions", "log_probs", "values")
     if not isinstance(result, dict) or not set(names) <= set(result):
         return {"returned": sorted(map(str, result)) if isinstance(result, dict) else describe_kind(result)}
+    rows = tuple(observations.shape[:-1])
+    shapes = {"actions": (*rows, len(log_variance)), "log_probs": rows, "values": (*rows, 1)}
     facts: dict[str, Any] = {"returned": "a dictionary with actions, log_probs and values"}
-    facts |= {f"{name} are": kind(result[name]) for name in names} | {name: to_plain(result[name]) for name in names}
+    facts |= {f"form of {name}": form_of(result[name]) for name in names}
+    in_training = functools.partial(policy.act, np.array(observations), training=True)
+    facts["form of values"] = form_of(in_columns(result["values"], rows, in_training))
+    facts |= {name: numbers_of(result[name], shapes[name]) for name in names}
     with torch.no_grad():
         expected, variance, _ = model(tensor(observations))
     facts |= {"mean": to_plain(expected), "variance": to_plain(variance)}
-    facts["a second call samples anew"] = not np.array_equal(to_plain(result["actions"]), to_plain(second["actions"]))
-    facts["values have the same shape when training"] = True
-    with contextlib.suppress(Exception):  # the other mode is another question
-        training = policy.act(np.array(observations), training=True)
-        facts["values have the same shape when training"] = np.shape(result["values"]) == tuple(training["values"].shape)
+    again = numbers_of(second["actions"], shapes["actions"])
+    facts["a second call samples anew"] = not np.array_equal(facts["actions"], again)
     facts["policy has the model as an attribute"] = getattr(policy, "model", None) is model
     facts["changed by the call"] = done + ([] if np.array_equal(given, observations) else ["observations"])
     return facts
@@ -388,12 +501,12 @@ def many_samples(
         drawn = [policy.act(np.array(observation))["actions"] for _ in range(MANY_CALLS)]
     else:
         drawn = policy.act(np.tile(observation, (MANY_ROWS, 1)))["actions"]
-    actions = np.asarray(drawn, np.float64)
     with torch.no_grad():
         expected, variance, _ = model(tensor(observation))
     deviation = variance.sqrt().numpy()
-    if actions.shape != (len(drawn), len(deviation)):
-        return {"shape of the actions": list(actions.shape)}
+    actions = numbers_of(drawn, (MANY_CALLS if one_by_one else MANY_ROWS, len(deviation)))
+    if np.shape(actions) != (MANY_CALLS if one_by_one else MANY_ROWS, len(deviation)):
+        return {"shape of the actions": list(np.shape(actions))}
     standard = (actions - expected.numpy()) / deviation
     return {
         "shape of the actions": list(actions.shape),
@@ -409,7 +522,7 @@ def many_samples(
 # GAE
 
 
-ADDED = "advantages and value_targets were added to the trajectory"
+ADDED = "something was added to the trajectory"
 
 
 class LinearValue:
@@ -440,14 +553,14 @@ def gae(
     weights: np.ndarray,
     gamma: float | None = None,
     lambda_: float | None = None,
-    truncated: list[int] | None = None,
+    truncated: list[Any] | None = None,
     flat_values: bool = False,
 ) -> dict:
     """Call `GAE` on a trajectory whose values are linear in its observations; without γ and λ, use the defaults.
 
     Args:
         truncated: At which steps episodes ended by a time limit; their rewards hold the
-            bootstrapped value already.
+            bootstrapped value already. For a batched environment, pairs of step and environment.
         flat_values: Whether values are `[T, N]` instead of `[T, N, 1]`, for a batched environment.
     """
     policy = LinearValue(weights, flat_values)
@@ -460,7 +573,7 @@ def gae(
     with contextlib.redirect_stdout(io.StringIO()):
         second = _with_advantages(estimator, policy, observations, rewards, resets, latest_observation, truncated or [])
     same = all(
-        np.array_equal(np.asarray(first[name], float), np.asarray(second[name], float), equal_nan=True)
+        isinstance(first[name], str) or np.array_equal(first[name], second[name], equal_nan=True)
         for name in ("advantages", "value_targets")
     )
     first["changed by the call"] += [] if same else ["the result of a second call"]
@@ -475,21 +588,23 @@ def _with_advantages(estimator, policy, observations, rewards, resets, latest_ob
     trajectory["state"] = state = {
         "latest_observation": np.array(latest_observation),
         "env_steps": len(rewards),
-        "final_observations": {step: np.array(observations[step]) for step in np.flatnonzero(resets).tolist()}
-        if resets.ndim == 1
-        else {},
-        "truncated": list(truncated),
+        "final_observations": {
+            place if resets.ndim > 1 else place[0]: np.array(observations[place])
+            for place in np.ndindex(resets.shape)
+            if resets[place]
+        },
+        "truncated": [tuple(place) if isinstance(place, (list, np.ndarray)) else place for place in truncated],
     }
     estimator(trajectory)
-    missing = [name for name in ("advantages", "value_targets") if trajectory.get(name) is None]
-    if missing:
-        return {"returned": f"the trajectory that was given has no {' and no '.join(missing)} afterwards"}
-    added = {name: trajectory[name] for name in ("advantages", "value_targets")}
-    facts: dict[str, Any] = {"returned": ADDED} | {name: to_plain(value) for name, value in added.items()}
+    added = {name: trajectory[name] for name in ("advantages", "value_targets") if trajectory.get(name) is not None}
+    if not added:
+        return {"returned": "the trajectory that was given has no advantages and no value_targets afterwards"}
+    facts: dict[str, Any] = {"returned": ADDED}
+    for name, like in (("advantages", rewards), ("value_targets", series["values"])):
+        facts[name] = numbers_of(added[name], like.shape) if name in added else "not in the trajectory"
+        facts[f"form of {name}"] = form_of(added[name], True, True) if name in added else "not in the trajectory"
+    facts["values"] = np.asarray(series["values"], np.float64)
     facts["changed by the call"] = changed(trajectory, series)
-    facts["changed by the call"] += [
-        f"{name}, which carries a gradient" for name, value in added.items() if kind(value) == "a tensor with a gradient"
-    ]
     facts["changed by the call"] += [
         f"{name}, which was added and has no row for each step"
         for name, value in trajectory.items()
@@ -562,7 +677,7 @@ def sampler(
     instance = submitted.TrajectorySampler(runner, epochs, minibatches, [replaces, counts] if transform else None)
     if not keeps_rows_together(submitted):
         instance.shuffle_trajectory = lambda: shuffle(instance.trajectory)
-    batches, kept, states, used = [], [], [], []
+    batches, kept, states, used, lists = [], [], [], [], set()
     for _ in range(calls):
         minibatch = instance.get_next()
         if not isinstance(minibatch, dict):
@@ -572,9 +687,11 @@ def sampler(
         used.append(
             isinstance(instance.trajectory, dict) and np.ndim(instance.trajectory.get("rewards")) == 1  # type: ignore[arg-type]
         )
+        lists |= lists_in(minibatch)
         batches.append(batch_facts(minibatch))
     facts = {
         "returned": "a dictionary",
+        "lists instead of arrays": sorted(lists),
         "trajectories asked for": runner.calls,
         "the trajectory in use is an attribute, in rows": all(used),
         "batches": batches,
@@ -590,6 +707,11 @@ def sampler(
             (np.asarray(minibatch["advantages"]) == -1.0).all() for minibatch in kept
         )
     return facts
+
+
+def lists_in(trajectory: dict[str, Any]) -> set[str]:
+    """Return the keys under which there is neither an array nor a tensor."""
+    return {str(name) for name, value in trajectory.items() if name != "state" and not isinstance(value, (np.ndarray, Tensor))}
 
 
 # What the first number of each entry is, as multiple of the row and what is added; resets tell no row.
@@ -610,7 +732,7 @@ def batch_facts(minibatch: dict[str, Any]) -> dict[str, Any]:
 
     An entry that is not whole is told by its first number, unless that is right.
     """
-    values = {name: np.asarray(to_plain(value), np.float64) for name, value in minibatch.items() if name != "state"}
+    values = {name: np.asarray(_plainly(value), np.float64) for name, value in minibatch.items() if name != "state"}
     rows = values["observations"][..., 0].ravel()
     size = len(rows)
     recorded = recorded_trajectory(rows, {})
@@ -651,7 +773,8 @@ def keeps_rows_together(submitted) -> bool:
             again.shuffle_trajectory()
             orders.append(batch_facts(again.trajectory)["row"])
         random = orders[0] != orders[1] and (np.abs(np.diff(orders[0])) == 1).mean() < 0.25
-        return shuffled and random and all(facts[name] == facts["row"] for name in FIRST_NUMBERS)
+        whole = not lists_in(instance.trajectory) and all(facts[name] == facts["row"] for name in FIRST_NUMBERS)
+        return shuffled and random and whole
     return False
 
 
@@ -676,7 +799,7 @@ def shuffling(submitted, size: int) -> dict:
         "batches": [first, second],
         "keys": sorted(str(key) for key in instance.trajectory),
         "state is left alone": same_state(instance.trajectory.get("state"), untouched),
-        "lists instead of arrays": sorted(name for name, value in instance.trajectory.items() if isinstance(value, list)),
+        "lists instead of arrays": sorted(lists_in(instance.trajectory)),
         "neighbours that are neighbours afterwards": float((np.abs(np.diff(first["row"])) == 1).mean()),
         "correlation of old and new places": float(np.corrcoef(first["row"], np.arange(len(first["row"])))[0, 1]),
         "old logits of the moment": False,
@@ -749,18 +872,20 @@ def loss_facts(
     given, options = copies(minibatch), {} if cliprange is None else {"cliprange": cliprange}
     ppo = submitted.PPO(Still(act, model), RecordingSGD(model, 0.1), **options)
     other = {key: array[::-1].copy() for key, array in minibatch.items()}
-    call_beforehand(lambda: arrays_or_tensors(lambda rows: getattr(ppo, name)(rows, act), other))
-    loss = arrays_or_tensors(lambda rows: getattr(ppo, name)(rows, act), given)
+    call_beforehand(lambda: getattr(ppo, name)(other, act))
+    loss = getattr(ppo, name)(given, act)
     with contextlib.redirect_stdout(io.StringIO()):
-        second = arrays_or_tensors(lambda rows: getattr(ppo, name)(rows, act), given)
-    facts: dict[str, Any] = {"loss": loss}
+        second = getattr(ppo, name)(given, act)
+    facts: dict[str, Any] = {"loss": numbers_of(loss, ())}
+    facts["the loss is"] = form_of(loss, any_precision=True)
     if type(loss) is Tensor and loss.numel() == 1:
-        facts["loss"] = loss = loss.reshape(())
+        loss = loss.reshape(())
+        facts["the loss is"] = form_of(loss, any_precision=True)
         if loss.requires_grad:
             loss.backward()
     none = UNCONNECTED if type(loss) is Tensor and loss.numel() == 1 else "none: the loss is not a tensor of one number"
     facts["gradient"] = {key: none if value.grad is None else to_plain(value.grad) for key, value in parameters.items()}
-    same = type(second) is not Tensor or np.allclose(to_plain(second), to_plain(loss), equal_nan=True)
+    same = type(second) is not Tensor or np.allclose(to_plain(second).reshape(-1), to_plain(loss).reshape(-1), equal_nan=True)
     facts["changed by the call"] = changed(given, minibatch) + ([] if same else ["the result of a second call"])
     return facts
 
@@ -850,12 +975,17 @@ def update(
     ppo.policy_loss, ppo.value_loss = of_policy, of_value
     if not hasattr(ppo, "loss"):
         ppo.loss = whole
-    changes = []
+    changes, touched = [], set()
     for rows, scale in zip(observations, scales, strict=True):
         before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
-        ppo.step({"observations": np.array(rows), "advantages": np.full(len(rows), scale, np.float32)})
+        minibatch = {"observations": rows, "advantages": np.full(len(rows), scale, np.float32)}
+        given = copies(minibatch)
+        ppo.step(given)
+        touched |= {*changed(given, minibatch)}
         changes.append({name: to_plain(parameter - before[name]) for name, parameter in model.named_parameters()})
     return {
+        "calls": len(observations),
+        "changed by the calls": sorted(touched),
         "updates after each call": len(optimizer.gradients),
         "gradients of the updates": optimizer.gradients,
         "lengths of the gradients": [
@@ -867,6 +997,10 @@ def update(
 
 
 # Annealing
+
+
+def is_rate(value: Any) -> bool:
+    return isinstance(value, (int, float, np.floating)) and not isinstance(value, bool)
 
 
 class Groups(torch.optim.Optimizer):
@@ -886,13 +1020,241 @@ def annealing(
     for so_far in interactions:
         submitted.anneal_learning_rate(optimizer, so_far, total_interactions, **options)
         found.append([np.nan if isinstance(group["lr"], str) else float(group["lr"]) for group in optimizer.param_groups])
+    kinds = {type(group["lr"]).__name__ for group in optimizer.param_groups if not is_rate(group["lr"])}
     return {
+        "learning rates that are no plain numbers": sorted(kinds),
         "learning rates, by call and group": np.array(found),
         "what else is in the groups is left alone": all(
             group["eps"] == 1e-5 and group["params"] == [rate] and set(group) <= {"params", "lr", "eps", "initial_lr"}
             for group, rate in zip(optimizer.param_groups, rates, strict=True)
         ),
     }
+
+
+# One update
+
+
+class Piece:
+    """Calls a piece of a submission where several work together, and names it in whatever goes wrong inside or comes out.
+
+    Args:
+        name: As the student knows it.
+        call: What is called.
+        looks: Takes what came back, then what was given; returns what is wrong with it, in words.
+    """
+
+    def __init__(self, name: str, call: Callable[..., Any], looks: Callable[..., str] | None = None) -> None:
+        self.name, self.call, self.looks = name, call, looks
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        try:
+            result = self.call(*given, **named)
+            if self.looks and (wrong := self.looks(result, *given)):
+                raise ValueError(wrong)
+        except Exception as error:
+            # The innermost piece is the one to look at.
+            if not hasattr(error, "piece"):
+                error.piece = self.name  # type: ignore[attr-defined]
+                error.args = (f"in your {self.name}: {error}",)
+            raise
+        return result
+
+
+def unusable(value: Any, shape: tuple[int, ...], tensors: bool = False, exactly: bool = False) -> str:
+    """Return what is wrong with an array, or a tensor, that must hold so many finite numbers; nothing if it will do.
+
+    Args:
+        exactly: Whether axes of length one count.
+    """
+    if not isinstance(value, Tensor if tensors else (Tensor, np.ndarray, np.generic, float)):
+        return f"expected {'a tensor' if tensors else 'an array'} of shape {list(shape)}, got {describe_kind(value)}"
+    found = numbers_of(value, None if exactly else shape)
+    if found.shape != shape:
+        return f"expected shape {list(shape)}, got shape {list(np.shape(to_plain(value)))}"
+    return "" if np.isfinite(found).all() else "not all of its numbers are finite"
+
+
+def without(names: tuple[str, ...], found: Any) -> str:
+    """Return what is missing in a dictionary; nothing if all is there."""
+    if not isinstance(found, dict):
+        return f"expected a dictionary with {', '.join(names)}, got {describe_kind(found)}"
+    return "".join(f"it has no {name!r}" for name in [name for name in names if name not in found][:1])
+
+
+def looked_at_outputs(result: Any, observations: Tensor, act_dim: int) -> str:
+    if not isinstance(result, (tuple, list)) or len(result) != 3:
+        return f"expected mean, variance and value, got {describe_kind(result)}"
+    rows = tuple(observations.shape[:-1])
+    mean, variance, value = result
+    wrong = (unusable(mean, (*rows, act_dim), True, True), unusable(_one_of_equal_rows(variance, act_dim), (act_dim,), True))
+    named = dict(zip(("mean", "variance", "value"), (*wrong, unusable(value, (*rows, 1), True)), strict=True))
+    return next((f"{name}: {text}" for name, text in named.items() if text), "")
+
+
+def looked_at_act(result: Any, inputs: Any, act_dim: int, training: bool) -> str:
+    rows = tuple(np.shape(inputs)[:-1])
+    if wrong := without(("distribution", "values") if training else ("actions", "log_probs", "values"), result):
+        return wrong
+    shapes = {"values": (*rows, 1)} | ({} if training else {"actions": (*rows, act_dim), "log_probs": rows})
+    return next(
+        (
+            f"{name}: {text}"
+            for name, shape in shapes.items()
+            if (text := unusable(result[name], shape, training, name == "actions"))
+        ),
+        "",
+    )
+
+
+def looked_at_loss(result: Any, *given: Any) -> str:
+    return unusable(result, (), True) or ("" if result.requires_grad else "the loss has no gradient")
+
+
+class Watched:
+    """A policy of a submission, whose work is looked at; everything else of it is its own."""
+
+    def __init__(self, policy: Any, act_dim: int) -> None:
+        self._policy, self._act_dim = policy, act_dim
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._policy, name)
+
+    def act(self, inputs: Any, training: bool = False) -> Any:
+        name = f"Policy.act(..., training={training})"
+        looks = lambda result, given: looked_at_act(result, given, self._act_dim, training)  # noqa: E731
+        call = (lambda given: self._policy.act(given, training=True)) if training else self._policy.act
+        return Piece(name, call, looks)(inputs)
+
+
+class InDoublePrecision(gym.Wrapper):
+    """Gives float64 observations, as HalfCheetah does."""
+
+    def reset(self, **options) -> tuple[np.ndarray, dict]:
+        observation, info = self.env.reset(**options)
+        return observation.astype(np.float64), info
+
+    def step(self, action) -> tuple[np.ndarray, float, bool, bool, dict]:
+        observation, *others = self.env.step(action)
+        return (observation.astype(np.float64), *others)
+
+
+def one_update(submitted, steps: int, num_minibatches: int, d: int, seed: int, gamma: float, lambda_: float) -> dict:
+    """Let your classes do what the course's training does, for one minibatch, on PointMass: play, estimate, deal, update.
+
+    Whether losses are lower afterwards is measured by losses of the kit, of the very rows that the update used.
+    """
+    torch.manual_seed(seed)
+    np.random.seed(seed)
+    env = InDoublePrecision(utils.PointMass(d))
+    env.reset(seed=seed)
+    model = Piece("Model", model_class(submitted))(2 * d, d)
+    ask = model.forward
+    forward = Piece("Model.forward", ask, lambda result, given: looked_at_outputs(result, given, d))
+
+    def of_float32(observations: Tensor) -> Any:
+        if getattr(observations, "dtype", None) != torch.float32:  # which is the business of whoever asks
+            kind = getattr(observations, "dtype", type(observations).__name__)
+            raise TypeError(f"the model takes float32 tensors, its observations are {kind}")
+        return forward(observations)
+
+    model.forward = of_float32
+    policy = Watched(Piece("Policy", submitted.Policy)(model), d)
+    played: dict[str, Any] = {}
+
+    def as_arrays(trajectory) -> None:
+        trajectory.update({name: np.asarray(value) for name, value in trajectory.items() if name != "state"})
+
+    def notes(trajectory) -> None:
+        played.update(copies({name: value for name, value in trajectory.items() if name != "state"}))
+        played["latest"] = np.array(trajectory["state"]["latest_observation"])
+
+    def looked_at_trajectory(result, trajectory) -> str:
+        shapes = {"advantages": (steps,), "value_targets": np.shape(played["values"])}
+        wrong = {name: unusable(trajectory[name], shape) for name, shape in shapes.items() if name in trajectory}
+        return without(tuple(shapes), trajectory) or next((f"{name}: {text}" for name, text in wrong.items() if text), "")
+
+    def looked_at_minibatch(result, *given) -> str:
+        if wrong := without(("observations", "actions", "log_probs", "values", "advantages", "value_targets"), result):
+            return wrong
+        sizes = {name: len(value) for name, value in result.items() if name != "state"}
+        return "" if set(sizes.values()) == {steps // num_minibatches} else f"its numbers of rows: {sizes}"
+
+    def standardised(minibatch) -> None:
+        given = minibatch["advantages"]
+        minibatch["advantages"] = (given - given.mean()) / (given.std() + 1e-8)
+
+    estimator = Piece("GAE", Piece("GAE", submitted.GAE)(policy, gamma=gamma, lambda_=lambda_), looked_at_trajectory)
+    runner = EnvRunner(env, policy, steps, transforms=[as_arrays, BootstrapTruncated(policy, gamma), notes, estimator])
+    sampler = submitted.TrajectorySampler(runner, num_epochs=2, num_minibatches=num_minibatches, transforms=[standardised])
+    sampler.shuffle_trajectory = Piece("TrajectorySampler.shuffle_trajectory", sampler.shuffle_trajectory)
+    ppo = submitted.PPO(policy, utils.PlainAdam(list(model.parameters()), lr=3e-4, eps=1e-5))
+    ppo.policy_loss = Piece("PPO.policy_loss", ppo.policy_loss, looked_at_loss)
+    ppo.value_loss = Piece("PPO.value_loss", ppo.value_loss, looked_at_loss)
+
+    first = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    minibatch = Piece("TrajectorySampler.get_next", sampler.get_next, looked_at_minibatch)()
+    used = rows_of(minibatch["observations"], played["observations"])
+    with torch.no_grad():
+        moved_early = [name for name, parameter in model.named_parameters() if not torch.equal(parameter, first[name])]
+        latest = float(ask(tensor(played["latest"]))[2].reshape(()))
+    advantages, targets = advantages_of(played, latest, gamma, lambda_)
+    before, ratios = losses_of(ask, played, used, advantages, targets), ratios_of(ask, played, used)
+    Piece("PPO.step", ppo.step)(minibatch)
+    after = losses_of(ask, played, used, advantages, targets)
+    still = [name for name, parameter in model.named_parameters() if torch.equal(parameter, first[name])]
+    return {
+        "rows of the minibatch that were played": len(used),
+        "parameters that moved before the update": moved_early,
+        "parameters that the update did not move": still,
+        "parameters that are no numbers afterwards": [
+            name for name, parameter in model.named_parameters() if not bool(torch.isfinite(parameter).all())
+        ],
+        "every ratio is one before the update": bool(used) and bool(np.abs(ratios - 1).max() < 1e-3),
+        "the policy loss is lower afterwards": bool(after[0] < before[0]),
+        "the value loss is lower afterwards": bool(after[1] < before[1]),
+        "policy loss and value loss, before": list(before),
+        "policy loss and value loss, afterwards": list(after),
+    }
+
+
+def rows_of(some: Any, played: np.ndarray) -> list[int]:
+    """Return which of the rows that were played these are; no two of them are the same."""
+    found = np.abs(np.asarray(to_plain(some), np.float64)[:, None] - played[None]).max(axis=-1)
+    return [int(row) for row, distance in zip(found.argmin(axis=1), found.min(axis=1), strict=True) if distance < 1e-6]
+
+
+def advantages_of(played: dict[str, Any], latest: float, gamma: float, lambda_: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the right advantages and value targets of what was played."""
+    values = np.append(np.asarray(played["values"], np.float64).reshape(-1), latest)
+    advantages, later = np.zeros(len(values) - 1), 0.0
+    for t in reversed(range(len(advantages))):
+        goes_on = 0.0 if played["resets"][t] else 1.0
+        delta = played["rewards"][t] + gamma * goes_on * values[t + 1] - values[t]
+        advantages[t] = later = delta + gamma * lambda_ * goes_on * later
+    return advantages, advantages + values[:-1]
+
+
+def ratios_of(ask: Callable[[Tensor], Any], played: dict[str, Any], used: list[int]) -> np.ndarray:
+    """Return by what the probabilities of these actions have grown since they were played."""
+    with torch.no_grad():
+        mean, variance, _ = (output.double().numpy() for output in ask(tensor(played["observations"][used])))
+    squares = (np.asarray(played["actions"], np.float64)[used] - mean) ** 2 / variance + np.log(2 * np.pi * variance)
+    ratios: np.ndarray = np.exp(-0.5 * squares.sum(axis=-1) - played["log_probs"].astype(np.float64).reshape(-1)[used])
+    return ratios
+
+
+def losses_of(
+    ask: Callable[[Tensor], Any], played: dict[str, Any], used: list[int], advantages: np.ndarray, targets: np.ndarray
+) -> tuple[float, float]:
+    """Return the clipped policy loss and the mean squared error of the values, for these of the rows that were played."""
+    if not used:
+        return 0.0, 0.0
+    with torch.no_grad():
+        value = ask(tensor(played["observations"][used]))[2].double().numpy()
+    ratio = ratios_of(ask, played, used)
+    weights = (advantages[used] - advantages[used].mean()) / (advantages[used].std() + 1e-8)
+    policy = -np.minimum(ratio * weights, ratio.clip(0.8, 1.2) * weights).mean()
+    return float(policy), float(((value.reshape(-1) - targets[used]) ** 2).mean())
 
 
 # Learning

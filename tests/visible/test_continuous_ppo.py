@@ -4,13 +4,20 @@ import numpy as np
 
 from grader.judge import points
 from grader.judge.views import aligned, gaussian_spread, only, rows_once, shuffled
-from views import KEYS, log_density_gap, one_variance, without_last_axis
+from views import KEYS, flat_values, log_density_gap, output_of_model, value_targets_of
 
 loss = only("loss")
-gradient = only("gradient", "changed by the call")
+gradient = only("gradient")
+AFTERWARDS = "policy loss and value loss, afterwards"
 
 
 # Summaries
+
+
+@points(1, question="Summaries")
+def test_form_of_summaries(student):
+    """Returns and averages are lists of floats, lengths a list of integers."""
+    student.expect("summaries_three_episodes", only("episode_returns is", "episode_lengths is", "moving_averages is"))
 
 
 @points(1, question="Summaries")
@@ -19,10 +26,16 @@ def test_everything_is_passed_on(student):
     student.expect("summaries_pass_on")
 
 
-@points(2, question="Summaries")
+@points(1, question="Summaries")
 def test_returns_and_lengths(student):
     """At the end of an episode, its return and its length are kept."""
     student.expect("summaries_three_episodes", only("episode_returns", "episode_lengths"))
+
+
+@points(1, question="Summaries")
+def test_broken_off_episode(student):
+    """An episode that reset breaks off leaves no entry, and nothing of it in the next one."""
+    student.expect("summaries_one_broken_off", only("episode_returns", "episode_lengths"))
 
 
 @points(1, question="Summaries")
@@ -31,17 +44,30 @@ def test_moving_average(student):
     student.expect("summaries_three_episodes", only("moving_averages"))
 
 
+@points(1, question="Summaries")
+def test_writer_and_interactions(student):
+    """All steps are counted, and a writer is given return, length and moving average with the steps so far."""
+    tags = (f"written as {tag}, with the step" for tag in ("episode_return", "episode_length", "moving_average"))
+    student.expect("summaries_one_broken_off", only("interactions", *tags))
+
+
 # Model
+
+
+@points(1, question="Model.layers")
+def test_form_of_parameters(student):
+    """The parameters are float32, all of them are trained, and another model has other weights."""
+    names = ("precision of the parameters", "parameters that are not trained", "another model has other weights")
+    student.expect("model_of_half_cheetah", only(*names))
 
 
 @points(1, question="Model.layers")
 def test_two_networks(student):
     """Two networks of three layers with 64 hidden units, and one vector for the variance."""
-    shapes = ("shapes of the weights", "sizes of all vectors, biases included", "parameters that are not trained")
-    student.expect("model_of_half_cheetah", only(*shapes))
+    student.expect("model_of_half_cheetah", only("shapes of the weights", "sizes of all vectors, biases included"))
 
 
-@points(2, question="Model.layers")
+@points(1, question="Model.layers")
 def test_first_weights(student):
     """Weights are orthogonal with gain √2, biases and the variance's vector zero."""
     first = ("smallest and largest factor by which a weight stretches", "vectors that are not zero at first")
@@ -49,22 +75,50 @@ def test_first_weights(student):
     student.expect("model_of_half_cheetah", only(*first), atol=1e-3)
 
 
-@points(2, question="Model.forward")
-def test_three_outputs(student):
-    """The model returns mean, variance and value, and its hidden layers are followed by tanh."""
-    student.expect("forward_batch", one_variance, also=without_last_axis("value"))
+def outputs(student, case, name):
+    """Require one output of the model, of the numbers of a case."""
+    student.expect(case, output_of_model(name, student.case(case).answer, f"{name} has a gradient"))
 
 
 @points(1, question="Model.forward")
-def test_one_observation(student):
-    """A single observation has no batch axis, and neither has what is returned."""
-    student.expect("forward_one_observation", one_variance, also=without_last_axis("value"))
+def test_form_of_outputs(student):
+    """Outputs are float32, `[B, A]` and `[B, 1]`; a single observation has no batch axis, a batch of one has one."""
+    for case in ("forward_batch", "forward_one_observation", "forward_one_row"):
+        student.expect(case, only("form of mean", "form of value", "changed by the call"), also=flat_values("form of value"))
+
+
+@points(1, question="Model.forward")
+def test_mean(student):
+    """The first output is the mean, and the hidden layers are followed by tanh."""
+    outputs(student, "forward_batch", "mean")
+    outputs(student, "forward_one_observation", "mean")
+
+
+@points(1, question="Model.forward")
+def test_variance(student):
+    """The second output is the variance, the exponential of the vector."""
+    outputs(student, "forward_batch", "variance")
+    outputs(student, "forward_one_observation", "variance")
+
+
+@points(1, question="Model.forward")
+def test_value(student):
+    """The third output is the value, and the hidden layers are followed by tanh."""
+    outputs(student, "forward_batch", "value")
+    outputs(student, "forward_one_observation", "value")
 
 
 # Policy
 
 
-@points(2, question="Policy.training")
+@points(1, question="Policy.training")
+def test_form_of_training(student):
+    """Observations may be float64 arrays of one row: there is one log-probability for it, and `[1, 1]` values, float32."""
+    names = ("form of values", "form of log_prob", "changed by the call")
+    student.expect("training_one_double_row", only(*names))
+
+
+@points(1, question="Policy.training")
 def test_distribution(student):
     """To train, the policy returns its distribution: one log-probability for a whole action vector."""
     names = ("a MultivariateNormal, or Independent(Normal)", "mean of the distribution", "variance of the distribution")
@@ -74,20 +128,22 @@ def test_distribution(student):
 @points(1, question="Policy.training")
 def test_values_and_gradients(student):
     """Distribution and values pass gradients to all of the model."""
-    names = ("values are", "values", "gradient of mean", "gradient of log_variance", "gradient of value")
-    student.expect("training_batch", only(*names), also=without_last_axis("values"))
+    gradients = ("gradient of mean", "gradient of log_variance", "gradient of value")
+    student.expect("training_batch", only("values"))
+
+    def view(facts):
+        return only()(facts) | {name: isinstance(facts[name], np.ndarray) for name in gradients if name in facts}
+
+    student.expect("training_batch", view)
 
 
 @points(1, question="Policy.sampling")
-def test_one_action(student):
-    """To play, one observation gives one action vector, one log-probability, and its value, as NumPy arrays."""
-    kinds = ("actions are", "log_probs are", "values are", "values", "policy has the model as an attribute")
-
-    def view(facts):
-        shapes = {f"shape of {name}": list(np.shape(facts[name])) for name in ("actions", "log_probs") if name in facts}
-        return only(*kinds)(facts) | shapes
-
-    student.expect("sampling_one_observation", view, also=without_last_axis("values"))
+def test_form_of_actions(student):
+    """To play, actions, log-probabilities and values are float32 arrays, of a batch and of one float64 observation."""
+    names = ("form of actions", "form of log_probs", "form of values", "changed by the call")
+    names = (*names, "policy has the model as an attribute")
+    student.expect("sampling_batch", only(*names))
+    student.expect("sampling_one_observation", only(*names))
 
 
 @points(2, question="Policy.sampling")
@@ -97,61 +153,82 @@ def test_log_probabilities(student):
     student.expect("sampling_batch", log_density_gap, atol=1e-4)
 
 
-@points(1, question="Policy.sampling")
+@points(2, question="Policy.sampling")
 def test_samples(student):
-    """Actions are drawn from the policy's distribution, every dimension with its own variance."""
+    """Actions are drawn from the policy's distribution, every dimension with its own variance, however far from 0 its mean."""
     student.expect("sampling_many", gaussian_spread)
+    student.expect("sampling_far_from_zero", gaussian_spread)
+    student.expect("sampling_batch", only("a second call samples anew"))
 
 
 @points(1, question="Policy.sampling")
 def test_values_of_a_batch(student):
-    """A batch of observations has a batch of values; every call samples anew and changes nothing."""
-    names = ("values", "values have the same shape when training", "a second call samples anew", "changed by the call")
-    student.expect("sampling_batch", only(*names), also=without_last_axis("values"))
+    """A batch of observations has a batch of values."""
+    student.expect("sampling_batch", only("values"))
 
 
 # GAE
 
 
-@points(2, question="GAE")
-def test_gae_by_hand(student):
-    """Three steps with γ = λ = ½ have δ = -½, 0, 1: the advantages are -0.4375, 0.25, 1."""
-    student.expect("gae_by_hand", only("advantages", "value_targets"))
+advantages = only("advantages")
 
 
 @points(1, question="GAE")
-def test_one_finished_episode(student):
-    """A single episode that ends with the last step."""
-    student.expect("gae_one_episode", only("advantages", "value_targets"))
+def test_form_of_advantages(student):
+    """Advantages and value targets are arrays shaped like rewards and values, and all else in the trajectory stays as it is."""
+    for case in ("gae_several_episodes", "gae_some_environments"):
+        student.expect(case, only("form of advantages", "form of value_targets", "changed by the call"))
 
 
 @points(2, question="GAE")
 def test_unfinished_episode(student):
-    """An episode that goes on after the last step is worth the value of the latest observation."""
-    student.expect("gae_unfinished", only("advantages", "value_targets"))
+    """An episode that goes on is worth the value of the latest observation: -0.4375, 0.25, 1 for δ = -½, 0, 1, γ = λ = ½."""
+    student.expect("gae_by_hand", advantages)
+    student.expect("gae_unfinished", advantages)
 
 
 @points(2, question="GAE")
 def test_several_episodes(student):
-    """Nothing of the next episode comes into an advantage; nothing but advantages and value_targets changes."""
-    student.expect("gae_several_episodes")
+    """Nothing of the next episode comes into an advantage, whatever γ and λ are."""
+    student.expect("gae_one_episode", advantages)
+    student.expect("gae_several_episodes", advantages)
+    student.expect("gae_no_lambda", advantages)
 
 
-@points(1, question="GAE")
+@points(2, question="GAE")
 def test_truncated(student):
     """An end by a time limit is an end like any other: its value is in the reward already."""
-    student.expect("gae_truncated")
+    student.expect("gae_truncated", advantages)
+
+
+@points(2, question="GAE")
+def test_environments(student):
+    """Several environments at once, each with ends of its own: rewards are `[T, N]`."""
+    student.expect("gae_some_environments", advantages)
+
+
+@points(2, question="GAE")
+def test_value_targets(student):
+    """The value targets are advantages plus values."""
+    for case in ("gae_by_hand", "gae_one_episode", "gae_several_episodes"):
+        student.expect(case, value_targets_of(student.case(case).answer))
 
 
 # TrajectorySampler
 
 
-@points(2, question="TrajectorySampler.shuffle_trajectory")
+@points(1, question="TrajectorySampler.shuffle_trajectory")
+def test_form_of_shuffled(student):
+    """The trajectory keeps its keys and its arrays, and state is left alone."""
+    student.expect("shuffling_rows", only("keys", "state is left alone", "lists instead of arrays"))
+
+
+@points(1, question="TrajectorySampler.shuffle_trajectory")
 def test_rows_stay_whole(student):
     """All keys are shuffled in the same way, and each row is there once."""
 
     def view(facts):
-        return only("every row is there once", "keys", "lists instead of arrays")(facts) | aligned(*KEYS)(facts)
+        return only("every row is there once")(facts) | aligned(*KEYS)(facts)
 
     student.expect("shuffling_rows", view)
 
@@ -162,26 +239,34 @@ def test_new_order(student):
     student.expect("shuffling_rows", only("the order is another one", "a second call makes another order"))
 
 
-@points(2, question="TrajectorySampler.get_next")
+@points(1, question="TrajectorySampler.get_next")
+def test_form_of_minibatches(student):
+    """A minibatch is a dictionary of its own, with rows under every key of the trajectory; state may be left out."""
+    names = ("every minibatch is a dictionary of its own", "keys", "state is left alone", "lists instead of arrays")
+
+    def view(facts):
+        shapes = {"shapes of the rows": facts["batches"][0]["shapes"]} if "batches" in facts else {}
+        return only(*names)(facts) | shapes
+
+    student.expect("minibatches_divide", view)
+
+
+@points(1, question="TrajectorySampler.get_next")
 def test_each_row_once_an_epoch(student):
-    """Every epoch deals every row once, into num_minibatches minibatches of the same size."""
-    student.expect("minibatches_divide", rows_once([24], epochs=2))
+    """Every epoch deals every whole row once, into num_minibatches minibatches whose sizes differ by one at most."""
+
+    def view(facts):
+        return rows_once([24], epochs=2)(facts) | aligned(*KEYS)(facts)
+
+    student.expect("minibatches_divide", view)
+    student.expect("minibatches_of_eleven", rows_once([11], epochs=2, any_order=True))
 
 
 @points(1, question="TrajectorySampler.get_next")
 def test_shuffled_before_every_epoch(student):
-    """Minibatches are random, and others in the next epoch."""
+    """Minibatches are random, and others in the next epoch and in the next trajectory."""
     student.expect("minibatches_divide", shuffled([24], epochs=2))
-
-
-@points(1, question="TrajectorySampler.get_next")
-def test_minibatches_are_whole(student):
-    """A minibatch has every key of the trajectory, each with the same rows, and is a dictionary of its own."""
-
-    def view(facts):
-        return only("keys", "every minibatch is a dictionary of its own")(facts) | aligned(*KEYS)(facts)
-
-    student.expect("minibatches_divide", view)
+    student.expect("minibatches_of_two_trajectories", shuffled([18, 18], epochs=3))
 
 
 @points(1, question="TrajectorySampler.get_next")
@@ -193,7 +278,6 @@ def test_next_trajectory(student):
         return only(*names)(facts) | rows_once([18, 18], epochs=3)(facts)
 
     student.expect("minibatches_of_two_trajectories", view)
-    student.expect("minibatches_of_two_trajectories", shuffled([18, 18], epochs=3))
 
 
 @points(1, question="TrajectorySampler.get_next")
@@ -209,7 +293,27 @@ def test_transforms(student):
     )
 
 
+@points(1, question="TrajectorySampler.get_next")
+def test_environments_are_flattened(student):
+    """Five steps of two environments are ten rows, under every key in the same order."""
+
+    def view(facts):
+        shapes = {"shapes of the rows": facts["batches"][0]["shapes"]}
+        return rows_once([10], epochs=2, any_order=True)(facts) | aligned(*KEYS)(facts) | shapes
+
+    student.expect("minibatches_of_two_environments", view)
+
+
 # PPO
+
+FORM_OF_LOSS = only("the loss is", "changed by the call")
+
+
+@points(1, question="PPO.policy_loss")
+def test_form_of_policy_loss(student):
+    """Of arrays, also of a single row, the loss is a scalar tensor with a gradient; what it was given stays as it was."""
+    student.expect("ratios_on_both_sides", FORM_OF_LOSS)
+    student.expect("ratio_of_one_row", FORM_OF_LOSS)
 
 
 @points(1, question="PPO.policy_loss")
@@ -237,6 +341,13 @@ def test_clipped_gradient(student):
 
 
 @points(1, question="PPO.value_loss")
+def test_form_of_value_loss(student):
+    """Of arrays, also of a single row, the loss is a scalar tensor with a gradient; what it was given stays as it was."""
+    student.expect("values_far_from_the_old", FORM_OF_LOSS)
+    student.expect("value_of_one_row", FORM_OF_LOSS)
+
+
+@points(1, question="PPO.value_loss")
 def test_value_loss_by_hand(student):
     """Values 2, 0, 5, 1 from old values 1, for targets 3, 3, 0, 1, with ε = ½: 9.0625."""
     student.expect("value_by_hand", loss)
@@ -251,12 +362,18 @@ def test_value_near_the_old(student):
 @points(2, question="PPO.value_loss")
 def test_value_far_from_the_old(student):
     """Beyond it, the larger of the clipped and the unclipped error counts, row by row."""
-    student.expect("values_far_from_the_old")
+    student.expect("values_far_from_the_old", only("loss", "gradient"))
+
+
+@points(1, question="PPO.step")
+def test_form_of_step(student):
+    """Every call makes one update, also of a single row, and leaves the minibatch as it was."""
+    student.expect("step_of_single_rows", only("calls", "updates after each call", "changed by the calls"))
 
 
 @points(1, question="PPO.step")
 def test_plain_step(student):
-    """Every call updates the model once, by the gradient of the loss of its minibatch alone."""
+    """An update is by the gradient of the loss of its minibatch alone."""
     student.expect("step_with_small_gradients")
 
 
@@ -270,15 +387,51 @@ def test_gradient_is_clipped(student):
 
 
 @points(1, question="anneal_learning_rate")
-def test_straight_line(student):
-    """The learning rate falls on a straight line from 3e-4."""
-    student.expect("annealing_down", atol=1e-8)
+def test_form_of_rates(student):
+    """Every group has a number as its rate, and nothing else in it is touched."""
+    names = ("learning rates that are no plain numbers", "what else is in the groups is left alone")
+    student.expect("annealing_to_the_end", only(*names))
 
 
 @points(1, question="anneal_learning_rate")
-def test_down_to_zero(student):
-    """It ends at 0, and stays there; every parameter group has it."""
-    student.expect("annealing_to_the_end", atol=1e-8)
+def test_straight_line(student):
+    """The learning rate of every group falls on a straight line from 3e-4, or from `initial`, to 0, and stays there."""
+    rates = only("learning rates, by call and group")
+    student.expect("annealing_down", rates, atol=1e-8)
+    student.expect("annealing_to_the_end", rates, atol=1e-8)
+
+
+# One update
+
+
+@points(3, question="one_update")
+def test_pieces_work_together(student):
+    """Policy, runner, GAE, sampler and PPO play 72 steps on PointMass and make one update, without an exception."""
+    names = ("rows of the minibatch that were played", "parameters that are no numbers afterwards")
+    student.expect("one_update", only(*names))
+
+
+@points(3, question="one_update")
+def test_every_parameter_moves(student):
+    """The update moves every parameter of your model, and nothing before it moves any."""
+    student.expect("one_update", only("parameters that moved before the update", "parameters that the update did not move"))
+
+
+@points(2, question="one_update")
+def test_policy_loss_falls(student):
+    """The right policy loss of the minibatch, with the right advantages, is lower after the update."""
+    names = ("every ratio is one before the update", "the policy loss is lower afterwards")
+    student.expect("one_update", only(*names), also_show=("policy loss and value loss, before", AFTERWARDS))
+
+
+@points(2, question="one_update")
+def test_value_loss_falls(student):
+    """The right value loss of the minibatch, with the right value targets, is lower after the update."""
+    student.expect(
+        "one_update",
+        only("the value loss is lower afterwards"),
+        also_show=("policy loss and value loss, before", AFTERWARDS),
+    )
 
 
 # Learning
