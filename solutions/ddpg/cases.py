@@ -28,36 +28,42 @@ def transitions(rng: np.random.Generator, count: int, obs_dim: int, act_dim: int
 # The replay buffer
 
 
+def to_be_stored(rng: np.random.Generator, count: int, obs_dim: int, act_dim: int, ends: list[int]) -> dict:
+    """Return transitions with actions beyond -1 and 1 as well: a buffer keeps what it is given."""
+    rows = transitions(rng, count, obs_dim, act_dim, ends)
+    return rows | dict(acts=1.5 * rows["acts"])
+
+
 @case("storing", question="ReplayBuffer.store")
 def buffer_of_two_actions(rng):
     """Each action has two numbers. Rows that were not written are zero."""
-    return transitions(rng, 3, 3, 2, [1]) | dict(size=5, batch_size=2, look_after=[0, 3])
+    return to_be_stored(rng, 3, 3, 2, [1]) | dict(size=5, batch_size=2, look_after=[0, 3])
 
 
 @case("storing", question="ReplayBuffer.store")
 def buffer_half_full(rng):
     """Rows that were not written are zero."""
-    return transitions(rng, 3, 3, 1, [1]) | dict(size=5, batch_size=2, look_after=[0, 3])
+    return to_be_stored(rng, 3, 3, 1, [1]) | dict(size=5, batch_size=2, look_after=[0, 3])
 
 
 @case("storing", question="ReplayBuffer.store")
 def buffer_goes_around(rng):
-    return transitions(rng, 9, 2, 1, [0, 4, 7]) | dict(size=4, batch_size=3, look_after=[4, 5, 9])
+    return to_be_stored(rng, 9, 2, 1, [0, 4, 7]) | dict(size=4, batch_size=3, look_after=[4, 5, 9])
 
 
 @case("storing", question="ReplayBuffer.store", hidden=True)
 def buffer_of_three_actions(rng):
-    return transitions(rng, 5, 4, 3, [1, 3]) | dict(size=7, batch_size=2, look_after=[5])
+    return to_be_stored(rng, 5, 4, 3, [1, 3]) | dict(size=7, batch_size=2, look_after=[5])
 
 
 @case("storing", question="ReplayBuffer.store", hidden=True)
 def buffer_goes_around_with_actions(rng):
-    return transitions(rng, 13, 3, 2, [2, 5, 11]) | dict(size=5, batch_size=4, look_after=[5, 6, 12, 13])
+    return to_be_stored(rng, 13, 3, 2, [2, 5, 11]) | dict(size=5, batch_size=4, look_after=[5, 6, 12, 13])
 
 
 @case("storing", question="ReplayBuffer.store", hidden=True)
 def buffer_of_one_row(rng):
-    return transitions(rng, 3, 2, 1, [1]) | dict(size=1, batch_size=1, look_after=[1, 2, 3])
+    return to_be_stored(rng, 3, 2, 1, [1]) | dict(size=1, batch_size=1, look_after=[1, 2, 3])
 
 
 @case("sampling", question="ReplayBuffer.sample_batch")
@@ -76,6 +82,16 @@ def batches_of_two_actions(rng):
     return dict(count=15, size=15, batch_size=5, obs_dim=4, act_dim=2, draws=600)
 
 
+@case("sampling", question="ReplayBuffer.sample_batch")
+def batches_of_one(rng):
+    return dict(count=5, size=9, batch_size=1, obs_dim=3, act_dim=2, draws=20)
+
+
+@case("too_few", question="ReplayBuffer.sample_batch")
+def batch_of_two_too_few(rng):
+    return dict(count=4, batch_size=6)
+
+
 @case("too_few", question="ReplayBuffer.sample_batch", hidden=True)
 def batch_of_too_few(rng):
     return dict(count=3, batch_size=5)
@@ -86,7 +102,7 @@ def batch_of_too_few(rng):
 
 @case("noise", question="OUNoise")
 def noise_by_default(rng):
-    return dict(size=3, samples=30_000)
+    return dict(size=3, samples=16_000)
 
 
 @case("noise", question="OUNoise")
@@ -94,10 +110,15 @@ def noise_around_one_half(rng):
     return dict(size=2, samples=16_000, mu=0.5, theta=0.4, sigma=0.3)
 
 
+@case("noise", question="OUNoise")
+def noise_of_one_dimension(rng):
+    return dict(size=1, samples=800, mu=1.5, sigma=0.1)
+
+
 @case("noise", question="OUNoise", hidden=True)
 def noise_without_memory(rng):
     """PG is All You Need's θ = 1: white noise."""
-    return dict(size=1, samples=12_000, theta=1.0, sigma=0.1)
+    return dict(size=1, samples=6_000, theta=1.0, sigma=0.1)
 
 
 @case("noise", question="OUNoise", hidden=True)
@@ -167,6 +188,23 @@ def actions_of_a_test(rng):
     return dict(states=normal(rng, 5, 3), samples=normal(rng, 5, 2), total_step=0, initial_random_steps=10, is_test=True)
 
 
+@case("actions", question="DDPGAgent.select_action")
+def first_actions_with_noise(rng):
+    """total_step is initial_random_steps: the first action that is not random."""
+    samples = np.array([[0.3], [-2.0], [0.1], [2.0], [-0.2]], np.float32)
+    return dict(states=normal(rng, 5, 3), samples=samples, total_step=6, initial_random_steps=6)
+
+
+@case("actions", question="DDPGAgent.select_action")
+def actions_of_a_test_after_training(rng):
+    return dict(states=normal(rng, 4, 3), samples=normal(rng, 4, 1), total_step=900, initial_random_steps=10, is_test=True)
+
+
+@case("actions", question="DDPGAgent.select_action", hidden=True)
+def actions_of_an_early_test(rng):
+    return dict(states=normal(rng, 5, 4), samples=normal(rng, 5, 3), total_step=2, initial_random_steps=30, is_test=True)
+
+
 @case("actions", question="DDPGAgent.select_action", hidden=True)
 def actions_at_the_boundary(rng):
     """total_step is initial_random_steps: no more random actions, not even now and then."""
@@ -232,12 +270,62 @@ def steps_of_many_episodes(rng):
     return episodes(rng, lengths, ends, obs_dim=3) | dict(actions=actions_for(rng, lengths, 2))
 
 
+@case("steps", question="DDPGAgent.step", hidden=True)
+def steps_of_another_test(rng):
+    lengths = [3, 1, 2]
+    made = episodes(rng, lengths, ["both", "terminated", "truncated"], obs_dim=3)
+    return made | dict(actions=actions_for(rng, lengths, 2), is_test=True)
+
+
 # The agent: updates
 
 
 @case("updates", question="DDPGAgent.update_model.critic")
 def critic_without_ends(rng):
     return transitions(rng, 6, 3, 1, []) | dict(gamma=0.9)
+
+
+@case("updates", question="DDPGAgent.update_model.critic")
+def critic_without_discount(rng):
+    return transitions(rng, 5, 3, 1, []) | dict(gamma=1.0)
+
+
+@case("updates", question="DDPGAgent.update_model.critic")
+def critic_of_the_moment(rng):
+    """γ = 0: only the reward counts."""
+    return transitions(rng, 5, 3, 1, []) | dict(gamma=0.0)
+
+
+@case("updates", question="DDPGAgent.update_model.critic")
+def critic_of_two_actions_with_ends(rng):
+    return transitions(rng, 6, 3, 2, [0, 3]) | dict(gamma=0.8)
+
+
+@case("updates", question="DDPGAgent.update_model.critic")
+def critic_of_one_transition(rng):
+    return transitions(rng, 1, 3, 1, []) | dict(gamma=0.9)
+
+
+@case("updates", question="DDPGAgent.update_model.critic")
+def critic_of_one_end(rng):
+    return transitions(rng, 1, 3, 2, [0]) | dict(gamma=0.9)
+
+
+@case("updates", question="DDPGAgent.update_model.critic")
+def critic_of_equal_rows(rng):
+    """All rewards are equal as well: their deviation is 0."""
+    one = transitions(rng, 1, 3, 1, [])
+    return {name: np.repeat(value, 4, axis=0) for name, value in one.items()} | dict(gamma=0.9)
+
+
+@case("updates", question="DDPGAgent.update_model.critic", hidden=True)
+def critic_with_gamma_0(rng):
+    return transitions(rng, 6, 2, 1, [2]) | dict(gamma=0.0)
+
+
+@case("updates", question="DDPGAgent.update_model.critic", hidden=True)
+def critic_with_gamma_1(rng):
+    return transitions(rng, 6, 2, 1, [4]) | dict(gamma=1.0)
 
 
 @case("updates", question="DDPGAgent.update_model.critic")
@@ -289,9 +377,15 @@ def actor_twice(rng):
     return transitions(rng, 6, 3, 1, [1]) | dict(gamma=0.9, count=2, actor_lr=0.2, of_the_actor=True)
 
 
+@case("updates", question="DDPGAgent.update_model.actor")
+def actor_after_its_critic(rng):
+    """The critic makes a long step, which is the same whatever its loss is, so that the order of the two can be seen."""
+    return transitions(rng, 6, 3, 1, [2]) | dict(gamma=0.9, critic_moves=0.3, of_the_actor=True)
+
+
 @case("updates", question="DDPGAgent.update_model.actor", hidden=True)
-def actor_of_three_actions(rng):
-    return transitions(rng, 8, 4, 3, [2, 6]) | dict(gamma=0.8, of_the_actor=True)
+def actor_of_two_transitions(rng):
+    return transitions(rng, 2, 4, 1, []) | dict(gamma=0.8, of_the_actor=True)
 
 
 @case("updates", question="DDPGAgent.update_model.actor", hidden=True)
@@ -301,8 +395,8 @@ def actor_many_times(rng):
 
 @case("updates", question="DDPGAgent.update_model.actor", hidden=True)
 def actor_after_the_critic(rng):
-    """The critic's learning rate is so high that the order of the two can be seen."""
-    return transitions(rng, 7, 3, 1, [1, 4]) | dict(gamma=0.9, critic_lr=0.02, of_the_actor=True)
+    """As above."""
+    return transitions(rng, 7, 3, 1, [1, 4]) | dict(gamma=0.9, critic_moves=0.2, of_the_actor=True)
 
 
 @case("following", question="DDPGAgent._target_soft_update")
@@ -328,6 +422,13 @@ def training_of_four_episodes(rng):
     lengths = [4, 3, 5, 9]
     made = episodes(rng, lengths, ["terminated", "truncated", "terminated", "truncated"])
     return made | dict(num_frames=17, batch_size=3, initial_random_steps=6, plotting_interval=5)
+
+
+@case("training", question="DDPGAgent.train")
+def training_until_there_is_a_batch(rng):
+    """The buffer holds a batch some time after the random steps."""
+    made = episodes(rng, [5, 4, 9], ["truncated", "terminated", "truncated"])
+    return made | dict(num_frames=12, batch_size=7, initial_random_steps=2, plotting_interval=50)
 
 
 @case("training", question="DDPGAgent.train", hidden=True)
@@ -377,8 +478,23 @@ def units_and_back(rng):
     return dict(low=[1.0, -4.0, 0.0], high=[3.0, 0.0, 1.0], own=own)
 
 
+@case("units", question="ActionNormalizer")
+def units_both_ways(rng):
+    inside = np.array([[-1.0, 0.5, 0.0], [0.25, -0.75, 1.0]], np.float32)
+    own = np.array([[1.5, -3.0, 0.25], [2.75, -1.0, 1.0]], np.float32)
+    return dict(low=[1.0, -4.0, 0.0], high=[3.0, 0.0, 1.0], actions=inside, own=own)
+
+
 @case("units", question="ActionNormalizer", hidden=True)
 def units_beyond_the_range(rng):
     actions = rng.uniform(-3, 3, size=(6, 2)).astype(np.float32)
     own = rng.uniform(-9, 9, size=(6, 2)).astype(np.float32)
     return dict(low=[-5.0, 2.0], high=[-1.0, 2.5], actions=actions, own=own)
+
+
+# One update with everything
+
+
+@case("one_update", question="one_update")
+def one_update_of_everything(rng):
+    return dict(frames=32)

@@ -72,6 +72,39 @@ one_number_for_an_action = altered(
     source="PG is All You Need",
 )
 
+full_buffer_begins_anew = altered(
+    "ReplayBuffer.store",
+    {
+        "self.obs_buf[self.ptr] = obs": "if self.size == self.max_size:\n"
+        "    self.ptr = self.size = 0\n"
+        "self.obs_buf[self.ptr] = obs"
+    },
+    hint="A full buffer of 100,000 gets one transition more: how many does it forget?",
+    source="student code",
+)
+
+actions_clipped_in_the_buffer = altered(
+    "ReplayBuffer.store",
+    {"self.acts_buf[self.ptr] = act": "self.acts_buf[self.ptr] = np.clip(act, -1.0, 1.0)"},
+    hint="Is the action in your buffer the one that was given to `store`?",
+)
+
+arrays_in_double_precision = altered(
+    "ReplayBuffer.store",
+    {
+        "self.obs_buf = np.zeros((size, obs_dim), dtype=np.float32)": "self.obs_buf = np.zeros((size, obs_dim))",
+        "self.rews_buf = np.zeros(size, dtype=np.float32)": "self.rews_buf = np.zeros(size)",
+    },
+    hint="Of which type are the numbers of `np.zeros`, and of which are those of your networks?",
+    source="student code",
+)
+
+rewards_stored_in_a_column = altered(
+    "ReplayBuffer.store",
+    {"self.rews_buf = np.zeros(size, dtype=np.float32)": "self.rews_buf = np.zeros((size, 1), dtype=np.float32)"},
+    hint="Which shape does the docstring give for `rews_buf`?",
+)
+
 # ReplayBuffer.sample_batch
 
 drawn_with_replacement = altered(
@@ -157,6 +190,12 @@ rewards_in_a_column = altered(
     source="student code",
 )
 
+batch_of_doubles = altered(
+    "ReplayBuffer.sample_batch",
+    {'"obs": self.obs_buf[rows]': '"obs": self.obs_buf[rows].astype(np.float64)'},
+    hint="Of which type are the numbers in your batch, and of which are the weights of your networks?",
+)
+
 # OUNoise
 
 never_negative_shaking = altered(
@@ -232,6 +271,19 @@ theta_and_sigma_exchanged = altered(
     hint="Which of θ and σ pulls, and which shakes?",
 )
 
+sample_with_an_axis_more = altered(
+    "OUNoise",
+    {"return self.state": "return self.state.reshape(1, -1)"},
+    hint="Which shape has an action, and which has your sample?",
+)
+
+sample_in_a_list = altered(
+    "OUNoise",
+    {"return self.state": "return list(self.state)"},
+    hint="What is your sample: a list, or an array?",
+    source="student code",
+)
+
 # Actor
 
 nothing_between_layers = altered(
@@ -292,6 +344,12 @@ actor_without_the_axis = altered(
     {"torch.tanh(self.out(x))": "torch.tanh(self.out(x)).squeeze(-1)"},
     hint="An action may be one number: which shape has a batch of such actions, and which shape has the state beside it?",
     source="student code",
+)
+
+actor_of_rows_alone = altered(
+    "Actor",
+    {"return torch.tanh(self.out(x))": "return torch.tanh(self.out(x)).reshape(-1, self.out.out_features)"},
+    hint="Which shape has the action for a single state, `[in_dim]`?",
 )
 
 # Critic
@@ -421,6 +479,16 @@ actor_target_is_the_actor = altered(
     hint="How many actors are there after `a = b`, and which of them does the optimizer move?",
 )
 
+networks_in_double_precision = altered(
+    "DDPGAgent.networks",
+    {
+        "self.actor = Actor(obs_dim, action_dim).to(self.device)": "self.actor = Actor(obs_dim, action_dim).double()",
+        "self.actor_target = Actor(obs_dim, action_dim).to(self.device)": ""
+        "self.actor_target = Actor(obs_dim, action_dim).double()",
+    },
+    hint="Of which type are the weights of your actor, and of which are the states that it is given?",
+)
+
 # DDPGAgent.select_action
 
 random_in_the_test_too = altered(
@@ -515,6 +583,25 @@ action_not_returned = altered(
     hint="What does a method return that has no `return`?",
 )
 
+action_in_a_batch_of_one = altered(
+    "DDPGAgent.select_action",
+    {
+        "self.transition = [state, action]\n        return action": "self.transition = [state, action]\n"
+        "return np.reshape(action, (1, -1))"
+    },
+    hint="Which shape has one action, without a batch around it?",
+    source="student code",
+)
+
+noise_in_the_later_tests = altered(
+    "DDPGAgent.select_action",
+    {
+        "if not self.is_test:\n                action": ""
+        "if not self.is_test or self.total_step > self.initial_random_steps:\n    action"
+    },
+    hint="You test your agent after its training: is there any noise in it?",
+)
+
 # DDPGAgent.step
 
 nothing_is_stored = altered(
@@ -587,6 +674,13 @@ steps_counted_twice = altered(
         "if not self.is_test:\n    self.transition +=",
     },
     hint="Who numbers the steps: is `train` the only one?",
+)
+
+reward_in_an_array = altered(
+    "DDPGAgent.step",
+    {"return next_state, reward,": "return next_state, np.array([reward]),"},
+    hint="What is a reward: a number, or an array with one in it?",
+    source="student code",
 )
 
 # DDPGAgent.update_model.critic
@@ -787,6 +881,44 @@ critic_frozen_forever = altered(
     source="student code",
 )
 
+noise_in_the_target = altered(
+    "DDPGAgent.update_model.critic",
+    {
+        "self.critic_target(next_state, self.actor_target(next_state))": ""
+        "self.critic_target(next_state, self.actor_target(next_state)"
+        " + torch.as_tensor(self.noise.sample(), dtype=torch.float32))",
+    },
+    hint="Where does exploration belong: does the target y know of any noise?",
+    source="student code",
+)
+
+random_noise_in_the_target = altered(
+    "DDPGAgent.update_model.critic",
+    {
+        "self.critic_target(next_state, self.actor_target(next_state))": ""
+        "self.critic_target(next_state, (self.actor_target(next_state)"
+        " + 0.2 * torch.as_tensor(self.rng.standard_normal(action.shape), dtype=torch.float32)).clamp(-1.0, 1.0))",
+    },
+    hint="Lillicrap et al. 2015 explore with noise: in the target y as well, or is that another algorithm?",
+)
+
+reward_divided_by_the_discount = altered(
+    "DDPGAgent.update_model.critic",
+    {
+        "reward + self.gamma * (1 - done) * next_value": "self.gamma * (reward / self.gamma + (1 - done) * next_value)",
+    },
+    hint="γ may be 0: what does your formula make of that?",
+)
+
+batch_of_one_loses_its_axis = altered(
+    "DDPGAgent.update_model.critic",
+    {
+        'state = torch.as_tensor(samples["obs"], device=self.device)': ""
+        'state = torch.as_tensor(samples["obs"], device=self.device).squeeze()'
+    },
+    hint="Which shape have the states of your batch if it is a batch of one?",
+)
+
 # DDPGAgent.update_model.actor
 
 actor_downhill = altered(
@@ -899,6 +1031,24 @@ targets_copied_in_the_update = altered(
     hint="How far does a target go in one update, and which method does that already?",
 )
 
+noise_for_the_actor = altered(
+    "DDPGAgent.update_model.actor",
+    {
+        "-self.critic(state, self.actor(state)).mean()": ""
+        "-self.critic(state, self.actor(state) + torch.as_tensor(self.noise.sample(), dtype=torch.float32)).mean()",
+    },
+    hint="Whose actions should the critic judge here: the actor's, or those of an explorer?",
+)
+
+losses_with_an_axis = altered(
+    "DDPGAgent.update_model.actor",
+    {
+        "return actor_loss.detach(), critic_loss.detach()": ""
+        "return actor_loss.detach().reshape(1), critic_loss.detach().reshape(1)"
+    },
+    hint="Which shape has a scalar?",
+)
+
 # DDPGAgent._target_soft_update
 
 targets_copied = altered(
@@ -949,6 +1099,18 @@ biases_stay = altered(
     "DDPGAgent._target_soft_update",
     {"slow.lerp_(fast, self.tau)": "slow.lerp_(fast, self.tau if slow.dim() > 1 else 0.0)"},
     hint="Which parameters has a linear layer besides its weights?",
+)
+
+targets_made_anew = altered(
+    "DDPGAgent._target_soft_update",
+    {
+        "            for target, network in ((self.actor_target, self.actor), (self.critic_target, self.critic)):": ""
+        "            import copy\n\n"
+        "            self.actor_target = copy.deepcopy(self.actor_target)\n"
+        "            self.critic_target = copy.deepcopy(self.critic_target)\n"
+        "            for target, network in ((self.actor_target, self.actor), (self.critic_target, self.critic)):",
+    },
+    hint="Is the target still the object that it was: what does who has kept it see of the update?",
 )
 
 # DDPGAgent.train
@@ -1069,6 +1231,12 @@ one_more_than_a_batch = altered(
     hint="How many transitions are enough for a batch?",
 )
 
+scores_in_lists = altered(
+    "DDPGAgent.train",
+    {"scores.append(score)": "scores.append([score])"},
+    hint="What is one score in your list of scores: a number, or a list with a number?",
+)
+
 # DDPGAgent.test
 
 last_reward_as_score = altered(
@@ -1103,6 +1271,13 @@ score_not_printed = altered(
     "DDPGAgent.test",
     {'        print(f"score: {score:.1f}")\n': ""},
     hint="Who is told the score of the test?",
+)
+
+frames_in_lists = altered(
+    "DDPGAgent.test",
+    {"frames.append(self.env.render())": "frames.append([self.env.render()])"},
+    hint="What does `render` return: one picture, or a list of them?",
+    source="student code",
 )
 
 # ActionNormalizer
@@ -1165,4 +1340,13 @@ not_the_reverse = altered(
         "np.clip(low + (action + 1.0) * (high - low) / 2, low, high)",
     },
     hint="Convert an action and convert it back: is it the same?",
+)
+
+units_in_a_list = altered(
+    "ActionNormalizer",
+    {
+        "return np.clip(low + (action + 1.0) * (high - low) / 2, low, high)": ""
+        "return list(np.clip(low + (action + 1.0) * (high - low) / 2, low, high))"
+    },
+    hint="What does the environment expect: a list, or an array?",
 )

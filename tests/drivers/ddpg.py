@@ -3,20 +3,21 @@
 You may read them to see how your classes are used. Whatever a question needs from other questions is replaced by fakes
 here, so that a mistake in one method costs no points in another: an agent has networks of a few units, a noise and an
 environment that are known in advance. Your own replay buffer is used in updates, and your own ActionNormalizer around an
-environment, if they work: what they do may be agreed with your agent.
+environment, if they work: what they do may be agreed with your agent. `one_update` and `learn` put together all that you wrote.
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import inspect
 import io
 import itertools
 import re
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import gymnasium as gym
@@ -103,6 +104,20 @@ def yes_or_no(value: Any) -> Any:
     return bool(found) if found in (0.0, 1.0) else f"{found if isinstance(found, str) else value}, neither True nor False"
 
 
+def one_number(value: Any) -> str:
+    """Return whether a value is a number, or True or False, by itself; if not, what it is."""
+    alone = isinstance(value, (bool, int, float, np.generic)) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    return "one value" if alone else form_of(value)
+
+
+def form_of(value: Any) -> str:
+    """Return what a value of numbers is: an array of which kind and shape, or something else."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        kind = "floating-point" if np.issubdtype(value.dtype, np.floating) else str(value.dtype)
+        return f"array of {kind} numbers of shape {list(np.shape(value))}"
+    return describe_kind(value)
+
+
 def numbers(values: Any) -> Any:
     """Return a list, array or tensor of numbers as a list of floats."""
     with contextlib.suppress(TypeError):
@@ -123,14 +138,7 @@ def store_all(buffer: Any, rows: dict[str, np.ndarray]) -> None:
     obs, act, next_obs = (np.zeros(rows[name].shape[1:], np.float32) for name in ("obs", "acts", "next_obs"))
     for number_of in range(len(rows["rews"])):
         obs[:], act[:], next_obs[:] = (rows[name][number_of] for name in ("obs", "acts", "next_obs"))
-        rew, done = float(rows["rews"][number_of]), bool(rows["done"][number_of])
-        try:
-            buffer.store(obs, act, rew, next_obs, done)
-        except (TypeError, ValueError):
-            # A buffer for actions of one number may want the number itself: older NumPy takes it out of an array.
-            if act.shape != (1,):
-                raise
-            buffer.store(obs, float(act[0]), rew, next_obs, done)
+        buffer.store(obs, act, float(rows["rews"][number_of]), next_obs, bool(rows["done"][number_of]))
 
 
 def storing(
@@ -153,6 +161,7 @@ def storing(
     facts: dict[str, Any] = {
         "max_size and batch_size": [getattr(buffer, "max_size", None), getattr(buffer, "batch_size", None)]
     }
+    facts["form of the arrays"] = forms(buffer, acts.shape[1])
     seen, opposite = 0, keeps_the_opposite(submitted)
     for count in look_after:
         store_all(buffer, {name: values[seen:count] for name, values in rows.items()})
@@ -172,13 +181,28 @@ def contents(buffer: Any, count: int, opposite: bool) -> dict[str, Any]:
         f"len, size and ptr {when}": [len(buffer), getattr(buffer, "size", None), getattr(buffer, "ptr", None)]
     }
     for name, attribute in ARRAY_OF.items():
+        # Row by row, whatever the form: `forms` reports that.
         found = np.array(to_plain(getattr(buffer, attribute)), np.float32)
-        if name == "acts":
-            found = found.reshape(len(found), -1)  # one number may stand without an axis
+        found = found.reshape(len(found), -1)
         if name == "done" and opposite:
             found[: len(buffer)] = 1 - found[: len(buffer)]
         facts[f"{attribute} {when}"] = found
     return facts
+
+
+def forms(buffer: Any, act_dim: int) -> dict[str, list]:
+    """Return precision and shape of each array of a buffer.
+
+    Ends may be kept in any precision, and an action of one number without an axis.
+    """
+    found: dict[str, list] = {}
+    for name, attribute in ARRAY_OF.items():
+        array = np.asarray(to_plain(getattr(buffer, attribute)))
+        shape = list(array.shape)
+        if name == "acts" and act_dim == 1 and len(shape) == 1:
+            shape.append(1)
+        found[attribute] = ["any" if name == "done" else str(array.dtype), shape]
+    return found
 
 
 def keeps_the_opposite(submitted) -> bool:
@@ -191,7 +215,7 @@ def keeps_the_opposite(submitted) -> bool:
 
 
 def filled_buffer(submitted, rows: dict[str, np.ndarray], size: int, batch_size: int) -> Any:
-    """Return a buffer with these transitions; where storing does not work, they are put into its arrays."""
+    """Return a buffer with these transitions; where storing is wrong, or of another form, they are put into its arrays."""
     count, act_dim = rows["acts"].shape
     buffer = object.__new__(submitted.ReplayBuffer)
     with contextlib.suppress(NotImplementedError):
@@ -202,8 +226,15 @@ def filled_buffer(submitted, rows: dict[str, np.ndarray], size: int, batch_size:
     good = False
     with quietly():
         held = {name: np.asarray(to_plain(getattr(buffer, attribute)))[:count] for name, attribute in ARRAY_OF.items()}
-        wrong = [name for name in NAMES if name != "done" and not np.allclose(held[name].reshape(rows[name].shape), rows[name])]
-        good = not wrong and len(buffer) == count
+        done = np.asarray(rows["done"], np.float64)
+        ends_too = any(np.array_equal(held["done"], ends) for ends in (done, 1 - done))
+        good = (
+            ends_too
+            and len(buffer) == count
+            and all(
+                held[name].dtype == np.float32 and np.array_equal(held[name], rows[name]) for name in NAMES if name != "done"
+            )
+        )
     if not good:
         for name, attribute in ARRAY_OF.items():
             array = np.zeros((size, *rows[name].shape[1:]), np.float32)
@@ -232,10 +263,11 @@ def sampling(submitted, count: int, size: int, batch_size: int, obs_dim: int, ac
     first = buffer.sample_batch()
     if not isinstance(first, dict):
         return {"returned": describe_kind(first)}
-    facts: dict[str, Any] = {"returned": "dict", "keys": sorted(set(first) & set(NAMES))}  # others may be there as well
-    if not set(first) >= set(NAMES):
-        return facts
+    if missing := [name for name in NAMES if name not in first]:  # others may be there as well
+        return {"returned": f"a dictionary without {', '.join(missing)}"}
+    facts: dict[str, Any] = {}
     arrays = {name: np.asarray(to_plain(first[name])) for name in NAMES}
+    facts["kinds"] = sorted({"array" if isinstance(first[name], np.ndarray) else describe_kind(first[name]) for name in NAMES})
     facts["shapes"] = {name: list(array.shape) for name, array in arrays.items() if name != "acts"}
     facts["numbers of an action"] = arrays["acts"].size / max(len(arrays["acts"]), 1)
     facts["precision"] = sorted({str(array.dtype) for name, array in arrays.items() if name != "done"})
@@ -259,12 +291,16 @@ def sampling(submitted, count: int, size: int, batch_size: int, obs_dim: int, ac
     # A buffer may keep 1 - done, if its agent knows.
     torn = broken - {"1 - done"} - ({"done"} if "1 - done" not in broken else set())
     facts["what does not belong to the obs beside it"] = sorted(torn)
-    facts["update_model is made for such a batch"] = True
+    facts["update_model is made for this form"] = facts["update_model is made for these ends"] = True
+    usual = not torn and "done" not in broken and arrays["done"].dtype.kind == "f"
+    usual = usual and all(array.shape == (batch_size, *rows[name].shape[1:]) for name, array in arrays.items())
     # What comes out of a buffer that works is not used in updates if they fit the usual batches, and not these.
-    if buffer_works(submitted, obs_dim, act_dim) and not agreement(submitted, obs_dim, act_dim)[0]:
-        truths = ", done is True or False" if arrays["done"].dtype == bool else ""
-        opposite = ", done is 0 at an end" if broken == {"done"} else ""
-        facts["update_model is made for such a batch"] = f"no{truths}{opposite}"
+    if not usual and buffer_works(submitted, obs_dim, act_dim) and not agreement(submitted, obs_dim, act_dim)[0]:
+        if broken == {"done"}:
+            facts["update_model is made for these ends"] = "no, done is 0 at an end"
+        else:
+            truths = ", done is True or False" if arrays["done"].dtype == bool else ""
+            facts["update_model is made for this form"] = f"no{truths}"
     picked = np.concatenate(batches)
     facts["rows that are not filled, or are no more what they were, come"] = bool(((picked < 0) | (picked >= count)).any())
     facts["a batch has a row twice"] = any(len(set(batch.tolist())) < len(batch) for batch in batches)
@@ -306,19 +342,25 @@ def noise(
     given = {name: value for name, value in (("mu", mu), ("theta", theta), ("sigma", sigma)) if value is not None}
     process = submitted.OUNoise(size, **given)
     first = process.sample()
-    facts: dict[str, Any] = {"shape of a sample": list(np.shape(first)), "parameters": dict(given)}
-    if np.shape(first) != (size,):
-        return facts
+    if first is None or np.size(first) != size:
+        return {"returned": f"{describe_kind(first)}, of shape {list(np.shape(first))}"}
+    facts: dict[str, Any] = {"form of a sample": form_of(first), "parameters": dict(given)}
+
+    def sample() -> np.ndarray:
+        return np.array(to_plain(process.sample()), np.float64).reshape(size)
+
     process.reset()
-    path = np.array([np.array(process.sample(), np.float64) for _ in range(samples)])
+    path = np.array([sample() for _ in range(samples)])
     starts = []
     for _ in range(samples // 8):
         process.reset()
-        starts.append([np.array(process.sample(), np.float64) for _ in range(2)])
+        starts.append([sample() for _ in range(2)])
     process.reset()
-    facts["state after reset"] = np.array(to_plain(getattr(process, "state", np.nan)), np.float64)
-    latest = np.array(process.sample(), np.float64)
-    state = np.asarray(to_plain(getattr(process, "state", np.nan)), np.float64)
+    state = np.array(to_plain(getattr(process, "state", np.nan)), np.float64)
+    facts["form of the state"] = list(state.shape)
+    facts["state after reset"] = state.reshape(size) if state.size == size else state
+    latest = sample()
+    state = np.asarray(to_plain(getattr(process, "state", np.nan)), np.float64).ravel()
     facts["state is the latest sample"] = state.shape == latest.shape and bool(np.allclose(state, latest, rtol=1e-5))
     return facts | {"path": moments(path), "after a reset": starting(np.array(starts))}
 
@@ -458,17 +500,14 @@ def actor(submitted, in_dim: int, out_dim: int, states: np.ndarray, init_w: floa
     action = network(given)
     if not isinstance(action, Tensor):
         return {"returned": describe_kind(action)}
-    facts: dict[str, Any] = {
-        "returned": "a tensor",
-        "shape": list(action.shape),
-        "precision": str(action.dtype).removeprefix("torch."),
-    }
+    facts: dict[str, Any] = {"shape": list(action.shape), "precision": str(action.dtype).removeprefix("torch.")}
     plainer = without_norms(network)
     watch = LinearLayers(plainer)
     facts |= shown_layers(watch, plainer(given))
     came = watch.passed[0][1] if watch.passed else torch.zeros(0)
-    facts["into the first layer goes"] = "the state" if torch.equal(came, given) else "something else"
+    facts["into the first layer goes"] = "the state" if torch.equal(came.flatten(), given.flatten()) else "something else"
     facts["shape for a single state"] = list(network(given[0]).shape)
+    facts["shape for a batch of one"] = list(network(given[:1]).shape)
     if action.requires_grad:
         (action * torch.arange(1.0, action.numel() + 1).reshape(action.shape)).sum().backward()
     facts["parameters without a gradient"] = unused_parameters(network)
@@ -491,8 +530,8 @@ def critic(submitted, states: np.ndarray, actions: np.ndarray, init_w: float | N
     if not isinstance(result, Tensor):
         return {"returned": describe_kind(result)}
     facts: dict[str, Any] = {
-        "returned": "a tensor",
         "shape": list(result.shape),
+        "shape for a batch of one": list(network(given[:1], chosen[:1]).shape),
         "precision": str(result.dtype).removeprefix("torch."),
     }
     if result.ndim == 1 and not agreement(submitted, states.shape[1], actions.shape[1])[1]:
@@ -511,6 +550,8 @@ def critic(submitted, states: np.ndarray, actions: np.ndarray, init_w: float | N
         (result.flatten() * torch.arange(1.0, result.numel() + 1)).sum().backward()
     facts["parameters without a gradient"] = unused_parameters(network)
     facts["the action gets a gradient"] = chosen.grad is not None and bool(chosen.grad.any())
+    unchanged = torch.equal(given, float32(states)) and torch.equal(chosen.detach(), float32(actions))
+    facts["state and action stay as they are"] = unchanged
     made = drawn_weights(lambda: submitted.Critic(in_dim, **options), lambda one: one(given, chosen.detach()), init_w or 3e-3)
     return facts | made
 
@@ -560,8 +601,9 @@ class KnownNoise:
 
     def __init__(self, size: int, *others: Any, **named: Any) -> None:
         self.given = {"size": size, **dict(zip(("mu", "theta", "sigma"), others, strict=False)), **named}
-        self.samples = np.zeros((1, size))
-        self.mu, self.state = np.zeros(size), np.zeros(size)
+        # Never zero: who adds noise where none belongs must not get what is right.
+        self.samples = np.resize([0.7, -0.4, 1.3, -0.9, 0.5], (5, size))
+        self.mu, self.state = np.zeros(size), self.samples[0].copy()
         self.theta, self.sigma = named.get("theta", 0.15), named.get("sigma", 0.2)
         self.drawn = 0
         self.resets: list[int] = []
@@ -708,8 +750,15 @@ def new_agent(submitted, env: Any, flat: bool | None = None, **options: Any) -> 
         kind, sizes = (classes["Actor"], [obs_dim, act_dim]) if "actor" in name else (classes["Critic"], [obs_dim + act_dim])
         network: Any = getattr(agent, name, None)
         # The agent's own, if it is a network by itself: it may have noted its parameters.
-        if type(network) is not kind or network.sizes != sizes or any(share_parameters(network, other) for other in made):
+        if (
+            type(network) is not kind
+            or network.sizes != sizes
+            or any(share_parameters(network, other) for other in made)
+            or any(value.dtype != torch.float32 for value in network.parameters())
+        ):
             network = kind(*sizes)
+        if name in ("actor", "critic"):
+            network.requires_grad_(True)
         made.append(with_numbers(network, number_of))
         if getattr(agent, name, None) is not network:
             put(agent, name, network)
@@ -772,6 +821,8 @@ def parts(submitted, obs_dim: int, act_dim: int, options: dict) -> dict:
         rates = getattr(optimizer, "rates", [float(group["lr"]) for group in optimizer.param_groups])
         facts[f"{name}_optimizer's learning rate"] = rates[0] if len(set(rates)) == 1 else rates
         facts[f"{name}_optimizer's options that are not Adam's defaults"] = unusual
+        facts[f"precision of {name} and {target}"] = sorted({str(value.dtype) for value in (*values[name], *values[target])})
+        facts[f"{name} can learn"] = all(value.requires_grad for value in values[name])
     tau = agent.tau if not follows_the_other_way(submitted) else 1.0 - agent.tau
     facts["gamma, tau, batch_size, initial_random_steps"] = [
         float(agent.gamma), float(tau), int(agent.batch_size), float(agent.initial_random_steps)
@@ -819,16 +870,17 @@ def actions(
     for state in states:
         given = np.array(state, np.float64 if double else np.float32)
         action = agent.select_action(given)
-        kinds.add("an array" if isinstance(action, (np.ndarray, np.generic)) else describe_kind(action))
-        chosen.append(np.asarray(to_plain(action), np.float64))
+        if action is None or np.size(to_plain(action)) != samples.shape[1]:
+            return {"returned": f"{describe_kind(action)}, of shape {list(np.shape(to_plain(action)))}"}
+        kinds.add(form_of(action))
+        chosen.append(np.asarray(to_plain(action), np.float64).ravel())
         pair = agent.transition if isinstance(agent.transition, (list, tuple)) else []
         with quietly():
-            kept.append(np.array_equal(to_plain(pair[0]), state) and np.array_equal(np.asarray(to_plain(pair[1])), chosen[-1]))
+            same = np.array_equal(np.asarray(to_plain(pair[1]), np.float64).ravel(), chosen[-1])
+            kept.append(np.array_equal(to_plain(pair[0]), state) and same)
     return {
-        "returned": " or ".join(sorted(kinds)),
-        "actions": np.array(chosen)
-        if len({action.shape for action in chosen}) == 1
-        else [list(action.shape) for action in chosen],
+        "form of an action": sorted(kinds),
+        "actions": np.array(chosen),
         "transition is [state, action]": kept == [True] * len(states),
     }
 
@@ -846,11 +898,12 @@ def random_actions(
     with quietly():
         agent.env.action_space.seed(np.random.randint(2**31))
     state = np.array([0.5, -1.0, 2.0], np.float32)
-    drawn = np.array([np.asarray(to_plain(agent.select_action(np.array(state))), np.float64) for _ in range(count)])
-    if drawn.shape != (count, len(low)):
-        return {"shape of an action": list(drawn.shape[1:])}
+    first = to_plain(agent.select_action(np.array(state)))
+    if first is None or np.size(first) != len(low):
+        return {"returned": f"{describe_kind(first)}, of shape {list(np.shape(first))}"}
+    drawn = np.array([np.asarray(to_plain(agent.select_action(np.array(state))), np.float64).ravel() for _ in range(count)])
     return {
-        "shape of an action": list(drawn.shape[1:]),
+        "form of an action": form_of(first),
         "mean of each dimension": drawn.mean(axis=0),
         "variance of each dimension": drawn.var(axis=0),
         "largest size": float(np.abs(drawn).max()),
@@ -858,7 +911,7 @@ def random_actions(
         "share at exactly -1 or 1": float((np.abs(drawn) == 1.0).mean()),
         "largest correlation of two dimensions": largest_correlation(drawn),
         "transition is [state, action]": bool(
-            len(agent.transition) >= 2 and np.array_equal(np.asarray(to_plain(agent.transition[1])), drawn[-1])
+            len(agent.transition) >= 2 and np.array_equal(np.ravel(to_plain(agent.transition[1])), drawn[-1])
         ),
     }
 
@@ -918,6 +971,7 @@ def steps(
     agent.is_test, agent.total_step = is_test, 7
     counted = 0  # which is for train to do
     returned: dict[str, list] = {"next states": [], "rewards": [], "over": []}
+    kinds: dict[str, set[str]] = {name: set() for name in returned}
     for number_of, episode in enumerate(actions):
         state, _ = env.reset()
         for action in episode:
@@ -930,10 +984,14 @@ def steps(
             if not isinstance(three, (tuple, list)) or len(three) != 3:
                 return {"returned": describe_kind(three)}
             for name, value in zip(returned, three, strict=True):
-                returned[name].append(yes_or_no(value) if name == "over" else np.array(to_plain(value)))
+                plain = to_plain(value)
+                kinds[name].add(form_of(value) if name == "next states" else one_number(value))
+                returned[name].append(
+                    yes_or_no(value) if name == "over" else to_number(value) if name == "rewards" else np.ravel(plain)
+                )
             state = observations[number_of][env.time]
-    facts: dict[str, Any] = {"returned": "three things"}
-    facts |= {f"{name} that were returned": values for name, values in returned.items()}
+    facts: dict[str, Any] = {f"{name} that were returned": values for name, values in returned.items()}
+    facts |= {f"form of the {name}": sorted(found) for name, found in kinds.items()}
     facts["actions that the environment was given"] = env.actions
     facts["transitions that were stored"] = len(agent.memory)
     facts["steps that it counted"] = int(counted)
@@ -1018,6 +1076,130 @@ def agreement(submitted, obs_dim: int, act_dim: int) -> tuple[bool, bool]:
     return works, flat
 
 
+@contextlib.contextmanager
+def noting_losses(losses: list[float]) -> Iterator[None]:
+    """Note the number of each loss that is differentiated, whatever of torch does that."""
+    backward, grad = torch.autograd.backward, torch.autograd.grad
+
+    def noted(tensors: Any) -> None:
+        one = tensors if isinstance(tensors, Tensor) else tensors[0] if isinstance(tensors, (list, tuple)) else None
+        if isinstance(one, Tensor) and one.numel() == 1:
+            losses.append(float(one.detach()))
+
+    def noting_backward(tensors: Any, *others: Any, **named: Any) -> None:
+        noted(tensors)
+        backward(tensors, *others, **named)
+
+    def noting_grad(outputs: Any, *others: Any, **named: Any) -> Any:
+        noted(outputs)
+        return grad(outputs, *others, **named)
+
+    torch.autograd.backward, torch.autograd.grad = noting_backward, noting_grad
+    try:
+        yield
+    finally:
+        torch.autograd.backward, torch.autograd.grad = backward, grad
+
+
+class StepOrder:
+    """Notes the steps of both optimizers of an agent, update by update, and which losses were differentiated before them.
+
+    A further step of the critic, once the actor's loss has been differentiated or the actor has
+    made its step, is no part of the critic's update: it is noted, and moves nothing.
+
+    Args:
+        critic_moves: By how much the critic's own step moves its parameters, in known directions;
+            0: by its gradient and its learning rate.
+        at_critics_step: Is called before that step.
+
+    Attributes:
+        losses: Of the current update, those that have been differentiated so far.
+        critic_losses: Of each update, the one that the critic's step belongs to; None without any.
+        critic_steps_again: Whether the critic made such a further step.
+    """
+
+    def __init__(self, agent: Any, critic_moves: float, at_critics_step: Callable[[], None]) -> None:
+        self.critic, self.critic_moves, self.at_critics_step = agent.critic, critic_moves, at_critics_step
+        self.losses: list[float] = []
+        self.critic_losses: list[float | None] = []
+        self.critic_steps_again = False
+        for name in ("actor", "critic"):
+            optimizer = getattr(agent, f"{name}_optimizer")
+            optimizer.step = self.noting(name, optimizer.step)
+
+    def begin(self) -> None:
+        """Begin the next update."""
+        self.losses.clear()
+        self.steps: list[str] = []
+        self.known = 0  # losses at the critic's step
+        self.critic_losses.append(None)
+
+    def end(self) -> None:
+        """End an update: without any step of the critic, its loss was the first one."""
+        if "critic" not in self.steps and self.losses:
+            self.critic_losses[-1] = self.losses[0]
+
+    def noting(self, name: str, step: Callable[..., Any]) -> Callable[..., None]:
+        def noted(*given: Any, **named: Any) -> None:
+            again = "critic" in self.steps and (len(self.losses) > self.known or "actor" in self.steps)
+            self.steps.append(name)
+            if name == "critic" and again:
+                self.critic_steps_again = True
+                return
+            before = [value.detach().clone() for value in self.critic.parameters()]
+            if name == "critic":
+                self.at_critics_step()
+            step(*given, **named)
+            if name == "critic":
+                self.critic_losses[-1] = self.losses[-1] if self.losses else None
+                self.known = len(self.losses)
+                if self.critic_moves:
+                    move(self.critic, before, self.critic_moves)
+
+        return noted
+
+
+def move(network: nn.Module, before: list[Tensor], size: float) -> None:
+    """Move the parameters of a network away from where they were before, in known directions."""
+    with torch.no_grad():
+        for place, (value, old) in enumerate(zip(network.parameters(), before, strict=True)):
+            wave = np.cos(2.1 * np.arange(value.numel()) + 1.3 * place + 0.2)
+            value.copy_(old + float32(size * wave.reshape(value.shape)))
+
+
+class Targets:
+    """The targets of an agent, which are put back after each update, as if they had not followed.
+
+    Attributes:
+        followed: Whether each went the share TAU of the way to its network, in every update.
+        stayed: Whether they were where they had been, after every update.
+    """
+
+    def __init__(self, agent: Any) -> None:
+        self.pairs = [(getattr(agent, f"{name}_target"), getattr(agent, name)) for name in ("actor", "critic")]
+        self.first = [[to_plain(value) for value in target.parameters()] for target, _ in self.pairs]
+        self.at_step = self.first
+        self.followed = self.stayed = True
+
+    def look(self) -> None:
+        """Note where they are at the critic's step: what has moved them by then is the critic's part."""
+        self.at_step = [[to_plain(value) for value in target.parameters()] for target, _ in self.pairs]
+
+    def put_back(self) -> None:
+        for (target, network), first, start in zip(self.pairs, self.first, self.at_step, strict=True):
+            now, towards = ([to_plain(value) for value in one.parameters()] for one in (target, network))
+            stayed = all(map(np.array_equal, start, now))
+            self.stayed = self.stayed and stayed
+            self.followed = (
+                self.followed
+                and not stayed
+                and all(way != "elsewhere" and abs(way - TAU) < 1e-5 for way in ways(start, now, towards))
+            )
+            with torch.no_grad():
+                for value, at_first in zip(target.parameters(), first, strict=True):
+                    value.copy_(float32(at_first))
+
+
 def updates(
     submitted,
     obs: np.ndarray,
@@ -1025,72 +1207,119 @@ def updates(
     rews: np.ndarray,
     next_obs: np.ndarray,
     done: np.ndarray,
-    gamma: float | None = None,
     count: int = 1,
-    critic_lr: float = 0.0,
-    actor_lr: float = 0.0,
-    steep: float = 1.0,
     of_the_actor: bool = False,
+    critic_moves: float = 0.0,
+    **options: float,
 ) -> dict:
     """Call `update_model` on a batch, `count` times; report the gradient of each optimizer step, and what it returned.
 
     Args:
-        critic_lr, actor_lr: 0 unless given, so that one network's update cannot be seen in the
-            other's.
-        steep: By what the critic's values are multiplied.
         of_the_actor: Whether to report what the second part does; otherwise it need not be there.
+        critic_moves: See `StepOrder`: whatever the critic's gradient is, the actor's part is not to
+            blame for it.
+        options: gamma, instead of its default. critic_lr and actor_lr: 0 unless given, so that one
+            network's update cannot be seen in the other's. steep: by what the critic's values are
+            multiplied.
     """
     rows = dict(zip(NAMES, (obs, next_obs, acts, rews, done), strict=True))
-    own, flat = agreement(submitted, obs.shape[1], acts.shape[1])
-    memory = memory_with(submitted, rows, own)
-    env = Still(obs.shape[1], [-1.0] * acts.shape[1], [1.0] * acts.shape[1])
-    agent = new_agent(submitted, env, flat, gamma=gamma, tau=TAU)
-    agent.memory, agent.batch_size = memory, len(obs)
-    record_steps(agent, actor_lr, critic_lr)
+    facts, steps_made = updated(submitted, rows, count, of_the_actor, critic_moves, False, options)
+    if critic_moves and not steps_made:
+        # Its own update makes no step: then it moves before.
+        facts, _ = updated(submitted, rows, count, of_the_actor, critic_moves, True, options)
+    return facts
+
+
+def updated(
+    submitted,
+    rows: dict[str, np.ndarray],
+    count: int,
+    of_the_actor: bool,
+    critic_moves: float,
+    moved: bool,
+    options: dict[str, float],
+) -> tuple[dict, int]:
+    """Return the facts of `updates`, and how many steps the critic has made.
+
+    Args:
+        moved: Whether the critic makes its known move before the update.
+    """
+    size, act_dim = len(rows["rews"]), rows["acts"].shape[1]
+    own, flat = agreement(submitted, rows["obs"].shape[1], act_dim)
+    env = Still(rows["obs"].shape[1], [-1.0] * act_dim, [1.0] * act_dim)
+    agent = new_agent(submitted, env, flat, gamma=options.get("gamma"), tau=TAU)
+    agent.memory, agent.batch_size = memory_with(submitted, rows, own), size
+    record_steps(agent, options.get("actor_lr", 0.0), options.get("critic_lr", 0.0))
     with torch.no_grad():
-        agent.critic.out.weight *= steep
+        agent.critic.out.weight *= options.get("steep", 1.0)
+    if moved:
+        move(agent.critic, [value.detach().clone() for value in agent.critic.parameters()], critic_moves)
+    targets = Targets(agent)
+    order = StepOrder(agent, critic_moves, targets.look)
     called: list[int] = []
     agent._target_soft_update = lambda *told, **named: called.append(len(agent.actor_optimizer.gradients))
-    draws, draw = [], memory.sample_batch
-    memory.sample_batch = lambda *told, **named: (draws.append(1), draw(*told, **named))[1]  # type: ignore[func-returns-value]
-    pairs = [(getattr(agent, f"{name}_target"), getattr(agent, name)) for name in ("actor", "critic")]
-    targets = [[to_plain(value) for value in target.parameters()] for target, _ in pairs]
-    facts: dict[str, Any] = {}
+    draws: list[int] = []
+    draw = agent.memory.sample_batch
+    agent.memory.sample_batch = lambda *told, **named: (draws.append(1), draw(*told, **named))[1]  # type: ignore[func-returns-value]
     returned: list[Any] = []
-    followed = True
+    steps_of_critic = agent.critic_optimizer.gradients
     for number_of in range(count):
         agent.total_step = 1009 + 4 * number_of  # no round numbers: every update counts
+        order.begin()
+        if of_the_actor:  # who froze it and forgot to thaw it loses points on the critic's part
+            agent.critic.requires_grad_(True)
         try:
-            pair = agent.update_model()
+            with noting_losses(order.losses):
+                returned.append(agent.update_model())
         except Exception:  # in the second part it is that part's mistake, or the stub's blank
-            if of_the_actor or len(agent.critic_optimizer.gradients) <= number_of:
+            if of_the_actor or len(steps_of_critic) <= number_of:
                 raise
-            continue
         finally:
-            # Targets may be updated here, not by the method; then they go back, as if it had been called.
-            for (target, network), first in zip(pairs, targets, strict=True):
-                now, towards = ([to_plain(value) for value in one.parameters()] for one in (target, network))
-                followed = followed and all(way != "elsewhere" and abs(way - TAU) < 1e-5 for way in ways(first, now, towards))
-                with torch.no_grad():
-                    for value, at_first in zip(target.parameters(), first, strict=True):
-                        value.copy_(float32(at_first))
-        if not of_the_actor:
-            continue
-        two = isinstance(pair, (tuple, list)) and len(pair) == 2
-        returned.append([to_number(value) for value in pair] if two else [describe_kind(pair)] * 2)
-    optimizer = agent.actor_optimizer if of_the_actor else agent.critic_optimizer
-    name = "actor" if of_the_actor else "critic"
-    facts[f"steps of {name}_optimizer"] = len(optimizer.gradients)
-    for number_of, gradient in enumerate(optimizer.gradients[:count], start=1):
-        facts[f"gradient of the {name} in step {number_of}"] = gradient
-    if of_the_actor:
-        facts["the critic steps again"] = len(agent.critic_optimizer.gradients) > count
-        facts["batches that are drawn"] = len(draws)
-        facts["actor losses returned"] = [pair[0] for pair in returned]
-        facts["critic losses returned"] = [pair[1] for pair in returned]
-        inside = list(range(1, count + 1)) if followed else []
-        facts["steps of the actor before each update of the targets"] = called or inside
-    return facts
+            order.end()
+            targets.put_back()
+    if not of_the_actor:
+        return gradients("critic", agent, count), len(steps_of_critic)
+    if wrong := [pair for pair in returned if not isinstance(pair, (tuple, list)) or len(pair) != 2]:
+        return {"returned": describe_kind(wrong[0])}, len(steps_of_critic)
+    facts = gradients("actor", agent, count)
+    facts["the critic steps again"] = order.critic_steps_again
+    facts["batches that are drawn"] = len(draws)
+    facts["actor losses returned"] = [to_number(pair[0]) for pair in returned]
+    # Whatever they are: the numbers are the critic's part.
+    facts["critic losses returned"] = [
+        same_loss(pair[1], loss) for pair, loss in zip(returned, order.critic_losses, strict=True)
+    ]
+    facts["form of the losses"] = [[scalar_form(loss) for loss in pair] for pair in returned]
+    inside = list(range(1, count + 1)) if targets.followed else []
+    facts["steps of the actor before each update of the targets"] = called or inside
+    facts["targets go by that alone"] = targets.stayed or (targets.followed and not called)
+    return facts, len(steps_of_critic)
+
+
+def gradients(name: str, agent: Any, count: int) -> dict[str, Any]:
+    """Return how many steps an optimizer has made, and the gradients of the first ones."""
+    found = getattr(agent, f"{name}_optimizer").gradients
+    facts: dict[str, Any] = {f"steps of {name}_optimizer": len(found)}
+    return facts | {
+        f"gradient of the {name} in step {place}": gradient for place, gradient in enumerate(found[:count], start=1)
+    }
+
+
+def same_loss(found: Any, loss: float | None) -> str:
+    """Return whether a number is the loss that the critic's step belongs to; where that is not known, which one it is not."""
+    number = to_number(found)
+    if loss is None:
+        return f"{number}, and no loss was differentiated before the critic's step"
+    if isinstance(number, float) and np.isclose(number, loss, rtol=1e-3, atol=1e-5):
+        return "the loss of the critic's step"
+    return f"{number}, the loss of the critic's step was {loss:.6g}"
+
+
+def scalar_form(value: Any) -> str:
+    """Return "a scalar" for a number, or a tensor or array without an axis; for anything else, what it is."""
+    if isinstance(value, (Tensor, np.ndarray)) and value.ndim:
+        return f"{type(value).__name__} of shape {list(value.shape)}"
+    return "a scalar" if isinstance(value, (int, float, np.generic, np.ndarray, Tensor)) else describe_kind(value)
 
 
 def untouched(submitted, obs: np.ndarray, acts: np.ndarray, rews: np.ndarray, next_obs: np.ndarray, done: np.ndarray) -> dict:
@@ -1102,18 +1331,30 @@ def untouched(submitted, obs: np.ndarray, acts: np.ndarray, rews: np.ndarray, ne
     agent._target_soft_update = lambda *told, **named: None
     names = ("actor", "critic", "actor_target", "critic_target")
     before = {name: [to_plain(value) for value in getattr(agent, name).parameters()] for name in names}
+    # What happens to the targets behind the critic's step is the second part's.
+    seen: dict[str, list[np.ndarray]] = {}
+    step = agent.critic_optimizer.step
+
+    def looking_step(*given: Any, **named: Any) -> None:
+        step(*given, **named)
+        seen.update({name: [to_plain(value) for value in getattr(agent, name).parameters()] for name in names[2:]})
+        if not all(np.array_equal(*pair) for name in names[2:] for pair in zip(before[name], seen[name], strict=True)):
+            agent.critic_optimizer.step = step  # seen once is enough
+
+    agent.critic_optimizer.step = looking_step
     for number_of in range(2):
         try:
             agent.update_model()
         except Exception:
             if len(agent.critic_optimizer.gradients) <= number_of:
                 raise
+        with torch.no_grad():
+            for name in names[2:]:
+                for value, first in zip(getattr(agent, name).parameters(), before[name], strict=True):
+                    value.copy_(float32(first))
+    now = {name: seen.get(name) or [to_plain(value) for value in getattr(agent, name).parameters()] for name in names}
     return {
-        "networks that changed": [
-            name
-            for name in names
-            if not all(map(np.array_equal, before[name], [to_plain(value) for value in getattr(agent, name).parameters()]))
-        ],
+        "networks that changed": [name for name in names if not all(map(np.array_equal, before[name], now[name]))],
         "networks that can learn no more": [
             name for name in ("actor", "critic") if not all(value.requires_grad for value in getattr(agent, name).parameters())
         ],
@@ -1140,12 +1381,18 @@ def following(submitted, obs_dim: int, act_dim: int, tau: float | None, count: i
     agent.total_step = 1009
     facts: dict[str, Any] = {}
     pairs = (("actor", "actor_target"), ("critic", "critic_target"))
+    same = {target: getattr(agent, target) for _, target in pairs}
+    parts = {target: [id(value) for value in network.parameters()] for target, network in same.items()}
     before = {name: [to_plain(value) for value in getattr(agent, name).parameters()] for pair in pairs for name in pair}
     for _ in range(count):
         agent._target_soft_update()
     for name, target in pairs:
         now = [to_plain(value) for value in getattr(agent, target).parameters()]
         facts[f"how far {target} went to {name}, parameter by parameter"] = ways(before[target], now, before[name])
+        network = getattr(agent, target)
+        facts[f"{target} and its parameters are the same objects"] = (
+            network is same[target] and [id(value) for value in network.parameters()] == parts[target]
+        )
         facts[f"{name} changed"] = not all(
             map(np.array_equal, before[name], [to_plain(value) for value in getattr(agent, name).parameters()])
         )
@@ -1184,6 +1431,7 @@ def training(
     asked: list[list] = []
     updated: list[int] = []
     plots: list[dict] = []
+    given_forms: set[str] = set()
     agent.noise.now = lambda: len(env.actions)
 
     def select_action(state) -> np.ndarray:
@@ -1209,11 +1457,18 @@ def training(
                 "critic losses": numbers(critic_losses),
             }
         )
+        given_forms.update(
+            f"{kind} of {what}"
+            for kind, values in (("scores", scores), ("actor losses", actor_losses), ("critic losses", critic_losses))
+            for what in {scalar_form(value) for value in values}
+        )
 
     agent.select_action, agent.step, agent.update_model, agent._plot = select_action, step, update_model, plot
     agent.train(num_frames, *([] if plotting_interval is None else [plotting_interval]))
     ended = [place for place, _ in env.resets[1:]]
-    resets = set(agent.noise.resets) | own_noise_resets(submitted, env, batch_size, initial_random_steps, num_frames)
+    resets = set(agent.noise.resets)
+    if not set(ended) <= resets:  # then it may happen in the agent's own methods
+        resets |= own_noise_resets(submitted, env, batch_size, initial_random_steps, num_frames)
     return {
         "total_step when an action is selected": [one[0] for one in asked],
         "is_test when an action is selected": sorted({one[1] for one in asked}),
@@ -1222,6 +1477,8 @@ def training(
         "steps of the environment before each reset": [place for place, _ in env.resets],
         "updates, by the steps before": updated,
         "plots": plots,
+        "forms of what is plotted": sorted(given_forms),
+        "total_step is": scalar_form(agent.total_step),
         "the noise is reset between two episodes": all(place in resets for place in ended),
         "the noise is reset within an episode": sorted(resets - {0, num_frames} - set(ended)),
         "resets between episodes are given a seed": any(seed is not None for _, seed in env.resets[1:]),
@@ -1267,7 +1524,7 @@ def testing(submitted, observations: list[np.ndarray], rewards: list[np.ndarray]
     shown = [to_number(np.asarray(frame).ravel()[0]) for frame in frames]
     length = len(env.actions)
     return {
-        "returned": "frames",
+        "forms of the frames": sorted({str(list(np.shape(frame))) for frame in frames}),
         # A picture of the end may follow.
         "steps before each frame": shown[:length] if shown[length:] == [float(length)] else shown,
         "is_test when an action is selected": sorted({one[0] for one in asked}),
@@ -1285,8 +1542,16 @@ class Heard(Still):
     """An environment that keeps what it is told to do."""
 
     def step(self, action) -> tuple[np.ndarray, float, bool, bool, dict]:
-        self.heard = np.array(to_plain(action), np.float64)
+        self.heard = np.array(to_plain(action), np.float64).ravel()
         return super().step(action)
+
+
+def converted(convert: Callable[[np.ndarray], Any], actions: np.ndarray) -> tuple[list, list[str]]:
+    """Return actions in other units, in the shape in which they were given, and the forms in which they came."""
+    results = [convert(action) for action in actions]
+    values = [np.array(to_plain(result), np.float64) for result in results]
+    values = [value.reshape(actions[0].shape) if value.size == actions[0].size else value for value in values]
+    return values, sorted({form_of(result) for result in results})
 
 
 def units(
@@ -1299,7 +1564,7 @@ def units(
     changed = []
     if actions is not None:
         given = np.array(actions)
-        facts["in the environment's units"] = [np.array(to_plain(wrapped.action(action)), np.float64) for action in given]
+        facts["in the environment's units"], facts["form of action"] = converted(wrapped.action, given)
         if not np.array_equal(given, actions):
             changed.append("action")
         facts["what the environment is told"] = []
@@ -1308,10 +1573,221 @@ def units(
             facts["what the environment is told"].append(env.heard)
     if own is not None:
         back = np.array(own)
-        facts["in units of [-1, 1]"] = [np.array(to_plain(wrapped.reverse_action(action)), np.float64) for action in back]
+        facts["in units of [-1, 1]"], facts["form of reverse_action"] = converted(wrapped.reverse_action, back)
         if not np.array_equal(back, own):
             changed.append("reverse_action")
     return facts | {"methods that changed what they were given": changed}
+
+
+# One update with everything
+
+
+class BrokenPieceError(Exception):
+    """A piece of the submission raised an exception, or returned something that nobody can use."""
+
+
+class Meadow(gym.Env):
+    """A tiny environment: observations of three numbers, actions of two in units of their own, rewards around 5.
+
+    Its episodes have four steps, and end in either way, one after the other.
+    """
+
+    OBS, ACT = 3, 2
+
+    def __init__(self) -> None:
+        self.observation_space = gym.spaces.Box(-np.inf, np.inf, (self.OBS,), np.float32)
+        self.action_space = gym.spaces.Box(np.array([-2.0, 0.0], np.float32), np.array([2.0, 4.0], np.float32))
+        self.episode = self.time = 0
+        self.seen: list[np.ndarray] = []
+
+    def reset(self, *, seed=None, options=None) -> tuple[np.ndarray, dict]:
+        self.episode, self.time = self.episode + 1, 0
+        self.state = np.sin(np.arange(self.OBS) + 1.7 * self.episode).astype(np.float32)
+        return self.state.copy(), {}
+
+    def step(self, action) -> tuple[np.ndarray, float, Any, Any, dict]:
+        if np.shape(to_plain(action)) != (self.ACT,):
+            raise ValueError(
+                f"the environment was given an action of shape {list(np.shape(to_plain(action)))}, not [{self.ACT}]"
+            )
+        self.seen.append(self.state)
+        self.time += 1
+        push = np.asarray(to_plain(action), np.float32) @ np.array([[0.3, -0.1, 0.2], [0.1, 0.2, -0.2]], np.float32)
+        self.state = (0.6 * self.state + push).astype(np.float32)
+        last, odd = self.time == 4, self.episode % 2 == 1
+        reward = 5.0 + float(np.tanh(self.state[0]))
+        return self.state.copy(), reward, np.bool_(last and odd), np.bool_(last and not odd), {}
+
+
+def unusable(name: str, result: Any, given: tuple, batch_size: int) -> str | None:
+    """Return why nobody can use what a piece returned, and what was expected; None if one can."""
+    if name in ("OUNoise.sample", "DDPGAgent.select_action", "ActionNormalizer.action"):
+        if result is None or np.size(to_plain(result)) != Meadow.ACT:
+            return f"returned {describe_kind(result)} of shape {list(np.shape(to_plain(result)))}, expected [{Meadow.ACT}]"
+        if not np.isfinite(np.asarray(to_plain(result), np.float64)).all():
+            return "returned numbers that are not finite"
+    if name == "ReplayBuffer.sample_batch":
+        if not isinstance(result, dict) or not set(result) >= set(NAMES):
+            return f"returned {describe_kind(result)}, expected a dictionary with {', '.join(NAMES)}"
+        if wrong := [key for key in NAMES if len(result[key]) != batch_size]:
+            return f"returned {len(result[wrong[0]])} rows of {wrong[0]}, expected {batch_size}"
+    if name in ("Actor.forward", "Critic.forward"):
+        rows = given[0].numel() // Meadow.OBS
+        many = rows * (Meadow.ACT if name == "Actor.forward" else 1)
+        if not isinstance(result, Tensor) or result.numel() != many:
+            shape = f" of shape {list(result.shape)}" if isinstance(result, Tensor) else ""
+            return f"returned {describe_kind(result)}{shape} for {rows} rows, expected a tensor of {many} numbers"
+    many = {"DDPGAgent.step": 3, "DDPGAgent.update_model": 2}.get(name, 0)
+    if many and not (isinstance(result, (tuple, list)) and len(result) == many):
+        return f"returned {describe_kind(result)}, expected {many} things"
+    return None
+
+
+def odd(name: str, result: Any, given: tuple, batch_size: int) -> str | None:
+    """Return why what breaks later may be because of what this piece returned; None if it is of the usual form."""
+    if name in ("OUNoise.sample", "DDPGAgent.select_action", "ActionNormalizer.action"):
+        shapes = [list(np.shape(to_plain(result))), [Meadow.ACT]]
+    elif name in ("Actor.forward", "Critic.forward"):
+        shapes = [list(result.shape), [*given[0].shape[:-1], Meadow.ACT if name == "Actor.forward" else 1]]
+    elif name == "ReplayBuffer.sample_batch":
+        arrays = {key: np.asarray(to_plain(result[key])) for key in NAMES}
+        wrong = {key: str(array.dtype) for key, array in arrays.items() if str(array.dtype) != "float32" and key != "done"}
+        if wrong:
+            return f"returned {', '.join(f'{key} in {kind}' for key, kind in wrong.items())}, expected float32"
+        shapes = [list(arrays["rews"].shape), [batch_size]]
+    else:
+        return None
+    found, expected = shapes
+    return None if found == expected else f"returned the shape {found}, expected {expected}"
+
+
+PIECES = {
+    "ActionNormalizer": ("action",),
+    "ReplayBuffer": ("__init__", "store", "sample_batch", "__len__"),
+    "OUNoise": ("__init__", "reset", "sample"),
+    "Actor": ("__init__", "forward"),
+    "Critic": ("__init__", "forward"),
+    "DDPGAgent": ("__init__", "select_action", "step", "update_model", "_target_soft_update", "train"),
+}
+
+
+@contextlib.contextmanager
+def named_pieces(submitted, batch_size: int) -> Iterator[None]:
+    """Let each method of the submission's classes say that it was it that broke, by a BrokenPieceError."""
+
+    def naming(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def named(own: Any, *given: Any, **options: Any) -> Any:
+            try:
+                result = method(own, *given, **options)
+            except (BrokenPieceError, NotImplementedError):
+                raise
+            except Exception as error:
+                broke = f"in your {name}: {type(error).__name__}: {error}"
+                # What came in another form before is a better guess at the reason.
+                raise BrokenPieceError(" Then, ".join([*strange[:1], broke])[:500]) from error
+            if why := unusable(name, result, given, batch_size):
+                raise BrokenPieceError(f"in your {name}: it {why}")
+            if why := odd(name, result, given, batch_size):
+                strange.append(f"in your {name}: it {why}.")
+            return result
+
+        return named
+
+    strange: list[str] = []
+    before: list[tuple[type, str, Any]] = []
+    try:
+        for kind, methods in PIECES.items():
+            owner = getattr(submitted, kind)
+            for method in methods:
+                if (own := getattr(owner, method, None)) is not None:
+                    before.append((owner, method, vars(owner).get(method)))
+                    setattr(owner, method, naming(f"{kind}.{method}", own))
+        yield
+    finally:
+        for owner, method, own in before:
+            if own is None:
+                delattr(owner, method)
+            else:
+                setattr(owner, method, own)
+
+
+def one_update(submitted, frames: int) -> dict:
+    """Train your agent with all that you wrote for so many steps, so that there is one update; report what it moved, and how.
+
+    The batch is all transitions, so that the same one can be looked at again afterwards.
+    """
+    torch.manual_seed(7)
+    np.random.seed(7)
+    try:
+        with named_pieces(submitted, frames):
+            return {"what broke": "nothing"} | whole_update(submitted, frames)
+    except BrokenPieceError as error:
+        return {"what broke": str(error)}
+
+
+def whole_update(submitted, frames: int) -> dict:
+    """Return what one update changes; see `one_update`."""
+    env = Meadow()
+    tau = 1 - TAU if follows_the_other_way(submitted) else TAU
+    agent = submitted.DDPGAgent(
+        submitted.ActionNormalizer(env), frames, frames, 0.15, 0.2, gamma=0.9, tau=tau, initial_random_steps=frames - 1, seed=3
+    )
+    agent._plot = lambda *told, **named: None
+    names = ("actor", "critic", "actor_target", "critic_target")
+
+    def weights() -> dict[str, list[np.ndarray]]:
+        return {name: [to_plain(value) for value in getattr(agent, name).parameters()] for name in names}
+
+    def changed(first: np.ndarray, now: np.ndarray) -> bool:
+        return not np.array_equal(first, now)
+
+    update, losses, first = agent.update_model, [], weights()
+    old_actor = copy.deepcopy(agent.actor)
+    between: list[list[str]] = []
+
+    def noting_update(*given: Any, **named: Any) -> Any:
+        between.append([name for name, values in weights().items() if any(map(changed, first[name], values))])
+        pair = update(*given, **named)
+        losses.append([to_number(loss) for loss in pair])
+        return pair
+
+    agent.update_model = noting_update
+    with contextlib.redirect_stdout(io.StringIO()):
+        agent.train(frames, plotting_interval=1000)
+    now = weights()
+    facts: dict[str, Any] = {
+        "transitions that are stored": len(agent.memory),
+        "updates": len(between),
+        "networks that changed before the first update": between[0] if between else [],
+        "parameters that moved": {name: how_many([*map(changed, first[name], now[name])]) for name in names[:2]},
+        "how far the targets went": {
+            f"{name}_target": followed_by(first[f"{name}_target"], now[f"{name}_target"], now[name]) for name in names[:2]
+        },
+    }
+    with torch.no_grad():
+        states = float32(np.array(env.seen))
+        values = [float(agent.critic(states, actor(states)).mean()) for actor in (old_actor, agent.actor)]
+    facts["by the critic, the actor's actions are"] = "better" if values[1] > values[0] else "not better"
+    agent.update_model()
+    facts["both losses are numbers"] = all(isinstance(loss, float) and np.isfinite(loss) for pair in losses for loss in pair)
+    facts["the critic's loss of the same batch is"] = "not lower"
+    if facts["both losses are numbers"] and len(losses) > 1 and losses[-1][1] < losses[0][1]:
+        facts["the critic's loss of the same batch is"] = "lower"
+    return facts
+
+
+def how_many(truths: list[bool]) -> str:
+    """Return how many are true, in words where it is all or none."""
+    return "all" if all(truths) else "none" if not any(truths) else f"{sum(truths)} of {len(truths)}"
+
+
+def followed_by(first: list[np.ndarray], now: list[np.ndarray], towards: list[np.ndarray]) -> str:
+    """Return whether all parameters of a target went the share TAU of the way to their network."""
+    walked, way = (np.concatenate([(to - at).ravel() for to, at in zip(one, first, strict=True)]) for one in (now, towards))
+    if not walked.any():
+        return "not at all"
+    return "τ of the way to its network" if np.allclose(walked, TAU * way, rtol=0.02, atol=1e-6) else "elsewhere"
 
 
 # Learning

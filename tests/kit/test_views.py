@@ -41,7 +41,6 @@ def path_of_noise(rng: np.random.Generator, theta: float, sigma: float, samples:
     variance = around.var(axis=0)
     first = starts[:, 0]
     return {
-        "shape of a sample": [2],
         "parameters": {"theta": theta, "sigma": sigma},
         "path": {
             "samples": samples,

@@ -16,15 +16,51 @@ LAYERS = (
     "units of the hidden layers",
     "between the layers is",
     "after the last layer comes",
-    "precision",
     "parameters without a gradient",
 )
 LEARNED = -2.5  # the best possible is -0.44; standing still gives -10, random actions -29
 
 
+# Of a batch: what it is, and what is in it.
+FORM_OF_A_BATCH = ("kinds", "shapes", "precision", "numbers of an action", "update_model is made for this form")
+ROWS_OF_A_BATCH = ("what does not belong to the obs beside it", "update_model is made for these ends")
+
+
+def arrays_after(*counts: int) -> View:
+    """Return a view of all arrays of a buffer after so many transitions."""
+    return only(
+        *(f"{name}_buf after {count} transitions" for name in ("obs", "next_obs", "acts", "rews", "done") for count in counts)
+    )
+
+
+def stored(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return what a buffer holds, whatever the form of its arrays."""
+    return {name: value for name, value in facts.items() if name != "form of the arrays"}
+
+
+def taken(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return what steps returned and stored, whatever its form."""
+    return {name: value for name, value in facts.items() if not name.startswith("form of")}
+
+
+def soft_update(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return how far each target went, and what else moved; not whether it is still the same object."""
+    return {name: value for name, value in facts.items() if "same objects" not in name}
+
+
+def one_episode(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return what happened in a test, and which frames were kept; not their form."""
+    return {name: value for name, value in facts.items() if name != "forms of the frames"}
+
+
+def converted(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return actions in other units, whatever their form."""
+    return {name: value for name, value in facts.items() if "form" not in name and "changed" not in name}
+
+
 def without_column(expected: dict[str, Any]) -> dict[str, Any]:
     """Return the form of a critic whose values are `[B]`: an agent that knows can use it as well."""
-    return expected | {"shape": expected["shape"][:1]}
+    return expected | {name: expected[name][:1] for name in ("shape", "shape for a batch of one")}
 
 
 def ornstein_uhlenbeck(*names: str) -> View:
@@ -39,7 +75,7 @@ def ornstein_uhlenbeck(*names: str) -> View:
 
     def view(facts: dict[str, Any]) -> dict[str, Any]:
         if "path" not in facts:
-            return only("shape of a sample")(facts)
+            return only("returned")(facts)
         given = {"mu": 0.0, "theta": 0.15, "sigma": 0.2} | facts["parameters"]
         mu, rho, sigma = given["mu"], 1 - given["theta"], given["sigma"]
         path, starts = facts["path"], facts["after a reset"]
@@ -73,7 +109,7 @@ def ornstein_uhlenbeck(*names: str) -> View:
                 sigma**2 * (1 + rho**2) * (2 / m) ** 0.5,
             ),
         }
-        return only("shape of a sample")(facts) | {name: seen[name] for name in names or seen}
+        return {name: seen[name] for name in names or seen}
 
     return view
 
@@ -103,7 +139,7 @@ def uniform_actions(facts: dict[str, Any]) -> dict[str, Any]:
     if "mean of each dimension" not in facts:
         return facts
     # Of 2000: standard errors 0.013, 0.007, 0.011 and 0.022; what the noise does is allowed for besides.
-    return only("shape of an action", "transition is [state, action]")(facts) | {
+    return only("transition is [state, action]")(facts) | {
         "the mean is 0": within_errors(facts["mean of each dimension"], 0.0, 0.016),
         "all sizes are as frequent": within_errors(facts["variance of each dimension"], 1 / 3, 0.009)
         and within_errors(facts["share within ±½, by dimension"], 0.5, 0.014),

@@ -4,11 +4,25 @@ import numpy as np
 
 from grader.judge import points
 from grader.judge.views import only
-from views import LAYERS, LEARNED, drawn_evenly, ornstein_uhlenbeck, uniform_actions, uniform_last_layer, without_column
+from views import (
+    FORM_OF_A_BATCH,
+    LAYERS,
+    LEARNED,
+    ROWS_OF_A_BATCH,
+    arrays_after,
+    drawn_evenly,
+    one_episode,
+    ornstein_uhlenbeck,
+    soft_update,
+    uniform_actions,
+    uniform_last_layer,
+    without_column,
+)
 
 # What is told of random numbers, beside whether it is right.
 MEASURED = ("path", "after a reset")
 DRAWN = ("weights of the last layer / init_w", "biases of the last layer / init_w")
+NETWORKS = ("actor", "critic")
 RANDOM = ("mean of each dimension", "variance of each dimension", "share at exactly -1 or 1")
 
 # The replay buffer
@@ -17,10 +31,7 @@ RANDOM = ("mean of each dimension", "variance of each dimension", "share at exac
 @points(1, question="ReplayBuffer.store")
 def test_rows_are_filled(student):
     """Each transition goes into the next row of all arrays, which are zero at first; the buffer keeps copies."""
-    arrays = [
-        f"{name}_buf after {count} transitions" for name in ("obs", "next_obs", "acts", "rews", "done") for count in (0, 3)
-    ]
-    student.expect("buffer_of_two_actions", only(*arrays))
+    student.expect("buffer_of_two_actions", arrays_after(0, 3))
 
 
 @points(1, question="ReplayBuffer.store")
@@ -35,17 +46,20 @@ def test_counts(student):
 @points(1, question="ReplayBuffer.store")
 def test_goes_around(student):
     """In a full buffer the new transition takes the place of the oldest one, again and again."""
-    arrays = [
-        f"{name}_buf after {count} transitions" for name in ("obs", "next_obs", "acts", "rews", "done") for count in (4, 5, 9)
-    ]
-    student.expect("buffer_goes_around", only(*arrays))
+    student.expect("buffer_goes_around", arrays_after(4, 5, 9))
+
+
+@points(1, question="ReplayBuffer.store")
+def test_form_of_the_arrays(student):
+    """The arrays are float32: `[size, obs_dim]` of observations, `[size, act_dim]` of actions, `[size]` of rewards and ends."""
+    student.expect("buffer_of_two_actions", only("form of the arrays"))
+    student.expect("buffer_half_full", only("form of the arrays"))
 
 
 @points(1, question="ReplayBuffer.sample_batch")
 def test_whole_transitions(student):
-    """A batch has the five keys, and the same rows of all arrays; it is a copy."""
-    names = ("keys", "shapes", "precision", "numbers of an action", "what does not belong to the obs beside it")
-    student.expect("batches_of_a_half_full_buffer", only(*names, "update_model is made for such a batch"))
+    """A batch has the same rows of all arrays, as they were stored; it is a copy."""
+    student.expect("batches_of_a_half_full_buffer", only(*ROWS_OF_A_BATCH))
 
 
 @points(1, question="ReplayBuffer.sample_batch")
@@ -62,7 +76,20 @@ def test_every_row_may_come(student):
 def test_no_row_twice(student):
     """The rows of a batch are different ones."""
     student.expect("batches_of_a_half_full_buffer", only("a batch has a row twice"))
-    student.expect("batch_of_everything", only("a batch has a row twice", "shapes"))
+    student.expect("batch_of_everything", only("a batch has a row twice"))
+
+
+@points(1, question="ReplayBuffer.sample_batch")
+def test_no_smaller_batch(student):
+    """Where fewer are stored than a batch has, it raises an error, and makes no smaller batch."""
+    student.expect("batch_of_two_too_few")
+
+
+@points(1, question="ReplayBuffer.sample_batch")
+def test_form_of_a_batch(student):
+    """A batch is a dictionary with five float32 arrays, of as many rows as `batch_size`: `rews` and `done` are `[B]`."""
+    for case in ("batches_of_a_half_full_buffer", "batch_of_everything", "batches_of_one"):
+        student.expect(case, only(*FORM_OF_A_BATCH))
 
 
 # The noise
@@ -110,6 +137,13 @@ def test_noise_begins_anew(student):
     student.expect("noise_around_one_half", only("state after reset"))
 
 
+@points(1, question="OUNoise")
+def test_form_of_noise(student):
+    """A sample is a float array with a number for each dimension, `[A]`, also of only one; it is the new `state`."""
+    for case in ("noise_around_one_half", "noise_of_one_dimension"):
+        student.expect(case, only("form of a sample", "form of the state", "state is the latest sample"))
+
+
 # The networks
 
 
@@ -121,9 +155,10 @@ def test_actor_layers(student):
 
 @points(1, question="Actor")
 def test_shape_of_actions(student):
-    """One action for each state, [B, A]; for a single state, [A]."""
+    """One float32 action for each state, [B, A], also in a batch of one; for a single state, [A]. The state stays as it is."""
+    names = ("shape", "shape for a single state", "shape for a batch of one", "precision", "changed by the call")
     for case in ("actor_of_two_actions", "actor_of_one_action"):
-        student.expect(case, only("shape", "shape for a single state", "changed by the call"))
+        student.expect(case, only(*names))
 
 
 @points(1, question="Actor")
@@ -140,8 +175,14 @@ def test_critic_layers(student):
 
 @points(1, question="Critic")
 def test_state_and_action(student):
-    """State and action go into the first layer side by side, and one value comes for each row."""
-    names = ("shape", "into the first layer goes", "the action gets a gradient")
+    """State and action go into the first layer side by side, and a gradient comes back to the action."""
+    student.expect("critic_of_two_actions", only("into the first layer goes", "the action gets a gradient"))
+
+
+@points(1, question="Critic")
+def test_shape_of_values(student):
+    """One float32 value for each row, [B, 1], also in a batch of one. State and action stay as they are."""
+    names = ("shape", "shape for a batch of one", "precision", "state and action stay as they are")
     student.expect("critic_of_two_actions", only(*names), also=without_column)
 
 
@@ -184,10 +225,18 @@ def test_optimizers(student):
     student.expect("agent_by_default", only(*names), atol=1e-7)
 
 
+@points(1, question="DDPGAgent.networks")
+def test_form_of_networks(student):
+    """All four networks are float32, and nothing keeps actor and critic from learning."""
+    names = [f"precision of {one} and {one}_target" for one in ("actor", "critic")]
+    student.expect("agent_by_default", only(*names, "actor can learn", "critic can learn"))
+
+
 @points(2, question="DDPGAgent.select_action")
 def test_action_and_noise(student):
-    """After the random steps an action is the actor's plus a sample of the noise, clipped to [-1, 1]."""
+    """From step `initial_random_steps` on, an action is the actor's plus a sample of the noise, clipped to [-1, 1]."""
     student.expect("actions_with_noise", only("actions"))
+    student.expect("first_actions_with_noise", only("actions"))
 
 
 @points(1, question="DDPGAgent.select_action")
@@ -198,14 +247,22 @@ def test_random_at_first(student):
 
 @points(1, question="DDPGAgent.select_action")
 def test_no_noise_in_a_test(student):
-    """In a test the action is the actor's, from the first step on."""
+    """In a test the action is the actor's, from the first step on, and after a training."""
     student.expect("actions_of_a_test", only("actions"))
+    student.expect("actions_of_a_test_after_training", only("actions"))
 
 
 @points(1, question="DDPGAgent.select_action")
 def test_transition_begins(student):
     """`transition` is the state and the action that is returned."""
     student.expect("actions_with_noise", only("transition is [state, action]"))
+
+
+@points(1, question="DDPGAgent.select_action")
+def test_form_of_an_action(student):
+    """An action is a float array, [A], in training and in a test, also of one number."""
+    for case in ("actions_with_noise", "actions_of_a_test", "first_actions_with_noise", "first_actions"):
+        student.expect(case, only("form of an action"))
 
 
 @points(1, question="DDPGAgent.step")
@@ -229,19 +286,28 @@ def test_step_of_a_test(student):
     student.expect("steps_in_a_test", only("transitions that were stored", *names))
 
 
+@points(1, question="DDPGAgent.step")
+def test_form_of_a_step(student):
+    """The next state is an array as the environment gave it; the reward is one number, and the end is True or False."""
+    for case in ("steps_in_training", "steps_in_a_test"):
+        student.expect(case, only("form of the next states", "form of the rewards", "form of the over"))
+
+
 # The agent: updates
 
 
 @points(2, question="DDPGAgent.update_model.critic")
 def test_critic_gradient(student):
-    """The critic makes a step by the gradient of mean((Q(s, a) - r - γ Q'(s', μ'(s')))²)."""
-    student.expect("critic_without_ends")
+    """The critic makes a step by the gradient of mean((Q(s, a) - r - γ Q'(s', μ'(s')))²), for every γ from 0 to 1."""
+    for case in ("critic_without_ends", "critic_without_discount", "critic_of_the_moment"):
+        student.expect(case)
 
 
 @points(2, question="DDPGAgent.update_model.critic")
 def test_critic_at_ends(student):
-    """Where an episode was terminated, the target is the reward alone."""
+    """Where an episode was terminated, the target is the reward alone; actions may be of two numbers."""
     student.expect("critic_with_ends")
+    student.expect("critic_of_two_actions_with_ends")
 
 
 @points(2, question="DDPGAgent.update_model.critic")
@@ -250,7 +316,14 @@ def test_critic_twice(student):
     student.expect("critic_twice")
 
 
-@points(2, question="DDPGAgent.update_model.actor")
+@points(1, question="DDPGAgent.update_model.critic")
+def test_critic_of_small_batches(student):
+    """A batch may be a single transition, an end or not, or the same one several times."""
+    for case in ("critic_of_one_transition", "critic_of_one_end", "critic_of_equal_rows"):
+        student.expect(case)
+
+
+@points(1, question="DDPGAgent.update_model.actor")
 def test_actor_gradient(student):
     """The actor makes a step by the gradient of -mean(Q(s, μ(s)))."""
     student.expect("actor_once", only("steps of actor_optimizer", "gradient of the actor in step 1"))
@@ -258,7 +331,7 @@ def test_actor_gradient(student):
 
 @points(1, question="DDPGAgent.update_model.actor")
 def test_losses(student):
-    """Actor loss and critic loss are returned, in this order."""
+    """Actor loss and critic loss are returned, in this order: those that were minimized."""
     student.expect("actor_once", only("actor losses returned", "critic losses returned"))
 
 
@@ -270,15 +343,33 @@ def test_actor_twice(student):
 
 
 @points(1, question="DDPGAgent.update_model.actor")
+def test_actor_climbs_the_new_critic(student):
+    """The actor climbs the critic that has just been updated."""
+    student.expect("actor_after_its_critic", only("gradient of the actor in step 1", "actor losses returned"))
+
+
+@points(1, question="DDPGAgent.update_model.actor")
 def test_targets_are_updated(student):
     """Each update ends with one of the targets, after the actor's step."""
-    student.expect("actor_twice", only("steps of the actor before each update of the targets"))
+    student.expect("actor_twice", only("steps of the actor before each update of the targets", "targets go by that alone"))
 
 
-@points(2, question="DDPGAgent._target_soft_update")
+@points(1, question="DDPGAgent.update_model.actor")
+def test_form_of_the_losses(student):
+    """Both losses are scalars: tensors without an axis, or numbers."""
+    student.expect("actor_twice", only("form of the losses"))
+
+
+@points(1, question="DDPGAgent._target_soft_update")
 def test_targets_follow(student):
     """Every parameter of a target goes the share τ of the way to its network, which stays where it is."""
-    student.expect("targets_follow")
+    student.expect("targets_follow", soft_update)
+
+
+@points(1, question="DDPGAgent._target_soft_update")
+def test_targets_in_place(student):
+    """Targets are changed in place: they, and their parameters, are the objects that they were."""
+    student.expect("targets_follow", only(*(f"{name}_target and its parameters are the same objects" for name in NETWORKS)))
 
 
 # The agent: training and testing
@@ -310,8 +401,9 @@ def test_episodes_begin_anew(student):
 
 @points(1, question="DDPGAgent.train")
 def test_one_update_a_step(student):
-    """There is one update after each step beyond `initial_random_steps`."""
+    """There is one update after each step beyond `initial_random_steps`, once the buffer holds a batch."""
     student.expect("training_of_four_episodes", only("updates, by the steps before"))
+    student.expect("training_until_there_is_a_batch", only("updates, by the steps before"))
 
 
 @points(1, question="DDPGAgent.train")
@@ -320,10 +412,22 @@ def test_plots(student):
     student.expect("training_of_four_episodes", only("plots"))
 
 
+@points(1, question="DDPGAgent.train")
+def test_form_of_what_is_plotted(student):
+    """Scores and losses are plain numbers, or tensors without an axis, each; `total_step` is a number."""
+    student.expect("training_of_four_episodes", only("forms of what is plotted", "total_step is"))
+
+
 @points(1, question="DDPGAgent.test")
 def test_an_episode_is_shown(student):
     """One episode is played as a test, to its time limit; a frame is kept before each step."""
-    student.expect("test_to_a_time_limit")
+    student.expect("test_to_a_time_limit", one_episode)
+
+
+@points(1, question="DDPGAgent.test")
+def test_form_of_the_frames(student):
+    """The list has one picture, [height, width, 3], for each frame, as `render` returns it."""
+    student.expect("test_to_a_time_limit", only("forms of the frames"))
 
 
 # Units of actions
@@ -343,9 +447,40 @@ def test_units_of_each_dimension(student):
 
 @points(1, question="ActionNormalizer")
 def test_units_and_back(student):
-    """`reverse_action` is the way back; neither method changes the array that it is given."""
-    student.expect("units_and_back")
-    student.expect("units_of_each_dimension", only("methods that changed what they were given"))
+    """`reverse_action` is the way back."""
+    student.expect("units_and_back", only("in units of [-1, 1]"))
+
+
+@points(1, question="ActionNormalizer")
+def test_form_of_units(student):
+    """Both methods return a float array, [A], and leave the array that they are given as it is."""
+    names = ("form of action", "form of reverse_action", "methods that changed what they were given")
+    for case in ("units_of_a_pendulum", "units_both_ways"):
+        student.expect(case, only(*names))
+
+
+# One update with everything
+
+
+@points(3, question="one_update")
+def test_one_update_runs(student):
+    """Your agent plays 32 steps in a tiny environment, stores them, and makes one update: all that you wrote works together."""
+    names = ("what broke", "transitions that are stored", "updates", "both losses are numbers")
+    student.expect("one_update_of_everything", only(*names))
+
+
+@points(4, question="one_update")
+def test_one_update_moves(student):
+    """Nothing moves before the update; then every parameter of actor and critic does, and the targets go τ of the way."""
+    names = ("what broke", "networks that changed before the first update", "parameters that moved", "how far the targets went")
+    student.expect("one_update_of_everything", only(*names))
+
+
+@points(3, question="one_update")
+def test_one_update_improves(student):
+    """After it, the critic's loss of the same batch is lower, and the actor's actions are better by the critic."""
+    names = ("what broke", "the critic's loss of the same batch is", "by the critic, the actor's actions are")
+    student.expect("one_update_of_everything", only(*names))
 
 
 # Learning
