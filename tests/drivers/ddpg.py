@@ -1023,9 +1023,20 @@ def buffer_works(submitted, obs_dim: int, act_dim: int) -> bool:
 def memory_with(submitted, rows: dict[str, np.ndarray], own: bool) -> Any:
     """Return a memory that holds a batch: the submission's own buffer, or a fake."""
     count, obs_dim, act_dim = len(rows["rews"]), rows["obs"].shape[1], rows["acts"].shape[1]
+    own = own and not (count == 1 and loses_axes(submitted, obs_dim, act_dim))
     memory = new_buffer(submitted, obs_dim, count, count, act_dim) if own else KnownMemory(obs_dim, count, count)
     store_all(memory, rows)
     return memory
+
+
+def loses_axes(submitted, obs_dim: int, act_dim: int) -> bool:
+    """Return whether a batch of one from the submission's own buffer has fewer axes than one of two: the buffer is to blame."""
+    axes = []
+    for count in (1, 2):
+        buffer = new_buffer(submitted, obs_dim, count, count, act_dim)
+        store_all(buffer, numbered(count, obs_dim, act_dim))
+        axes.append([np.ndim(to_plain(value)) for _, value in sorted(buffer.sample_batch().items())])
+    return axes[0] != axes[1]
 
 
 def fits(submitted, obs_dim: int, act_dim: int, own: bool, flat: bool) -> bool:
