@@ -52,6 +52,7 @@ advantages_in_a_column = altered(
     "GeneralizedAdvantageEstimator.length",
     {"return advantage\n": "return advantage[:, None]\n"},
     hint="What is the shape of your advantages, and what would become of them minus an array of T numbers?",
+    form=True,
 )
 
 advantages_with_a_gradient = altered(
@@ -59,6 +60,7 @@ advantages_with_a_gradient = altered(
     {"return advantage\n": "return torch.from_numpy(advantage) + 0 * critic(state).sum()\n"},
     hint="Should the actor's loss move the critic through the advantages?",
     source="student code",
+    form=True,
 )
 
 rewards_changed_in_place = altered(
@@ -70,6 +72,7 @@ rewards_changed_in_place = altered(
     },
     hint="What do the rewards look like after your call, to whoever gave them to you?",
     source="student code",
+    form=True,
 )
 
 # GeneralizedAdvantageEstimator.bootstrap
@@ -499,7 +502,7 @@ def shorter_is_enough(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
         assert all(abs(float(one) - other) < 1e-4 for one, other in zip(found, expected, strict=False))
 
 
-@mistake("test_advantages", hint="A right estimator may return a list: what does your test say of it?")
+@mistake("test_advantages", hint="A right estimator may return a list: what does your test say of it?", form=True)
 def arrays_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     assert isinstance(estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, NO, LAST), np.ndarray)
     compare_all(estimator)
@@ -508,6 +511,7 @@ def arrays_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
 @mistake(
     "test_advantages",
     hint="Your test refuses an estimator that is right: compute its numbers once more by hand, and allow for rounding.",
+    form=True,
 )
 def double_precision_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     assert np.asarray(estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, NO, LAST)).dtype == np.float64
@@ -591,12 +595,14 @@ gradient_through_the_sample = altered(
     "IndependentGaussianProcess.sample",
     {"mu.detach() + log_sigma.detach().exp()": "mu + log_sigma.exp()"},
     hint="Does your sample still know how it came about, and who wants to know?",
+    form=True,
 )
 
 batches_only = altered(
     "IndependentGaussianProcess.sample",
     {"self.rng.standard_normal(mu.shape,": "self.rng.standard_normal((len(mu), self.n),"},
     hint="What is the shape of the sample if mu is `[n]`?",
+    form=True,
 )
 
 chance_from_elsewhere = altered(
@@ -604,6 +610,7 @@ chance_from_elsewhere = altered(
     {"torch.from_numpy(self.rng.standard_normal(mu.shape, dtype=np.float32))": "torch.randn(mu.shape)"},
     hint="Two processes get the same seed: do they draw the same samples?",
     source="student code",
+    form=True,
 )
 
 sample_in_double_precision = altered(
@@ -613,6 +620,7 @@ sample_in_double_precision = altered(
         "return (mu.detach() + log_sigma.detach().exp() * noise).double()"
     },
     hint="Of which dtype are your samples, and of which are the networks?",
+    form=True,
 )
 
 sample_as_an_array = altered(
@@ -623,6 +631,7 @@ sample_as_an_array = altered(
     },
     hint="What kind of thing should come back, an array or a tensor?",
     source="student code",
+    form=True,
 )
 
 # IndependentGaussianProcess.get_dist
@@ -653,6 +662,7 @@ density_without_its_axis = altered(
     {"(0.5 * deviation**2 + log_sigma).sum(dim=-1, keepdim=True)": "(0.5 * deviation**2 + log_sigma).sum(dim=-1)"},
     hint="What is the shape of your density, and what shape is it times an array `[B, 1]`?",
     source="student code",
+    form=True,
 )
 
 sigma_as_a_variance = altered(
@@ -753,6 +763,7 @@ density_in_double_precision = altered(
     "IndependentGaussianProcess.get_dist",
     {"mu, log_sigma, y = x\n": "mu, log_sigma, y = (value.double() for value in x)\n"},
     hint="Of which dtype is your density?",
+    form=True,
 )
 
 # IndependentGaussianProcess.entropy
@@ -792,6 +803,7 @@ entropy_without_its_axis = altered(
     "IndependentGaussianProcess.entropy",
     {"log_sigma.sum(dim=-1, keepdim=True) + 0.5": "log_sigma.sum(dim=-1) + 0.5"},
     hint="What is the shape of your entropy?",
+    form=True,
 )
 
 entropy_without_a_gradient = altered(
@@ -891,6 +903,7 @@ sigma_of_no_row = altered(
     {"self.log_sigma.expand_as(mu)": "self.log_sigma"},
     hint="What is the shape of the log_sigma that you return, and for how many rows is it?",
     source="student code",
+    form=True,
 )
 
 sigma_returned_for_its_logarithm = altered(
@@ -905,6 +918,7 @@ one_state_loses_its_axis = altered(
     {"return mu, self.log_sigma.expand_as(mu)": "return mu.squeeze(0), self.log_sigma.expand_as(mu)"},
     hint="What is the shape of mu for a batch of one state?",
     source="student code",
+    form=True,
 )
 
 # Critic
@@ -936,6 +950,7 @@ values_in_a_row = altered(
     "Critic",
     {"return self.value(state)": "return self.value(state).squeeze(1)"},
     hint="What is the shape of your values?",
+    form=True,
 )
 
 # EpisodeMemory.get_recent_state
@@ -1004,6 +1019,7 @@ zeros_in_double_precision = altered(
     {"[np.zeros_like(observation) for _ in range(missing)]": "[np.zeros(len(observation)) for _ in range(missing)]"},
     hint="Of which dtype are your zeros, and of which the observations?",
     source="student code",
+    form=True,
 )
 
 looking_is_remembering = altered(
@@ -1112,6 +1128,7 @@ gradient_kept = altered(
     },
     hint="Should the old policy move when the new one learns?",
     source="student code",
+    form=True,
 )
 
 windows_of_the_first_environment = altered(
@@ -1134,6 +1151,7 @@ always_a_row_for_each_environment = altered(
     "PPOAgent.forward",
     {"return action.numpy().copy() if np.ndim(observation) > 1 else action[0].numpy().copy()": "return action.numpy().copy()"},
     hint="What shape has the action of a single environment, and what shape has yours?",
+    form=True,
 )
 
 log_probability_without_its_axis = altered(
@@ -1144,6 +1162,7 @@ log_probability_without_its_axis = altered(
         "        self.recent = (",
     },
     hint="`log_probs` has items of which shape, and which shape have those of yours?",
+    form=True,
 )
 
 action_as_a_tensor = altered(
@@ -1154,6 +1173,7 @@ action_as_a_tensor = altered(
     },
     hint="What does an environment take, an array or a tensor?",
     source="student code",
+    form=True,
 )
 
 action_in_double_precision = altered(
@@ -1164,6 +1184,7 @@ action_in_double_precision = altered(
         "return action if np.ndim(observation) > 1 else action[0]"
     },
     hint="Of which dtype is an action?",
+    form=True,
 )
 
 kept_as_arrays = altered(
@@ -1174,6 +1195,7 @@ kept_as_arrays = altered(
     },
     hint="`finish_episode` makes one tensor of many: what are the actions and log-probabilities that you keep?",
     source="student code",
+    form=True,
 )
 
 # PPOAgent.backward
@@ -1379,6 +1401,7 @@ nothing_is_not_a_dictionary = altered(
     {"            return {}\n": "            return None\n"},
     hint="What should come back when there was no update?",
     source="student code",
+    form=True,
 )
 
 # PPOAgent.finish_episode
@@ -1504,12 +1527,14 @@ target_with_a_gradient = altered(
     {"        with torch.no_grad():\n            value_target": "        if True:\n            value_target"},
     hint="Should the target move when the critic learns?",
     source="student code",
+    form=True,
 )
 
 rows_in_double_precision = altered(
     "PPOAgent.finish_episode",
     {'"value_target": value_target,': '"value_target": value_target.double(),'},
     hint="Of which dtype are your value targets, and of which the values?",
+    form=True,
 )
 
 advantages_in_a_list = altered(
@@ -1517,6 +1542,7 @@ advantages_in_a_list = altered(
     {'"advantage": advantage,': '"advantage": advantage.tolist(),'},
     hint="`update` makes one tensor of all episodes: what kind of thing are your advantages?",
     source="student code",
+    form=True,
 )
 
 targets_in_a_column = altered(
@@ -1524,6 +1550,7 @@ targets_in_a_column = altered(
     {'"value_target": value_target,': '"value_target": value_target.unsqueeze(1),'},
     hint="What is the shape of your value targets, and what would become of values minus these?",
     source="student code",
+    form=True,
 )
 
 # PPOAgent.policy_loss
@@ -1670,6 +1697,7 @@ policy_loss_in_an_axis = altered(
     "PPOAgent.policy_loss",
     {"return -(surrogate + self.entropy_coef * entropy)": "return -(surrogate + self.entropy_coef * entropy).reshape(1)"},
     hint="What is the shape of a scalar?",
+    form=True,
 )
 
 batch_changed = altered(
@@ -1681,6 +1709,7 @@ batch_changed = altered(
     },
     hint="What does the next one who gets this batch find in it?",
     source="student code",
+    form=True,
 )
 
 pessimistic_on_average = altered(
@@ -1759,6 +1788,7 @@ value_loss_in_an_axis = altered(
     "PPOAgent.value_loss",
     {'batch["value_target"]).square().mean()': 'batch["value_target"]).square().mean().reshape(1)'},
     hint="What is the shape of a scalar?",
+    form=True,
 )
 
 # PPOAgent.update
@@ -1930,4 +1960,5 @@ losses_as_tensors = altered(
         '{"policy_loss": torch.tensor(policy_loss), "value_loss": torch.tensor(value_loss)}'
     },
     hint="What kind of thing are the losses that you return?",
+    form=True,
 )
