@@ -543,6 +543,7 @@ class Recording:
         self.final_rewards: list[float] = []
         self.clips: set[str] = set()
         self.forms: dict[str, set[str]] = {}
+        self.of_the_moment: list[bool] = []
         self.passed_on = {
             "environment and policy reach collect_rollouts": True,
             "rollout_seed reaches collect_rollouts": True,
@@ -619,7 +620,10 @@ class Recording:
 
     def actor_loss(self, policy=None, observation=None, ppo_clip: Any = "nothing", **others: Any) -> Tensor:
         self.clips.add(str(plain_number(ppo_clip)))
-        return self.loss("policy", policy, observation, others)
+        loss = self.loss("policy", policy, observation, others)
+        with torch.no_grad():
+            self.of_the_moment.append(acts_like(policy(observation), others.get("old_logits")))
+        return loss
 
     def critic_loss(self, value_net=None, observation=None, **others: Any) -> Tensor:
         return self.loss("value", value_net, observation, others)
@@ -663,6 +667,8 @@ class Recording:
             "rows of the collections": self.collections,
             "final rewards of the collections": self.final_rewards,
             "clip ranges": sorted(self.clips),
+            # At first they are these as well: then the policy has not moved.
+            "old logits are those of the moment": len(self.of_the_moment) > 1 and all(self.of_the_moment),
             "forms": {name: sorted(forms) for name, forms in self.forms.items()},
             "passed on": self.passed_on,
             "recorded actions": self.actions,
@@ -689,6 +695,11 @@ def short_form(value: Any, rows: int) -> str:
         return describe_kind(value)
     shape = ["B" if place == 0 and size == rows else str(size) for place, size in enumerate(value.shape)]
     return f"{str(value.dtype).removeprefix('torch.')} [{', '.join(shape)}]"
+
+
+def acts_like(answers: Tensor, others: Any) -> bool:
+    """Return whether other answers of a policy are these."""
+    return isinstance(others, Tensor) and torch.equal(answers, others)
 
 
 def acts_alike(policy: Any, other: nn.Module, observations: Tensor) -> bool:

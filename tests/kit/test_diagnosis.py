@@ -72,7 +72,7 @@ def test_hidden_checks_keep_their_hints_to_themselves(no_reset: Path, graded, ho
     assert all(NO_RESET_HINT in output for output in shown)
     assert not any(NO_RESET_HINT in test["output"] for test in results["tests"] if "hidden" in test["tags"])
     report.hints = HintVisibility(hidden=True)
-    assert {check.hint for check in report.for_student().checks if check.suite == "hidden"} == {NO_RESET_HINT, ""}
+    assert {check.hint for check in report.for_student().checks if check.suite == "hidden"} == {NO_RESET_HINT}
 
 
 def test_hints_can_be_switched_off(no_reset: Path, home: AssignmentFiles) -> None:
@@ -87,7 +87,7 @@ def test_hints_can_be_switched_off(no_reset: Path, home: AssignmentFiles) -> Non
 
 def test_a_hint_on_visible_checks_tells_nothing_of_hidden_ones(replaced, graded) -> None:
     """Two mistakes, of which one is only seen by hidden checks: the visible one is told as if it were the only one."""
-    both = NO_RESET.replace("return returns", "return returns if rollout_buffer.final_size != 1 else None")
+    both = NO_RESET.replace("return returns", "return returns if rollout_buffer.final_size != 7 else None")
     report = graded(replaced(get_returns=both), "get_returns", suites=SUITES)
     hints = {suite: {check.hint for check in report.checks if check.suite == suite and check.points == 0} for suite in SUITES}
     assert hints == {"visible": {NO_RESET_HINT}, "hidden": {"", NO_RESET_HINT}}

@@ -54,7 +54,8 @@ def test_stub_gets_nothing_and_every_question_says_what_to_write(home: Assignmen
 def test_failed_shows_case_expected_and_got(replaced, graded) -> None:
     """A failure that does not show the difference teaches nothing."""
     report = graded(replaced(get_returns="return torch.zeros(rollout_buffer.final_size, 1)"), QUESTION)
-    assert outcomes(report) == {Outcome.FAILED}
+    # Their form is right: float32 [T, 1].
+    assert [check.id for check in report.checks if check.outcome is not Outcome.FAILED] == ["visible/test_returns_form"]
     for part in ("returns_table", "discount_factor = 0.5", "expected [[1.98828]", "got      [[0]", "at [8, 0]"):
         assert part in message(report)
 
@@ -79,10 +80,9 @@ def test_options_of_a_script_are_its_own(replaced, graded) -> None:
 
 
 def test_shape_comes_before_value(replaced, graded) -> None:
-    """(T,) where (T, 1) is meant: the numbers look right, so the shape must be named."""
-    assert "expected shape [22, 1], got shape [22]" in message(
-        graded(replaced(get_returns="return torch.zeros(len(rollout_buffer.rewards))"), QUESTION)
-    )
+    """(T, T) where (T, 1) is meant: the shape must be named, and not one of many numbers."""
+    body = "return torch.zeros(rollout_buffer.final_size, rollout_buffer.final_size)"
+    assert "expected shape [22, 1], got shape [484, 1]" in message(graded(replaced(get_returns=body), QUESTION))
 
 
 def test_partial(replaced, graded) -> None:
@@ -190,21 +190,22 @@ def test_endless_loop_at_import(replaced, graded) -> None:
         ("import os\nos._exit(0)", Outcome.CRASHED, "exit status 0"),
         ("import sys\nsys.exit(0)", Outcome.FAILED, "SystemExit"),
         ("return (i for i in range(3))", Outcome.FAILED, "generator"),
-        ("x = []\nx.append(x)\nreturn x", Outcome.FAILED, "contains itself"),
+        ("x = []\nx.append(x)\nreturn x", Outcome.FAILED, "list of 1"),
         ("return None", Outcome.FAILED, "got None"),
         ("return torch.full((rollout_buffer.final_size, 1), float('nan'))", Outcome.FAILED, "nan"),
         ("return torch.full((rollout_buffer.final_size, 1), float('inf'))", Outcome.FAILED, "inf"),
-        ("return torch.zeros(rollout_buffer.final_size, 1).numpy()", Outcome.FAILED, "expected a torch.Tensor"),
-        ("return torch.zeros(rollout_buffer.final_size, 1, dtype=torch.int64)", Outcome.FAILED, "expected dtype float32"),
-        ("return torch.zeros(10**7, 1)", Outcome.FAILED, "got shape [10000000, 1]"),
+        ("return torch.zeros(rollout_buffer.final_size, 1).numpy()", Outcome.FAILED, "expected 'torch.Tensor'"),
+        ("return torch.zeros(rollout_buffer.final_size, 1, dtype=torch.int64)", Outcome.FAILED, "expected 'float32'"),
+        ("return torch.zeros(10**6, 1)", Outcome.FAILED, "got shape [1000000, 1]"),
     ],
 )
 def test_strange_ends(replaced, graded, body: str, outcome: Outcome, words: str) -> None:
     """Each strange way to end fails closed, and says what happened."""
     report = graded(replaced(get_returns=body), QUESTION)
-    assert outcomes(report) == {outcome}
-    assert words in message(report)
-    assert report.points == 0
+    # The form of numbers that are wrong may be right.
+    assert {check.outcome for check in report.checks if not check.id.endswith("_form")} == {outcome}
+    assert any(words in check.message for check in report.checks)
+    assert report.points <= 1
     assert report.final
 
 

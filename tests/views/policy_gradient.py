@@ -45,8 +45,10 @@ def policy_updates(facts: Facts) -> Facts:
         "an update found another gradient than that of its minibatch's loss": bool(wrong),
         "weights moved by something else than the optimizer": facts["moved by more than the steps"]["policy"],
     }
-    if wrong and len({step["multiple"] for step in wrong}) == 1 and all(step["rest"] < 2e-3 for step in wrong):
-        view["it was always this gradient times"] = wrong[0]["multiple"]
+    if wrong:
+        # Numbers, because a mistake is recognised by them: that something is wrong shows nothing of what it is.
+        view["of the right gradients, the updates found"] = [step["multiple"] for step in steps[:8]]
+        view["beside these, in sizes of the right gradients"] = [step["rest"] for step in steps[:8]]
     return view
 
 
@@ -70,8 +72,8 @@ def both_updates(multiplier: float) -> Callable[[Facts], Facts]:
                 "value"
             ],
         }
-        if wrong and len({step["multiple"] for step in wrong}) == 1 and all(step["rest"] < 2e-3 for step in wrong):
-            seen["it was always this gradient times"] = wrong[0]["multiple"]
+        if wrong:
+            seen["it is updated by this gradient times"] = [step["multiple"] for step in wrong[:8]]
         return seen
 
     return view
@@ -99,12 +101,15 @@ def lists_of_the_policy(facts: Facts) -> Facts:
     rates, steps = facts["learning rates"], facts["scheduler steps"]
     # Read after the step or before it: both are kept as one number a step.
     kinds = [[0.05 * 0.9**step for step in range(first, steps + first)] for first in (0, 1)]
-    return view | {
+    view |= {
         "the first list holds the losses of the policy": agrees(facts["actor losses"], lists["actor losses"]),
         "the third list holds the final rewards": agrees(facts["final rewards"], facts["final rewards of the collections"]),
         "the fourth list holds a learning rate for each step of the scheduler": isinstance(rates, list)
         and any(len(rates) == steps and np.allclose(rates, kind) for kind in kinds),
     }
+    kept = ("actor losses", "final rewards", "learning rates")
+    wrong = [name for name, right in zip(kept, list(view.values())[1:], strict=True) if not right]
+    return view | {f"{name} that were kept": facts[name] for name in wrong}
 
 
 def lists_of_both(multiplier: float) -> Callable[[Facts], Facts]:
@@ -122,10 +127,12 @@ def lists_of_both(multiplier: float) -> Callable[[Facts], Facts]:
         critic = facts["critic losses"]
         # With or without the multiplier: the text does not say.
         forms = (lists["critic losses"], [multiplier * value for value in lists["critic losses"]])
-        return {
+        seen: Facts = {
             "the first list holds the losses of the policy": not judged or agrees(facts["actor losses"], lists["actor losses"]),
             "the second list holds the losses of the value network": any(agrees(critic, values) for values in forms),
         }
+        wrong = [name for name, right in zip(("actor losses", "critic losses"), list(seen.values()), strict=True) if not right]
+        return seen | {f"{name} that were kept": facts[name] for name in wrong}
 
     right_lists = dict.fromkeys(
         ("the first list holds the losses of the policy", "the second list holds the losses of the value network"), True
@@ -200,7 +207,8 @@ def of_their_rows(facts: Facts) -> Facts:
         view[f"as many rows of {name} as of the observation"] = as_many
         view[f"{name} of the same rows as the observation"] = aligned
         if name == "old_logits":
-            view["old_logits are of another time than the rollout"] = foreign
+            view["old_logits are of no row of the rollouts"] = foreign
+            view["old_logits are the policy's answers of the moment"] = facts["old logits are those of the moment"]
     return view
 
 
