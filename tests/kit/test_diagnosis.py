@@ -231,7 +231,7 @@ def test_twins_of_a_pair_are_named_together() -> None:
 def test_two_faults_in_a_function_are_both_told(home: AssignmentFiles, graded, tmp_path: Path) -> None:
     """Catches: two known mistakes made together, of which the student hears nothing; names that a student sees."""
     known = {variant.id: variant for variant in load_catalogue(home, "mistakes")}
-    one, other = known["seed_not_passed_on"], known["ends_not_stored"]
+    one, other = known["takes_the_likeliest_action"], known["ends_not_stored"]
     path = tmp_path / "submitted.py"
     path.write_text(merge((home.solution / "submitted.py").read_text(encoding="utf-8"), one.submission, other.submission))
     report = graded(path, one.question, suites=SUITES)
