@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from grader.report import terminal
 from grader.report.model import Outcome, Report
 from grader.sandbox.reply import Isolation, Reply
 from tests.kit.examples import examples
+from tests.kit.merging import merge
 
 pytestmark = pytest.mark.recorded
 
@@ -242,19 +242,6 @@ def test_two_faults_in_a_function_are_both_told(home: AssignmentFiles, graded, t
     assert f"- {one.hint}" in told
     assert f"- {other.hint}" in told
     assert one.id not in told
-
-
-def merge(text: str, one: str, other: str) -> str:
-    """Return a text with what each of two others changes of it, in lines of its own."""
-    lines = text.splitlines(keepends=True)
-    changes = []
-    for changed in (one.splitlines(keepends=True), other.splitlines(keepends=True)):
-        for kind, start, end, first, last in difflib.SequenceMatcher(None, lines, changed, autojunk=False).get_opcodes():
-            if kind != "equal":
-                changes.append((start, end, changed[first:last]))
-    for start, end, new in sorted(changes, reverse=True):
-        lines[start:end] = new
-    return "".join(lines)
 
 
 def test_large_arrays_are_thinned_alike() -> None:
