@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from grader.report import terminal
 from grader.report.model import Outcome, Report
 from grader.sandbox.reply import Isolation, Reply
 from tests.kit.examples import examples
+from tests.kit.merging import merge
 
 pytestmark = pytest.mark.recorded
 
@@ -231,7 +231,7 @@ def test_twins_of_a_pair_are_named_together() -> None:
 def test_two_faults_in_a_function_are_both_told(home: AssignmentFiles, graded, tmp_path: Path) -> None:
     """Catches: two known mistakes made together, of which the student hears nothing; names that a student sees."""
     known = {variant.id: variant for variant in load_catalogue(home, "mistakes")}
-    one, other = known["seed_not_passed_on"], known["ends_not_stored"]
+    one, other = known["takes_the_likeliest_action"], known["ends_not_stored"]
     path = tmp_path / "submitted.py"
     path.write_text(merge((home.solution / "submitted.py").read_text(encoding="utf-8"), one.submission, other.submission))
     report = graded(path, one.question, suites=SUITES)
@@ -242,19 +242,6 @@ def test_two_faults_in_a_function_are_both_told(home: AssignmentFiles, graded, t
     assert f"- {one.hint}" in told
     assert f"- {other.hint}" in told
     assert one.id not in told
-
-
-def merge(text: str, one: str, other: str) -> str:
-    """Return a text with what each of two others changes of it, in lines of its own."""
-    lines = text.splitlines(keepends=True)
-    changes = []
-    for changed in (one.splitlines(keepends=True), other.splitlines(keepends=True)):
-        for kind, start, end, first, last in difflib.SequenceMatcher(None, lines, changed, autojunk=False).get_opcodes():
-            if kind != "equal":
-                changes.append((start, end, changed[first:last]))
-    for start, end, new in sorted(changes, reverse=True):
-        lines[start:end] = new
-    return "".join(lines)
 
 
 def test_large_arrays_are_thinned_alike() -> None:

@@ -1,4 +1,4 @@
-"""What students read when something is wrong: twenty failures, kept as text in failure_texts.txt to be read and criticised.
+"""What students read when something is wrong: forty failures, kept as text in failure_texts.txt to be read and criticised.
 
 UPDATE_TEXTS=1 python -m pytest tests/kit/test_failure_texts.py     writes the file anew
 """
@@ -16,6 +16,7 @@ from grader.assignment import AssignmentFiles
 from grader.judge.run import Grader
 from grader.proof.catalogue import load_catalogue
 from grader.report import terminal
+from tests.kit.merging import merge
 
 pytestmark = pytest.mark.recorded
 
@@ -29,7 +30,7 @@ IN_THE_CATALOGUE = (
     "vanilla_uphill",
     "vanilla_loss_is_rebuilt",
     "next_observation_stored",
-    "seed_not_passed_on",
+    "takes_the_likeliest_action",
     "resets_only_once",
     "value_every_row_with_every_other",
     "advantages_carry_a_gradient",
@@ -49,6 +50,34 @@ OTHERWISE = {
         "returns = torch.zeros(1, 1)\nraise NotImplementedError('get_returns: return R_t for every row')",
     ),
 }
+# Two mistakes of the catalogue in one function.
+TOGETHER = (
+    ("takes_the_likeliest_action", "ends_not_stored"),
+    ("resets_only_once", "takes_the_likeliest_action"),
+    ("ends_not_stored", "rewards_of_one_rollout_only"),
+    ("not_shuffled", "old_logits_of_today"),
+    ("one_loss_an_epoch", "not_shuffled"),
+    ("never_steps", "final_reward_of_the_buffer"),
+    ("critic_never_trained", "values_of_the_policy"),
+    ("steps_before_backward", "another_policy_collects"),
+    ("advantages_of_each_minibatch", "critic_losses_not_kept"),
+    ("next_observation_stored", "policy_left_without_gradient"),
+)
+EXCEPTIONS = {
+    "shapes that do not broadcast": ("get_advantages", "return returns[:-1] - value_net(observations)"),
+    "shapes that do not multiply": ("get_value_net_loss", "return torch.ones(2, 7) @ observation"),
+    "a column for a number": ("get_returns", "return torch.tensor([float(rollout_buffer.rewards)])"),
+    "a condition on many": (
+        "get_returns",
+        "if rollout_buffer.terminateds:\n    return rollout_buffer.rewards\nreturn rollout_buffer.rewards[:, None]",
+    ),
+    "an index too far": ("get_returns", "return rollout_buffer.rewards[rollout_buffer.final_size]"),
+    "a step with four values": ("collect_rollouts", "env.reset()\nobservation, reward, done, info = env.step(0)"),
+    "a gradient for NumPy": ("get_advantages", "return torch.from_numpy(value_net(observations).numpy())"),
+    "backward without a gradient": ("get_value_net_loss", "loss = observation.mean()\nloss.backward()\nreturn loss"),
+    "a list with arithmetic": ("get_advantages", "return returns.tolist() - value_net(observations).tolist()"),
+    "a method of the other library": ("get_returns", "return rollout_buffer.rewards.astype('float32')[:, None]"),
+}
 
 
 def texts(home: AssignmentFiles, replaced) -> Iterator[str]:
@@ -59,7 +88,11 @@ def texts(home: AssignmentFiles, replaced) -> Iterator[str]:
             path = replaced()
             path.write_text(variants[name].submission, encoding="utf-8")
             yield _text(grader, name, path, {variants[name].question})
-        for name, (function, body) in OTHERWISE.items():
+        for one, other in TOGETHER:
+            path, solution = replaced(), (home.solution / home.assignment.submission).read_text(encoding="utf-8")
+            path.write_text(merge(solution, variants[one].submission, variants[other].submission), encoding="utf-8")
+            yield _text(grader, f"{one}, {other}", path, {variants[one].question})
+        for name, (function, body) in (OTHERWISE | EXCEPTIONS).items():
             yield _text(grader, name, replaced(**{function: body}), {function})
 
 
