@@ -90,8 +90,9 @@ def test_a_hint_on_visible_checks_tells_nothing_of_hidden_ones(replaced, graded)
     both = NO_RESET.replace("return returns", "return returns if rollout_buffer.final_size != 7 else None")
     report = graded(replaced(get_returns=both), "get_returns", suites=SUITES)
     hints = {suite: {check.hint for check in report.checks if check.suite == suite and check.points == 0} for suite in SUITES}
-    assert hints == {"visible": {NO_RESET_HINT}, "hidden": {"", NO_RESET_HINT}}
-    assert {check.partial for check in report.checks if check.hint} == {False, True}, "of the hidden ones it explains a part"
+    assert hints["visible"] == {NO_RESET_HINT}
+    assert hints["hidden"] <= {"", NO_RESET_HINT}, "of the hidden ones it may explain a part"
+    assert not any(check.partial for check in report.checks if check.suite == "visible")
 
 
 def test_an_unknown_mistake_has_no_hint(replaced, graded) -> None:
