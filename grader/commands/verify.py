@@ -12,7 +12,7 @@ from grader.console import GRADED, refuse_output
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="assignments (default: all)")
-    about = "without mutants, and without training alternatives that return what the solution returns in every call"
+    about = "without mutants, costs of mistakes elsewhere, and training of alternatives that return what the solution returns"
     parser.add_argument("--quick", action="store_true", help=about)
     about = "believe no record of a trial (tests/proof), and write them anew"
     parser.add_argument("--all", action="store_true", help=about)

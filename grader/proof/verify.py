@@ -48,7 +48,8 @@ class ProofOptions:
     """What a proof consists of.
 
     Attributes:
-        quick: No mutants, and an alternative that returns what the solution returns in every call is not trained.
+        quick: No mutants, mistakes on the questions of their own functions alone, and no training of an alternative that
+            returns what the solution returns in every call.
         html: Write the matrix of mistakes and checks there.
         seeds: How often to repeat what chance decides (see `flake`).
         workers: How many trials run at a time.
@@ -126,7 +127,7 @@ class Proof:
         units = [self._unit_task(variant) for variant in self.right]
         training = [self._training_task(variant) for variant in self.right]
         wrong = [self._mistake_task(variant, known) for variant in self.wrong]
-        beside = [self._beside_task(variant) for variant in self.wrong]
+        beside = [None if self.options.quick else self._beside_task(variant) for variant in self.wrong]
         changed = [] if self.options.quick else self._mutant_tasks()
         all_tasks = [*units, *filter(None, training), *wrong, *filter(None, beside), *(task for _, _, task in changed)]
         sample = random.randrange(10**6) if self.options.sample is None else self.options.sample
@@ -266,6 +267,8 @@ class Proof:
         yield from ((f"not recognised by its own hint: {name}", None) for name in self.tried if name not in recognised)
         seen, explained = matrix.caught_in("visible"), matrix.recognised("visible")
         yield f"visible checks recognise {len(explained)} of the {len(seen)} mistakes that they catch", None
+        if self.options.quick:
+            return
         costs = [self._cost(variant, task) for variant, task in zip(self.wrong, beside, strict=True)]
         yield from judge_costs(costs, read_exceptions(self.home))
         yield from judge_visibility(costs)
