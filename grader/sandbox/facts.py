@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
@@ -72,9 +73,13 @@ def quietly() -> Iterator[None]:
 
 
 def call_beforehand(call: Callable[[], Any]) -> None:
-    """Make a call on other data, before the one that counts: nothing of it may be kept."""
-    with quietly():
-        call()
+    """Make a call on other data, before the one that counts: nothing of it may be kept.
+
+    Not while somebody debugs: they want to stop in the call that counts, and to see what is printed.
+    """
+    if sys.gettrace() is None:
+        with quietly():
+            call()
 
 
 _default_rng = np.random.default_rng
