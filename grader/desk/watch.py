@@ -268,11 +268,13 @@ class _Grading:
         changed = {name for name in now if now[name] != self._reach.get(name)}
         # What was itself edited comes before what only uses it.
         changed = {name for name in changed if own.get(name) != self._own.get(name)} or changed
-        return frozenset(
-            question.id
-            for question in self._grader.home.assignment.questions
-            if question.function in changed and not question.together and (self._select is None or question.id in self._select)
-        )
+        assignment = self._grader.home.assignment
+        found = set()
+        for question in assignment.questions:
+            used = {question.function, *(assignment.question(piece).function for piece in question.pieces)}
+            if used & changed and not question.needs and (self._select is None or question.id in self._select):
+                found.add(question.id)
+        return frozenset(found)
 
     def _together(self, old: Report, new: Report, changed: frozenset[str]) -> Report:
         """Return the new report, with what the old one says of questions that were not graded again."""

@@ -395,11 +395,11 @@ def test_a_mistake_that_costs_points_elsewhere_is_told(toy: Path, edit) -> None:
     edit("tests/drivers/toy.py", LEAKS, f"{LEAKS}\n    assert submitted.total([2.0, 2.0, 0.0]) == 4.0")
     costs = "the mistake begins_with_one costs 2 points beside total, more than a tenth of the 3 there"
     checks = "visible/test_spread (spread), hidden/test_default_scale (spread)"
-    found = list(verify(toy, "toy", ProofOptions(quick=True)))
+    found = list(verify(toy, "toy"))
     assert [line for line, fault in found if fault and "beside" in line] == [f"{costs}: {checks}", PRODUCT]
     assert ("largest collateral: 2 of 3 points (begins_with_one)", False) in found
     allow(toy, ("begins_with_one", "it is in the course's own skeleton"), ("product", "so is this"))
-    found = list(verify(toy, "toy", ProofOptions(quick=True)))
+    found = list(verify(toy, "toy"))
     assert [line for line, fault in found if fault] == []
     assert (f"{costs}: {checks} (allowed: it is in the course's own skeleton)", None) in found
 
@@ -421,7 +421,7 @@ def test_an_exception_that_is_not_needed_is_told(toy: Path) -> None:
     names = ["product", "begins_with_one", "scale_ignored", "long_gone", "other_default", "smallest_forgotten"]
     allow(toy, *((name, "none") for name in names))
     stale = [f"collateral.toml is stale: {name} costs what it should, or is no mistake any more" for name in names]
-    assert faults(toy, quick=True) == [*stale, "collateral.toml allows 6 exceptions, at most 5 may be"]
+    assert faults(toy) == [*stale, "collateral.toml allows 6 exceptions, at most 5 may be"]
 
 
 def check(name: str, question: str = "total", points: float = 1.0) -> CheckResult:
@@ -458,7 +458,7 @@ def test_a_mistake_that_only_hidden_checks_notice_is_told(toy: Path, edit) -> No
     """A student cannot know of it; one that copies the visible answers is what hidden checks are for."""
     edit("solutions/toy/mistakes.py", ", copies_answers=True", "")
     edit("solutions/toy/mistakes.py", 'hint="What is scale for?"', 'hint="What is scale for?", copies_answers=True')
-    assert faults(toy, quick=True) == [
+    assert faults(toy) == [
         "the mistake nothing_of_nothing passes every visible check; it fails hidden/test_nothing_to_add (total)",
         "the mistake scale_ignored is said to copy the visible answers, and does not pass visible checks",
         "1 of 7 mistakes are invisible to the visible suite (2 copy its answers)",

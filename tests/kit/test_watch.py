@@ -109,8 +109,8 @@ def desk(tmp_path: Path, source: str) -> Iterator[Desk]:
 
 def test_a_session(desk: Desk, source: str, tmp_path: Path) -> None:
     """The start, a hint on request, a repair, another break, all, and the way out: what to do next is always there."""
-    assert "8 of 11 questions" in desk.screen
-    assert "get_value_net_loss: Value loss (failed)" in desk.screen
+    assert "8 of 12 questions" in desk.screen
+    assert "get_value_net_loss: Value loss (partial)" in desk.screen
     assert "There is a hint: press h" in desk.screen
     assert "Ask yourself" not in desk.screen
     assert "h hint · d debug · a all · q quit" in desk.screen
@@ -120,8 +120,8 @@ def test_a_session(desk: Desk, source: str, tmp_path: Path) -> None:
     desk.save(source + RIGHT)
     first = desk.until("s after the save")
     assert "✓ get_value_net_loss: passed" in first
-    desk.until("11 of 11 questions · 50/50 points")
-    assert "50 more points are graded after submission" in desk.until(READY)
+    desk.until("12 of 12 questions · 63/63 points")
+    assert "37 more points are graded after submission" in desk.until(READY)
 
     desk.save(
         source + RIGHT + "\n\ndef get_returns(rollout_buffer, discount_factor=0.95):\n    return rollout_buffer.rewards\n"
@@ -144,7 +144,7 @@ def test_endless_loop_and_syntax_error(desk: Desk, source: str) -> None:
     desk.until("grading get_value_net_loss")
     desk.save(source + RIGHT)
     assert "✓ get_value_net_loss: passed" in desk.until("s after the save")
-    desk.until("11 of 11 questions")
+    desk.until("12 of 12 questions")
     desk.until(READY)
     desk.save(source + RIGHT + "\ndef half(:\n")
     assert "your file is not valid Python" in desk.until("Nothing could be graded, for one reason")
@@ -165,7 +165,7 @@ def test_debugger_and_back(desk: Desk) -> None:
     desk.press("p 40 + 2\n")
     desk.until("42")
     desk.press("q\n")
-    assert "get_value_net_loss: Value loss (failed)" in desk.until("There is a hint: press h")
+    assert "get_value_net_loss: Value loss (partial)" in desk.until("There is a hint: press h")
     desk.until(READY)
     desk.press("q")
     assert desk.ended() == 0
@@ -177,7 +177,7 @@ def test_file_goes_and_comes(desk: Desk, source: str) -> None:
     desk.submission.unlink()
     desk.until("there is no ")
     desk.save(source + RIGHT)
-    desk.until("11 of 11 questions")
+    desk.until("12 of 12 questions")
 
 
 def test_ctrl_c(desk: Desk) -> None:
@@ -195,7 +195,7 @@ def test_notebook(tmp_path: Path, home, source: str) -> None:
     path.write_bytes(notebook(source))
     desk = Desk(path, "get_value_net_loss")
     desk.until(READY)
-    assert "get_value_net_loss: Value loss (failed)" in desk.screen
+    assert "get_value_net_loss: Value loss (partial)" in desk.screen
     desk.save(notebook(source, RIGHT))
     desk.until("1 of 1 questions · 5/5 points")
     desk.press("q")
