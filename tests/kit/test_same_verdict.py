@@ -305,9 +305,14 @@ def test_a_machine_that_is_too_busy_makes_no_report_final(home, replaced, monkey
 
 def test_libraries_that_take_a_second_are_imported_once(home, replaced) -> None:
     """Catches: SciPy inside a function, or a first optimizer, that costs a second in every call."""
-    body = "import sys\nfound = 'sympy' in sys.modules\nimport sympy\nprint('there' if found else 'not yet')\n"
+    # What the process had before its first call: a driver calls a function once before the call that counts.
+    body = (
+        "import builtins\nimport sys\nif not hasattr(builtins, 'found'):\n    builtins.found = 'sympy' in sys.modules\n"
+        "import os\nimport sympy\nprint('there' if builtins.found else 'not yet', os.urandom(8).hex())\n"
+    )
     report = grade(home, replaced(get_returns=body + "return []"))
-    printed = [check.printed for check in report.checks if check.question == "get_returns"]
+    # A line for each call: checks of one case share theirs.
+    printed = list(dict.fromkeys(check.printed for check in report.checks if check.question == "get_returns"))
     assert printed[0].startswith("not yet")
     assert len(printed) > 2
     assert all("not yet" not in text for text in printed[1:])
