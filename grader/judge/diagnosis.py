@@ -122,8 +122,8 @@ def _find_pair(suspects: Sequence[_Suspect], failed: Iterable[str]) -> dict[str,
         return {}
     # Twins of the first pair explain the same checks, so nothing seen tells them from it.
     sides = [
-        [suspect for suspect in dict.fromkeys(side) if suspect.explained == first.explained]
-        for side, first in zip(zip(*pairs, strict=True), pairs[0], strict=True)
+        [suspect for suspect in dict.fromkeys(side) if suspect.explained == chosen.explained]
+        for side, chosen in zip(zip(*pairs, strict=True), pairs[0], strict=True)
     ]
     sides.sort(key=lambda side: -len(side[0].explained))
     hints = tuple(dict.fromkeys(side[0].mistake.hint for side in sides))
@@ -131,8 +131,8 @@ def _find_pair(suspects: Sequence[_Suspect], failed: Iterable[str]) -> dict[str,
     for check in every:
         own = [side for side in sides if check in side[0].explained] or [side for side in sides if check in side[0].fails]
         mistakes = tuple(suspect.mistake for side in own for suspect in side)
-        first = own[0][0].mistake.hint
-        found[check] = Suspicion(mistakes, (first, *(hint for hint in hints if hint != first)), certain=False)
+        hint = own[0][0].mistake.hint
+        found[check] = Suspicion(mistakes, (hint, *(other for other in hints if other != hint)), certain=False)
     return found
 
 

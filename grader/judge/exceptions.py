@@ -13,20 +13,18 @@ MAX_TEXT = 100
 MEANINGS: tuple[tuple[str, str], ...] = (
     (
         r"The size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)",
-        "These two shapes do not broadcast: compared from the right, two sizes must be equal or one of them "
-        "1, and here they are "
-        "{0} and {1} (dimension {2}). Print both shapes before this line.",
+        "These two shapes do not broadcast: compared from the right, two sizes must be equal or one of them 1, and here "
+        "they are {0} and {1} (dimension {2}). Print both shapes before this line.",
     ),
     (
         r"operands could not be broadcast together with shapes (\(.*?\)) (\(.*?\))",
-        "These two shapes do not broadcast: compared from the right, two sizes must be equal or one of them "
-        "1, and here the shapes "
-        "are {0} and {1}.",
+        "These two shapes do not broadcast: compared from the right, two sizes must be equal or one of them 1, and here "
+        "the shapes are {0} and {1}.",
     ),
     (
         r"mat1 and mat2 shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)",
-        "A layer gets rows of {1} numbers and expects rows of {2}: compare the size of the input with the first size "
-        "of the layer.",
+        "A layer gets rows of {1} numbers and expects rows of {2}: compare the size of the input with the first size of "
+        "the layer.",
     ),
     (
         r"size mismatch, got input|inconsistent tensor size|mismatch in its core dimension",
@@ -54,30 +52,28 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"setting an array element with a sequence",
-        "One element of an array, or rows of equal length, are expected here, and there is a sequence: which shape "
-        "has each item?",
+        "One element of an array, or rows of equal length, are expected here, and there is a sequence: which shape has "
+        "each item?",
     ),
     (
         r"leaf Variable that requires grad is being used in an in-place operation",
-        "A parameter is changed in place while gradients are recorded: do it inside `with torch.no_grad():`, or let "
-        "the optimizer.",
+        "A parameter is changed in place while gradients are recorded: do it inside `with torch.no_grad():`, or let the "
+        "optimizer.",
     ),
     (
         r"modified by an inplace operation",
-        "A tensor that the gradient needs was changed in place afterwards (`+=`, `x[i] = ...`, or a step of "
-        "an optimizer before "
-        "backward): make a new tensor, and call backward before step.",
+        "A tensor that the gradient needs was changed in place afterwards (`+=`, `x[i] = ...`, or a step of an optimizer "
+        "before backward): make a new tensor, and call backward before step.",
     ),
     (
         r"Trying to backward through the graph a second time",
-        "The same graph is used for a second backward(): compute the loss again for each step, or detach what comes "
-        "from before.",
+        "The same graph is used for a second backward(): compute the loss again for each step, or detach what comes from "
+        "before.",
     ),
     (
         r"does not require grad and does not have a grad_fn",
-        "The loss is not connected to any parameter: something on its way was detached, made by .item() or "
-        ".numpy(), or computed "
-        "under torch.no_grad().",
+        "The loss is not connected to any parameter: something on its way was detached, made by .item() or .numpy(), or "
+        "computed under torch.no_grad().",
     ),
     (
         r"grad can be implicitly created only for scalar outputs",
@@ -146,19 +142,18 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"(?:Boolean value of Tensor|truth value of an array) with more than one",
-        "A condition must be one True or False, and this compares element by element: use torch.where or np.where, or"
-        " .any(), .all().",
+        "A condition must be one True or False, and this compares element by element: use torch.where or np.where, or "
+        ".any(), .all().",
     ),
     (
         r"Expected parameter (\w+) .*found invalid values:\s*.*nan|probability tensor contains",
-        "The distribution gets nan: something before this line made it, such as the logarithm of 0, 0 divided"
-        " by 0, or exp of a "
-        "large number.",
+        "The distribution gets nan: something before this line made it, such as the logarithm of 0, 0 divided by 0, or exp "
+        "of a large number.",
     ),
     (
         r"Expected parameter (\w+) .*to satisfy the constraint (\w+)",
-        "The distribution's {0} must satisfy {1}, and does not: a standard deviation is positive, so take exp of a "
-        "log, or softplus.",
+        "The distribution's {0} must satisfy {1}, and does not: a standard deviation is positive, so take exp of a log, or "
+        "softplus.",
     ),
     (
         r"Expected value argument .*to be within the support",

@@ -54,7 +54,7 @@ def changed(arrays: dict[str, Any], before: dict[str, np.ndarray]) -> list[str]:
 def numbers_of(value: Any, shape: tuple[int, ...] | None = None) -> Any:
     """Return the numbers of an array, a tensor, or a list of such, as an array, in whichever of these forms they are.
 
-    What holds no numbers is told in words, as `describe_kind` does.
+    In place of something without numbers comes a text that says what it is, as from `describe_kind`.
 
     Args:
         shape: Taken instead of the value's own, if only axes of length one differ. The form is a matter of its own: `form_of`.

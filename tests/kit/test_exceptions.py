@@ -33,7 +33,7 @@ env = Environment()
 
 """
 
-# What a function does, part of the sentence that explains it, and what is told of the values in its line.
+# What a function does, a part of the sentence that explains it, and what the report says of the values in its line.
 COMMON = {
     "shapes do not broadcast": (
         "values[:, 0] + rewards",
@@ -46,13 +46,13 @@ COMMON = {
         "`array` is a float64 NumPy array of shape [5]",
     ),
     "shapes do not multiply": ("layer(torch.ones(2, 4))", "rows of 4 numbers and expects rows of 3", ""),
-    "a column is no number": (
+    "a column for a number": (
         "float(values)",
         "Only a tensor with one element is a number",
         "`values` is a float32 tensor of shape [5, 1]",
     ),
     "item of many": ("values.item()", "and this one has 5", "of shape [5, 1]"),
-    "an array is no number": ("float(array)", "A number is expected here", "of shape [5]"),
+    "an array for a number": ("float(array)", "A number is expected here", "of shape [5]"),
     "a leaf in place": ("weight.add_(1)", "inside `with torch.no_grad():`", "`weight` is a float32 parameter of shape [3]"),
     "a row of a leaf in place": ("weight.__setitem__(0, 2.0)", "inside `with torch.no_grad():`", "`weight`"),
     "changed before backward": (
