@@ -129,9 +129,9 @@ def test_a_session(desk: Desk, source: str, tmp_path: Path) -> None:
     assert "get_returns: Discounted returns (failed)" in desk.until("s after the save")
     desk.until(READY)
     desk.press("a")
-    assert "Fix first: get_returns" in desk.until("visible checks: 42/50 points")
+    assert "Fix first: get_returns" in desk.until("visible checks: 53/63 points")
     desk.until(READY)
-    assert '"points": 42.0' in (tmp_path / "report.json").read_text()
+    assert '"points": 53.0' in (tmp_path / "report.json").read_text()
     desk.press("q")
     assert desk.ended() == 0
 
