@@ -97,12 +97,14 @@ arrays_in_double_precision = altered(
     },
     hint="Of which type are the numbers of `np.zeros`, and of which are those of your networks?",
     source="student code",
+    form=True,
 )
 
 rewards_stored_in_a_column = altered(
     "ReplayBuffer.store",
     {"self.rews_buf = np.zeros(size, dtype=np.float32)": "self.rews_buf = np.zeros((size, 1), dtype=np.float32)"},
     hint="Which shape does the docstring give for `rews_buf`?",
+    form=True,
 )
 
 # ReplayBuffer.sample_batch
@@ -171,6 +173,7 @@ ends_as_truths = altered(
     "ReplayBuffer.sample_batch",
     {'"done": self.done_buf[rows]': '"done": self.done_buf[rows].astype(bool)'},
     hint="Of which type is `done` in your batch, and what does torch say of 1 minus that?",
+    form=True,
 )
 
 ends_kept_the_wrong_way_round = altered(
@@ -188,12 +191,14 @@ rewards_in_a_column = altered(
     },
     hint="Which shapes does the docstring give for `rews` and `done`, and who adds the axis of 1?",
     source="student code",
+    form=True,
 )
 
 batch_of_doubles = altered(
     "ReplayBuffer.sample_batch",
     {'"obs": self.obs_buf[rows]': '"obs": self.obs_buf[rows].astype(np.float64)'},
     hint="Of which type are the numbers in your batch, and of which are the weights of your networks?",
+    form=True,
 )
 
 # OUNoise
@@ -275,6 +280,7 @@ sample_with_an_axis_more = altered(
     "OUNoise",
     {"return self.state": "return self.state.reshape(1, -1)"},
     hint="Which shape has an action, and which has your sample?",
+    form=True,
 )
 
 sample_in_a_list = altered(
@@ -282,6 +288,7 @@ sample_in_a_list = altered(
     {"return self.state": "return list(self.state)"},
     hint="What is your sample: a list, or an array?",
     source="student code",
+    form=True,
 )
 
 # Actor
@@ -309,6 +316,7 @@ one_state_makes_a_batch = altered(
     "Actor",
     {"x = F.relu(self.hidden1(state))": "x = F.relu(self.hidden1(state.unsqueeze(0)))"},
     hint="How many axes has what your actor is given, and how many has what it returns?",
+    form=True,
 )
 
 actor_weights_only_positive = altered(
@@ -344,12 +352,14 @@ actor_without_the_axis = altered(
     {"torch.tanh(self.out(x))": "torch.tanh(self.out(x)).squeeze(-1)"},
     hint="An action may be one number: which shape has a batch of such actions, and which shape has the state beside it?",
     source="student code",
+    form=True,
 )
 
 actor_of_rows_alone = altered(
     "Actor",
     {"return torch.tanh(self.out(x))": "return torch.tanh(self.out(x)).reshape(-1, self.out.out_features)"},
     hint="Which shape has the action for a single state, `[in_dim]`?",
+    form=True,
 )
 
 # Critic
@@ -392,6 +402,7 @@ critic_without_the_axis = altered(
     {"return self.out(x)": "return self.out(x).squeeze(-1)"},
     hint="Your values are [B]: which shape does `update_model` compare them with?",
     source="student code",
+    form=True,
 )
 
 # DDPGAgent.networks
@@ -487,6 +498,7 @@ networks_in_double_precision = altered(
         "self.actor_target = Actor(obs_dim, action_dim).double()",
     },
     hint="Of which type are the weights of your actor, and of which are the states that it is given?",
+    form=True,
 )
 
 # DDPGAgent.select_action
@@ -575,6 +587,7 @@ action_remains_a_tensor = altered(
         "torch.clamp(action + torch.as_tensor(self.noise.sample(), dtype=torch.float32), -1.0, 1.0)",
     },
     hint="What type does the environment expect, and who will ever need a gradient of this action?",
+    form=True,
 )
 
 action_not_returned = altered(
@@ -591,6 +604,7 @@ action_in_a_batch_of_one = altered(
     },
     hint="Which shape has one action, without a batch around it?",
     source="student code",
+    form=True,
 )
 
 noise_in_the_later_tests = altered(
@@ -681,6 +695,7 @@ reward_in_an_array = altered(
     {"return next_state, reward,": "return next_state, np.array([reward]),"},
     hint="What is a reward: a number, or an array with one in it?",
     source="student code",
+    form=True,
 )
 
 # DDPGAgent.update_model.critic
@@ -917,6 +932,7 @@ batch_of_one_loses_its_axis = altered(
         'state = torch.as_tensor(samples["obs"], device=self.device).squeeze()'
     },
     hint="Which shape have the states of your batch if it is a batch of one?",
+    form=True,
 )
 
 # DDPGAgent.update_model.actor
@@ -1047,6 +1063,7 @@ losses_with_an_axis = altered(
         "return actor_loss.detach().reshape(1), critic_loss.detach().reshape(1)"
     },
     hint="Which shape has a scalar?",
+    form=True,
 )
 
 # DDPGAgent._target_soft_update
@@ -1111,6 +1128,7 @@ targets_made_anew = altered(
         "            for target, network in ((self.actor_target, self.actor), (self.critic_target, self.critic)):",
     },
     hint="Is the target still the object that it was: what does who has kept it see of the update?",
+    form=True,
 )
 
 # DDPGAgent.train
@@ -1235,6 +1253,7 @@ scores_in_lists = altered(
     "DDPGAgent.train",
     {"scores.append(score)": "scores.append([score])"},
     hint="What is one score in your list of scores: a number, or a list with a number?",
+    form=True,
 )
 
 # DDPGAgent.test
@@ -1278,6 +1297,7 @@ frames_in_lists = altered(
     {"frames.append(self.env.render())": "frames.append([self.env.render()])"},
     hint="What does `render` return: one picture, or a list of them?",
     source="student code",
+    form=True,
 )
 
 # ActionNormalizer
@@ -1331,6 +1351,7 @@ callers_action_changed = altered(
         "return np.clip(action, low, high, out=action)",
     },
     hint="Print the agent's action before and after the step: which one is stored?",
+    form=True,
 )
 
 not_the_reverse = altered(
@@ -1349,4 +1370,5 @@ units_in_a_list = altered(
         "return list(np.clip(low + (action + 1.0) * (high - low) / 2, low, high))"
     },
     hint="What does the environment expect: a list, or an array?",
+    form=True,
 )
