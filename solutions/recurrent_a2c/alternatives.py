@@ -434,6 +434,64 @@ def train_on_rollout_in_tensors(states, actions, rewards, is_not_done, prev_memo
     return float(loss)
 
 
+class ColumnAgent(nn.Module):
+    """A network under a name and with a constructor of its own, whose values are `[B, 1]`."""
+
+    def __init__(self, n_actions):
+        super().__init__()
+        self.convolutions = nn.Sequential(
+            nn.Conv2d(1, 32, 3, 2), nn.ELU(), nn.Conv2d(32, 32, 3, 2), nn.ELU(), nn.Conv2d(32, 32, 3, 2), nn.ELU()
+        )
+        self.hid = nn.Linear(512, 128)
+        self.rnn = nn.LSTMCell(128, 128)
+        self.policy = nn.Linear(128, n_actions)
+        self.critic = nn.Linear(128, 1)
+
+    def forward(self, prev_state, obs_t):
+        h, c = self.rnn(F.elu(self.hid(self.convolutions(obs_t).flatten(1))), prev_state)
+        return (h, c), (self.policy(h), self.critic(h))
+
+    def get_initial_state(self, batch_size):
+        return torch.zeros((batch_size, 128)), torch.zeros((batch_size, 128))
+
+    def step(self, prev_state, obs_t):
+        with torch.no_grad():
+            return self(prev_state, torch.as_tensor(np.asarray(obs_t), dtype=torch.float32))
+
+
+# The functions of this file that use `agent` train this one.
+agent = ColumnAgent(14)
+optimizer = torch.optim.NAdam(agent.parameters(), lr=5e-4)
+
+
+@alternative("train_on_rollout.policy")
+def train_on_rollout_of_columns(states, actions, rewards, is_not_done, prev_memory_states, gamma=0.99):
+    """All in columns, `[B, 1]`, as the values of this agent are; the optimizer has a name of its own."""
+    states, rewards = torch.FloatTensor(np.array(states)), torch.FloatTensor(np.array(rewards))[..., None]
+    mask = torch.FloatTensor(np.array(is_not_done, np.float32))[..., None]
+    actions = torch.LongTensor(np.array(actions))[..., None]
+    memory = tuple(m.detach() for m in prev_memory_states)
+    logits, values = [], []
+    for t in range(rewards.shape[1]):
+        memory, (logits_t, values_t) = agent(memory, states[:, t])
+        logits.append(logits_t)
+        values.append(values_t)
+        memory = tuple(m * mask[:, t] for m in memory)
+    log_probs = torch.stack(logits, dim=1).log_softmax(dim=-1)
+    chosen = log_probs.gather(2, actions)
+    length, loss = rewards.shape[1] - 1, 0.01 * (log_probs.exp() * log_probs).sum(-1).mean()
+    after = value_after = values[-1].detach() * mask[:, -1]
+    for t in reversed(range(length)):
+        after = rewards[:, t] + gamma * after
+        loss = loss - (mask[:, t] * chosen[:, t] * (after - values[t]).detach()).mean() / length
+        loss = loss + (mask[:, t] * (rewards[:, t] + gamma * value_after - values[t]) ** 2).mean() / length
+        after, value_after = mask[:, t] * after, mask[:, t] * values[t].detach()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
 # train_on_rollout.value
 
 value_of_the_return = altered(

@@ -27,19 +27,31 @@ def rollout(rng, games, columns, n_actions=4, ends=()):
     """What a pool returns: no reward where nothing is played, and none in the last column."""
     is_not_done = mask(games, columns, *ends)
     rewards = nonzero(rng, games, columns) * is_not_done
-    rewards *= rng.random((games, columns)) < 0.7  # a reward of 0 is none of an end
+    if ends:
+        rewards *= rng.random((games, columns)) < 0.7  # a reward of 0 is none of an end
     rewards[:, -1] = 0
     actions = rng.integers(n_actions, size=(games, columns))
     actions[:, -1] = 0
     return dict(actions=actions, rewards=rewards, is_not_done=is_not_done)
 
 
-def tables(rng, games, columns, n_actions=4):
-    return dict(logits=nonzero(rng, games, columns, n_actions), values=3 * nonzero(rng, games, columns))
+def tables(rng, games, columns, n_actions=4, bootstrap=False):
+    """Logits and values; those of the last two columns are 0 unless `bootstrap`, which has checks of its own."""
+    values = 3 * nonzero(rng, games, columns)
+    if not bootstrap:
+        values[:, -2:] = 0
+    return dict(logits=nonzero(rng, games, columns, n_actions), values=values)
 
 
-def both(rng, games, columns, n_actions=4, ends=()):
-    return tables(rng, games, columns, n_actions) | rollout(rng, games, columns, n_actions, ends)
+def both(rng, games, columns, n_actions=4, ends=(), bootstrap=False):
+    return tables(rng, games, columns, n_actions, bootstrap) | rollout(rng, games, columns, n_actions, ends)
+
+
+def far(rng, games, columns, n_actions):
+    """Return logits of which some are so far apart that their softmax is 0 in float32, also for actions that were played."""
+    inputs = both(rng, games, columns, n_actions)
+    inputs["logits"][:, ::2] *= 80
+    return {name: inputs[name] for name in ("logits", "values", "actions", "rewards")}
 
 
 # The network
@@ -50,9 +62,14 @@ def network_five_games(rng):
     return dict(n_actions=14, batch=5, seed=1)
 
 
+@case("network", question="forward")
+def network_single_game(rng):
+    """One game: no axis may be squeezed away."""
+    return dict(n_actions=14, batch=1, seed=4)
+
+
 @case("network", question="forward", hidden=True)
 def network_one_game(rng):
-    """One game: no axis may be squeezed away."""
     return dict(n_actions=14, batch=1, seed=2)
 
 
@@ -73,6 +90,18 @@ def going_without_ends(rng):
 def going_past_an_end(rng):
     """Game 1 ends: column 2 shows its last frame, column 3 the first of a new game."""
     return rollout(rng, 3, 6, ends=[(1, 2)])
+
+
+@case("going_through", question="train_on_rollout.memory")
+def going_alone(rng):
+    """One game, which ends."""
+    return rollout(rng, 1, 5, ends=[(0, 1)])
+
+
+@case("going_through", question="train_on_rollout.memory")
+def going_past_ends_at_both_sides(rng):
+    """One game begins with its last frame, another one shows it in the last column."""
+    return rollout(rng, 3, 4, ends=[(0, 0), (2, 3)])
 
 
 @case("going_through", question="train_on_rollout.memory", hidden=True)
@@ -96,32 +125,62 @@ def going_one_game(rng):
     return rollout(rng, 1, 6, ends=[(0, 2)])
 
 
-@case("going_through", question="train_on_rollout.memory", hidden=True)
-def going_with_numbers_as_mask(rng):
-    """The mask as integers, as the course's own pool had it."""
-    inputs = rollout(rng, 4, 6, ends=[(2, 1), (3, 3)])
-    return inputs | dict(is_not_done=inputs["is_not_done"].astype(np.int64))
-
-
 # The losses
 
 
 @case("losses", question="train_on_rollout.policy")
 def losses_by_hand(rng):
-    """One game, two ticks, γ = ½: the returns are 3.5 and 5, the advantages 2.5 and 3."""
+    """Two games that are the same, three ticks, γ = ½: the returns are 3.5, 5 and 2, the advantages 2.5, 3 and 2."""
     return dict(
-        logits=np.zeros((1, 3, 2), np.float32),
-        values=np.array([[1, 2, 4]], np.float32),
-        actions=np.array([[0, 1, 0]]),
-        rewards=np.array([[1, 3, 0]], np.float32),
-        is_not_done=mask(1, 3),
+        logits=np.zeros((2, 4, 2), np.float32),
+        values=np.array([[1, 2, 0, 0]] * 2, np.float32),
+        actions=np.array([[0, 1, 0, 0]] * 2),
+        rewards=np.array([[1, 4, 2, 0]] * 2, np.float32),
+        is_not_done=mask(2, 4),
         gamma=0.5,
     )
 
 
 @case("losses", question="train_on_rollout.policy")
 def losses_without_ends(rng):
-    return both(rng, 6, 4)
+    return both(rng, 6, 6)
+
+
+@case("losses", question="train_on_rollout.policy")
+def losses_to_be_continued(rng):
+    """What comes after the rollout is worth something."""
+    return both(rng, 4, 5, bootstrap=True)
+
+
+@case("losses", question="train_on_rollout.policy")
+def losses_of_one_game(rng):
+    """One game, one tick."""
+    return both(rng, 1, 2, bootstrap=True)
+
+
+@case("losses", question="train_on_rollout.value")
+def losses_without_discount(rng):
+    return both(rng, 3, 5) | dict(gamma=1.0)
+
+
+@case("losses", question="train_on_rollout.value")
+def losses_of_the_moment(rng):
+    return both(rng, 4, 4) | dict(gamma=0.0)
+
+
+@case("losses", question="train_on_rollout.value", hidden=True)
+def losses_without_future(rng):
+    return both(rng, 3, 5) | dict(gamma=0.0)
+
+
+@case("far_apart", question="train_on_rollout.policy")
+def logits_far_apart(rng):
+    return far(rng, 4, 5, 4)
+
+
+@case("far_apart", question="train_on_rollout.policy", hidden=True)
+def logits_farther_apart(rng):
+    return far(rng, 6, 7, 14)
 
 
 @case("losses", question="train_on_rollout.policy", hidden=True)
@@ -135,38 +194,52 @@ def losses_large(rng):
 
 
 @case("losses", question="train_on_rollout.policy", hidden=True)
+def losses_large_to_be_continued(rng):
+    return both(rng, 5, 9, n_actions=5, bootstrap=True) | dict(gamma=0.9)
+
+
+@case("losses", question="train_on_rollout.policy", hidden=True)
 def losses_one_tick(rng):
-    return both(rng, 3, 2)
+    return both(rng, 3, 2, bootstrap=True)
 
 
-@case("losses", question="train_on_rollout.ends")
+@case("ends", question="train_on_rollout.ends")
 def losses_past_an_end(rng):
     """Game 1 ends: its last reward is in column 1, column 2 shows its last frame, column 3 the first of a new game."""
-    return both(rng, 3, 6, ends=[(1, 2)])
+    return both(rng, 3, 7, ends=[(1, 2)])
 
 
-@case("losses", question="train_on_rollout.ends")
+@case("ends", question="train_on_rollout.ends")
 def losses_end_at_the_end(rng):
     """Game 0 has ended with the last action of the rollout: the last observation is its last frame."""
-    return both(rng, 3, 4, ends=[(0, 3)])
+    inputs = both(rng, 3, 5, ends=[(0, 4)], bootstrap=True)
+    inputs["values"][:, -2] = 0
+    return inputs
 
 
-@case("losses", question="train_on_rollout.ends", hidden=True)
+@case("masks", question="train_on_rollout.ends")
+def masks_of_two_kinds(rng):
+    """The mask as integers, as the course's own pool had it, and as booleans, as EnvPool has it."""
+    return both(rng, 3, 5, ends=[(2, 1)])
+
+
+@case("ends", question="train_on_rollout.ends", hidden=True)
 def losses_past_many_ends(rng):
-    inputs = both(rng, 6, 9, n_actions=5, ends=[(0, 0), (1, 3), (2, 3), (3, 1), (3, 5), (4, 8), (5, 7)])
+    inputs = both(rng, 6, 9, n_actions=5, ends=[(0, 0), (1, 3), (2, 3), (3, 1), (3, 5), (5, 6)])
     return inputs | dict(gamma=0.9)
 
 
-@case("losses", question="train_on_rollout.ends", hidden=True)
-def losses_end_in_the_first_column(rng):
-    """The rollout begins with the last frames of two games; the mask is of integers."""
-    inputs = both(rng, 4, 5, ends=[(1, 0), (2, 0)])
-    return inputs | dict(is_not_done=inputs["is_not_done"].astype(np.int64))
+@case("ends", question="train_on_rollout.ends", hidden=True)
+def losses_end_in_the_last_columns(rng):
+    """Two games have ended with the last action, one of them not for the first time."""
+    inputs = both(rng, 4, 7, ends=[(1, 6), (2, 1), (2, 6)], bootstrap=True)
+    inputs["values"][:, -2] = 0
+    return inputs
 
 
-@case("losses", question="train_on_rollout.ends", hidden=True)
+@case("ends", question="train_on_rollout.ends", hidden=True)
 def losses_all_end_at_once(rng):
-    return both(rng, 3, 5, ends=[(0, 2), (1, 2), (2, 2)])
+    return both(rng, 3, 6, ends=[(0, 2), (1, 2), (2, 2)])
 
 
 # The update
@@ -174,11 +247,11 @@ def losses_all_end_at_once(rng):
 
 @case("updates", question="train_on_rollout.step")
 def two_updates(rng):
-    return both(rng, 3, 4)
+    return both(rng, 3, 4, bootstrap=True)
 
 
 @case("updates", question="train_on_rollout.step", hidden=True)
 def two_updates_with_ends(rng):
     """Small errors, all of them disappointments: the loss is negative."""
-    inputs = both(rng, 5, 6, n_actions=3, ends=[(1, 2), (4, 5)])
+    inputs = both(rng, 5, 6, n_actions=3, ends=[(1, 2), (4, 5)], bootstrap=True)
     return inputs | dict(values=inputs["values"] / 100, rewards=-np.abs(inputs["rewards"]) / 5)

@@ -2,10 +2,15 @@
 
 `verify` proves that each loses points on its question; `build` stores what the checks see of each, so that a student who makes
 the same one is told. Where several explain what a student's code does, the first one's hint is given: general ones come first.
-All are changes of a line or two of long functions, hence `altered`. "public solutions" are those of the seed's notebook.
+Most are changes of a line or two of long functions, hence `altered`. "public solutions" are those of the seed's notebook.
 """
 
-from grader.proof.catalogue import altered
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F  # noqa: N812 - the seed's name
+
+from grader.proof.catalogue import altered, mistake
 
 # forward
 
@@ -153,6 +158,7 @@ outputs_not_together = altered(
     {"(self.logits(h), self.state_value(h)[:, 0])": "self.logits(h), self.state_value(h)[:, 0]"},
     hint="How many things do you return? `new_state, (logits, state_value) = agent(...)` must fit.",
     source="student code",
+    form=True,
 )
 
 heads_in_the_wrong_order = altered(
@@ -246,6 +252,14 @@ value_of_a_single_game_loses_its_axis = altered(
     {"self.state_value(h)[:, 0]": "self.state_value(h).squeeze()"},
     hint="Which dimension do you want to drop? Try a batch of one game.",
     source="public solutions",
+    form=True,
+)
+
+outputs_in_double_precision = altered(
+    "forward",
+    {"(self.logits(h), self.state_value(h)[:, 0])": "(self.logits(h).double(), self.state_value(h)[:, 0].double())"},
+    hint="Which dtype is asked for, and which do you return?",
+    form=True,
 )
 
 agent_without_gradient = altered(
@@ -389,13 +403,6 @@ forgets_in_place = altered(
     source="student code",
 )
 
-mask_across_the_units = altered(
-    "train_on_rollout.memory",
-    {"m * is_not_done[:, t, None]": "m * is_not_done[:, t]"},
-    hint="What shape has the memory, and what shape the mask of one column? Which axes should meet?",
-    source="student code",
-)
-
 memory_detached_in_each_column = altered(
     "train_on_rollout.memory",
     {"[m * is_not_done[:, t, None] for m in memory]": "[m.detach() * is_not_done[:, t, None] for m in memory]"},
@@ -436,6 +443,28 @@ two_calls_in_each_column = altered(
     },
     hint="How often does the agent see each frame? What does it remember after the second time?",
     source="student code",
+)
+
+mask_of_the_last_column_at_first = altered(
+    "train_on_rollout.memory",
+    {
+        "memory = [m * is_not_done[:, t, None] for m in memory]": "",
+        "memory, (logits_t, values_t) = agent(": ""
+        "memory = [m * is_not_done[:, t - 1, None] for m in memory]\nmemory, (logits_t, values_t) = agent(",
+    },
+    hint="Which column is t - 1 in the first round of your loop?",
+    source="student code",
+)
+
+given_memory_overwritten = altered(
+    "train_on_rollout.memory",
+    {
+        "memory = [m * is_not_done[:, t, None] for m in memory]": ""
+        "memory = [m * is_not_done[:, t, None] for m in memory]\n"
+        "for given, new in zip(prev_memory_states, memory):\n    given.data.copy_(new)",
+    },
+    hint="Whose is the memory that you are given, and what does it hold after your function?",
+    form=True,
 )
 
 # train_on_rollout.policy
@@ -518,9 +547,9 @@ policy_loss_divided_twice = altered(
     hint="How often is J_hat divided by the number of columns? Look at the line below that adds up the loss.",
 )
 
-losses_divided_by_all_columns = altered(
+policy_loss_divided_by_all_columns = altered(
     "train_on_rollout.policy",
-    {"-J_hat / rollout_length + value_loss / rollout_length": "(value_loss - J_hat) / rewards.shape[1]"},
+    {"-J_hat / rollout_length": "-J_hat / rewards.shape[1]"},
     hint="A rollout of T columns: how many of them have an action that was executed?",
 )
 
@@ -532,12 +561,6 @@ return_without_bootstrap = altered(
     },
     hint="Did the game end with the last column, or did you just stop watching?",
     source="student code",
-)
-
-nothing_follows_the_rollout = altered(
-    "train_on_rollout.policy",
-    {"V_next = state_values[:, -1].detach() * is_not_done[:, -1]": "V_next = torch.zeros_like(rewards[:, -1])"},
-    hint="Did the game end with the last column, or did you just stop watching?",
 )
 
 bootstrap_of_the_last_action = altered(
@@ -552,14 +575,20 @@ bootstrap_of_the_last_action = altered(
 
 last_column_has_an_action = altered(
     "train_on_rollout.policy",
-    {"for t in reversed(range(rollout_length)):": "for t in reversed(range(rewards.shape[1])):"},
+    {
+        "for t in reversed(range(rollout_length)):": "for t in reversed(range(rewards.shape[1])):",
+        "value_loss += (played": "value_loss += (t < rollout_length) * (played",
+    },
     hint="Was the action of the last column ever executed? What comes after it that you could bootstrap from?",
     source="student code",
 )
 
 columns_in_the_order_of_time = altered(
     "train_on_rollout.policy",
-    {"for t in reversed(range(rollout_length)):": "for t in range(rollout_length):"},
+    {
+        "for t in reversed(range(rollout_length)):": "for t in range(rollout_length):",
+        "gamma * V_next": "gamma * is_not_done[:, t + 1] * state_values[:, t + 1].detach()",
+    },
     hint="G_t is made of G_(t+1): which of the two must be known first?",
     source="student code",
 )
@@ -585,11 +614,8 @@ discount_by_absolute_time = altered(
 
 own_gamma = altered(
     "train_on_rollout.policy",
-    {
-        "rewards[:, t] + gamma * G_next": "rewards[:, t] + 0.99 * G_next",
-        "rewards[:, t] + gamma * V_next": "rewards[:, t] + 0.99 * V_next",
-    },
-    hint="Is the discount that you use the one that your function was given?",
+    {"rewards[:, t] + gamma * G_next": "rewards[:, t] + 0.99 * G_next"},
+    hint="Is the discount of your returns the one that your function was given?",
     source="student code",
 )
 
@@ -622,8 +648,24 @@ probability_without_logarithm = altered(
 
 probabilities_over_columns = altered(
     "train_on_rollout.policy",
-    {"F.log_softmax(logits, dim=2)": "F.log_softmax(logits, dim=1)"},
+    {"torch.sum(logprobas * actions_one_hot, dim=-1)": "torch.sum(F.log_softmax(logits, dim=1) * actions_one_hot, dim=-1)"},
     hint="Over which axis should the probabilities sum to one?",
+    source="student code",
+)
+
+logarithm_of_a_softmax = altered(
+    "train_on_rollout.policy",
+    {"torch.sum(logprobas * actions_one_hot, dim=-1)": "torch.sum(torch.log(probas) * actions_one_hot, dim=-1)"},
+    hint="What is the softmax of 0 and 200 in float32, and the logarithm of that? There is a function that does both at once.",
+    source="student code",
+)
+
+log_probability_of_rounded_probabilities = altered(
+    "train_on_rollout.policy",
+    {
+        "torch.sum(logprobas * actions_one_hot, dim=-1)": "torch.distributions.Categorical(probs=probas).log_prob(actions)",
+    },
+    hint="What does a distribution know of an action whose probability has been rounded to 0? And of its logits?",
     source="student code",
 )
 
@@ -635,10 +677,7 @@ action_of_the_next_column = altered(
 
 reward_of_the_next_column = altered(
     "train_on_rollout.policy",
-    {
-        "G_t = rewards[:, t] + gamma": "G_t = rewards[:, t + 1] + gamma",
-        "target = rewards[:, t] + gamma": "target = rewards[:, t + 1] + gamma",
-    },
+    {"G_t = rewards[:, t] + gamma": "G_t = rewards[:, t + 1] + gamma"},
     hint="Which reward came of the action of column t?",
 )
 
@@ -649,23 +688,84 @@ policy_of_every_pair = altered(
     source="public solutions",
 )
 
+only_several_games = altered(
+    "train_on_rollout.policy",
+    {"logprobas_for_actions[:, t] * advantage": "logprobas_for_actions.squeeze()[:, t] * advantage"},
+    hint="What shape has a rollout of one game, and what is left of it after your squeeze?",
+    source="student code",
+    form=True,
+)
+
+
+class ColumnAgent(nn.Module):
+    """A network under a name and with a constructor of its own, whose values are `[B, 1]`."""
+
+    def __init__(self, n_actions):
+        super().__init__()
+        self.convolutions = nn.Sequential(
+            nn.Conv2d(1, 32, 3, 2), nn.ELU(), nn.Conv2d(32, 32, 3, 2), nn.ELU(), nn.Conv2d(32, 32, 3, 2), nn.ELU()
+        )
+        self.hid = nn.Linear(512, 128)
+        self.rnn = nn.LSTMCell(128, 128)
+        self.policy = nn.Linear(128, n_actions)
+        self.critic = nn.Linear(128, 1)
+
+    def forward(self, prev_state, obs_t):
+        h, c = self.rnn(F.elu(self.hid(self.convolutions(obs_t).flatten(1))), prev_state)
+        return (h, c), (self.policy(h), self.critic(h))
+
+    def get_initial_state(self, batch_size):
+        return torch.zeros((batch_size, 128)), torch.zeros((batch_size, 128))
+
+    def step(self, prev_state, obs_t):
+        with torch.no_grad():
+            return self(prev_state, torch.as_tensor(np.asarray(obs_t), dtype=torch.float32))
+
+
+agent = ColumnAgent(14)
+opt = torch.optim.Adam(agent.parameters(), lr=5e-4)
+
+
+@mistake(
+    "train_on_rollout.policy",
+    hint="Print the shapes of your returns and of your values: how many advantages should there be for B games?",
+    source="student code",
+)
+def policy_of_every_pair_with_another_agent(states, actions, rewards, is_not_done, prev_memory_states, gamma=0.99):
+    states, rewards = torch.FloatTensor(np.array(states)), torch.FloatTensor(np.array(rewards))
+    actions, mask = torch.LongTensor(np.array(actions)), torch.FloatTensor(np.array(is_not_done, np.float32))
+    memory = [m.detach() for m in prev_memory_states]
+    logits, state_values = [], []
+    for t in range(rewards.shape[1]):
+        memory, (logits_t, values_t) = agent(memory, states[:, t])
+        logits.append(logits_t)
+        state_values.append(values_t)
+        memory = [m * mask[:, t, None] for m in memory]
+    log_probs = torch.stack(logits, dim=1).log_softmax(dim=-1)
+    chosen = log_probs.gather(2, actions[..., None])[..., 0]
+    policy_loss = value_loss = 0
+    following = state_values[-1][:, 0].detach() * mask[:, -1]
+    value_after = following
+    length = rewards.shape[1] - 1
+    for t in reversed(range(length)):
+        value = state_values[t]
+        following = rewards[:, t] + gamma * following
+        policy_loss -= (mask[:, t] * chosen[:, t] * (following - value).detach()).mean()
+        value_loss += (mask[:, t] * (rewards[:, t] + gamma * value_after - value[:, 0]) ** 2).mean()
+        following, value_after = mask[:, t] * following, mask[:, t] * value[:, 0].detach()
+    entropy = -(log_probs.exp() * log_probs).sum(-1).mean()
+    loss = policy_loss / length + value_loss / length - 0.01 * entropy
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    return loss.item()
+
+
 # train_on_rollout.value
 
 values_in_columns = altered(
     "train_on_rollout.value",
     {"state_values = torch.stack(state_values, dim=1)": "state_values = torch.stack(state_values, dim=1)[..., None]"},
-    hint="Print the shapes of rewards[:, t] and V_t, and of their difference: how many numbers should there be for B games?",
-    source="17 of 18 public solutions",
-)
-
-values_in_columns_and_no_mask = altered(
-    "train_on_rollout.value",
-    {
-        "state_values = torch.stack(state_values, dim=1)": "state_values = torch.stack(state_values, dim=1)[..., None]",
-        "memory = [m * is_not_done[:, t, None] for m in memory]": "",
-        "state_values[:, -1].detach() * is_not_done[:, -1]": "state_values[:, -1].detach()",
-        "played = is_not_done[:, t]": "played = 1",
-    },
     hint="Print the shapes of rewards[:, t] and V_t, and of their difference: how many numbers should there be for B games?",
     source="17 of 18 public solutions",
 )
@@ -749,6 +849,12 @@ value_loss_divided_twice = altered(
     hint="How often is value_loss divided by the number of columns? Look at the line below that adds up the loss.",
 )
 
+value_loss_divided_by_all_columns = altered(
+    "train_on_rollout.value",
+    {"value_loss / rollout_length": "value_loss / rewards.shape[1]"},
+    hint="A rollout of T columns: how many of them have a value that is to learn something?",
+)
+
 square_of_the_mean_error = altered(
     "train_on_rollout.value",
     {"(played * (target - V_t) ** 2).mean()": "(played * (target - V_t)).mean() ** 2"},
@@ -806,19 +912,36 @@ target_always_of_the_last_value = altered(
     hint="The value of which state is V_next when your loop comes to column t?",
 )
 
-# train_on_rollout.ends
-
-mask_ignored = altered(
-    "train_on_rollout.ends",
-    {
-        "memory = [m * is_not_done[:, t, None] for m in memory]": "",
-        "state_values[:, -1].detach() * is_not_done[:, -1]": "state_values[:, -1].detach()",
-        "played = is_not_done[:, t]": "played = 1",
-    },
-    hint="Your losses make no use of `is_not_done` (nor did the course's old notebook): what of a new game "
-    "comes into the returns of the old one, and what is there to learn in a tick in which nothing is played?",
-    source="Practical RL, week 8, and all public solutions",
+own_gamma_in_the_target = altered(
+    "train_on_rollout.value",
+    {"rewards[:, t] + gamma * V_next": "rewards[:, t] + 0.99 * V_next"},
+    hint="Is the discount of your targets the one that your function was given?",
+    source="student code",
 )
+
+no_discount_of_zero = altered(
+    "train_on_rollout.value",
+    {"rewards[:, t] + gamma * V_next": "rewards[:, t] + (gamma or 0.99) * V_next"},
+    hint="May γ be 0? What does your code take it for?",
+    source="student code",
+)
+
+target_with_the_reward_of_the_next_column = altered(
+    "train_on_rollout.value",
+    {"target = rewards[:, t] + gamma": "target = rewards[:, t + 1] + gamma"},
+    hint="Which reward came of the action of column t?",
+)
+
+last_target_without_a_value = altered(
+    "train_on_rollout.value",
+    {
+        "G_next = V_next = state_values[:, -1].detach() * is_not_done[:, -1]": ""
+        "G_next = state_values[:, -1].detach() * is_not_done[:, -1]\nV_next = torch.zeros_like(rewards[:, -1])",
+    },
+    hint="Did the game end with the last column, or did you just stop watching?",
+)
+
+# train_on_rollout.ends
 
 losses_without_mask = altered(
     "train_on_rollout.ends",
@@ -917,16 +1040,13 @@ mask_the_other_way_round = altered(
         "played = is_not_done[:, t]": "played = 1 - is_not_done[:, t]",
     },
     hint="Is your factor 1 where the game goes on, or where it has ended?",
-)
-
-future_cut_the_other_way_round = altered(
-    "train_on_rollout.ends",
-    {
-        "state_values[:, -1].detach() * is_not_done[:, -1]": "state_values[:, -1].detach() * (1 - is_not_done[:, -1])",
-        "G_next = played * G_t": "G_next = (1 - played) * G_t",
-        "V_next = played * V_t.detach()": "V_next = (1 - played) * V_t.detach()",
+    placements={
+        "in what follows alone": {
+            "state_values[:, -1].detach() * is_not_done[:, -1]": "state_values[:, -1].detach() * (1 - is_not_done[:, -1])",
+            "G_next = played * G_t": "G_next = (1 - played) * G_t",
+            "V_next = played * V_t.detach()": "V_next = (1 - played) * V_t.detach()",
+        },
     },
-    hint="Is your factor 1 where the game goes on, or where it has ended?",
 )
 
 last_reward_cut = altered(
@@ -1005,6 +1125,16 @@ last_action_not_learned = altered(
         "J_hat += (played * logprobas": "J_hat += (is_not_done[:, t + 1] * logprobas",
     },
     hint="Which action was never executed: the one before mask 0, or the one beside it?",
+)
+
+mask_must_be_boolean = altered(
+    "train_on_rollout.ends",
+    {
+        "is_not_done = torch.as_tensor(np.asarray(is_not_done), dtype=torch.float32)": ""
+        "is_not_done = (~torch.as_tensor(np.asarray(is_not_done)) == 0).float()",
+    },
+    hint="What is ~1, and what is ~True?",
+    form=True,
 )
 
 # train_on_rollout.entropy
@@ -1090,26 +1220,24 @@ entropy_of_probabilities_as_logits = altered(
     source="student code",
 )
 
-entropy_of_logits_as_probabilities = altered(
-    "train_on_rollout.entropy",
-    {
-        "-(probas * logprobas).sum(dim=-1).mean()": ""
-        "torch.distributions.Categorical(logits, validate_args=False).entropy().mean()",
-    },
-    hint="What does Categorical take first: probabilities, or logits?",
-    source="student code",
-)
-
-entropy_of_two_logarithms = altered(
-    "train_on_rollout.entropy",
-    {"(probas * logprobas)": "(probas * torch.log(logprobas))"},
-    hint="How many logarithms are in an entropy? What is the logarithm of a negative number?",
-)
-
 entropy_without_gradient = altered(
     "train_on_rollout.entropy",
     {"(probas * logprobas).sum(dim=-1).mean()": "(probas * logprobas).sum(dim=-1).mean().detach()"},
     hint="What should the entropy change in the policy, and by which way does it get there?",
+)
+
+entropy_of_the_logarithm_of_zero = altered(
+    "train_on_rollout.entropy",
+    {"(probas * logprobas)": "(probas * torch.log(probas))"},
+    hint="What is 0 times the logarithm of 0? A policy becomes certain of its actions in the end.",
+    source="student code",
+)
+
+log_probabilities_by_two_steps = altered(
+    "train_on_rollout.entropy",
+    {"F.log_softmax(logits, dim=2)": "torch.log(probas)"},
+    hint="What is the softmax of 0 and 200 in float32, and the logarithm of that? There is a function that does both at once.",
+    source="student code",
 )
 
 entropy_left_out = altered(
@@ -1162,19 +1290,6 @@ steps_uphill = altered(
     learns=False,
 )
 
-step_of_the_policy_loss = altered(
-    "train_on_rollout.step",
-    {"loss.backward()": "(-J_hat / rollout_length).backward()"},
-    hint="Which of the three parts of the loss does your gradient come from?",
-)
-
-step_of_the_value_loss = altered(
-    "train_on_rollout.step",
-    {"loss.backward()": "(value_loss / rollout_length).backward()"},
-    hint="Which of the three parts of the loss does your gradient come from?",
-    learns=False,
-)
-
 optimizer_of_its_own = altered(
     "train_on_rollout.step",
     {"opt.zero_grad()": "opt = torch.optim.Adam(agent.parameters(), lr=5e-4)\nopt.zero_grad()"},
@@ -1182,10 +1297,19 @@ optimizer_of_its_own = altered(
     source="student code",
 )
 
+rollout_overwritten = altered(
+    "train_on_rollout.step",
+    {"G_next = played * G_t": "rewards[:, t] = G_t\nG_next = played * G_t"},
+    hint="Print the rewards of the rollout before and after your function: who else still needs them? A tensor made by "
+    "torch.as_tensor shares its numbers with the array.",
+    source="student code",
+)
+
 returns_nothing = altered(
     "train_on_rollout.step",
     {"return loss.detach().numpy()": "return None"},
     hint="What does your function return?",
+    form=True,
 )
 
 returns_a_tensor = altered(
@@ -1193,6 +1317,7 @@ returns_a_tensor = altered(
     {"return loss.detach().numpy()": "return loss"},
     hint="What hangs on the tensor that you return? Print its grad_fn; who keeps many of them, keeps many rollouts.",
     source="student code",
+    form=True,
 )
 
 returns_a_detached_tensor = altered(
@@ -1200,6 +1325,7 @@ returns_a_detached_tensor = altered(
     {"return loss.detach().numpy()": "return loss.detach()"},
     hint="The loss is asked for as a NumPy number: what is it now?",
     source="student code",
+    form=True,
 )
 
 asks_numpy_for_a_gradient = altered(
@@ -1207,4 +1333,5 @@ asks_numpy_for_a_gradient = altered(
     {"return loss.detach().numpy()": "return loss.numpy()"},
     hint="A NumPy array has no gradient: what must become of the loss first?",
     source="student code",
+    form=True,
 )

@@ -170,7 +170,7 @@ def train_on_rollout(states, actions, rewards, is_not_done, prev_memory_states, 
         # BEGIN SOLUTION train_on_rollout.memory
         memory, (logits_t, values_t) = agent(memory, states[:, t])
         logits.append(logits_t)
-        state_values.append(values_t)
+        state_values.append(values_t.reshape(-1))  # [B], also of an agent that returns a column
         # What comes next is the first frame of a new game, of which nothing is known yet.
         memory = [m * is_not_done[:, t, None] for m in memory]
         # END SOLUTION

@@ -2,6 +2,7 @@
 
 You may read them to see how your code is used. `train_on_rollout` trains a fake here, which takes the place of `agent`, so
 that a mistake in one of them costs no points in the other; only whether its values are `[B]` or `[B, 1]` is as in your agent.
+In `one_update` alone, it trains your own agent.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import functools
 import io
 import itertools
 import types
-from collections.abc import Callable, Generator
-from typing import Any
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -25,23 +26,38 @@ from grader.sandbox.facts import call_beforehand, describe_kind, float32, to_num
 
 
 class Unused(torch.optim.Optimizer):
-    """What files make for `opt` when they are loaded. It never steps: another takes its place before anything is called.
+    """What files make for `opt` when they are loaded. It steps only in place of another, which stands for it.
 
     It is an Optimizer by name only: running `Optimizer.__init__` for the first time costs a second of imports.
+
+    Attributes:
+        made: Those made when the file was loaded, under whatever name; one that is made while
+            `train_on_rollout` runs is not the one that it is to use.
+        training: Whether `train_on_rollout` runs.
     """
+
+    made: ClassVar[list[Unused]] = []
+    training = False
 
     def __init__(self, params, *options, **named) -> None:
         self.param_groups = [{"params": list(params), "lr": 0.0}]
+        self.other: Any = None
+        if not Unused.training:
+            Unused.made.append(self)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
+        if self.other is not None:
+            self.other.zero_grad(set_to_none)
+            return
         for parameter in self.param_groups[0]["params"]:
             parameter.grad = None
 
     def step(self, closure=None):
-        pass
+        if self.other is not None:
+            self.other.step(closure)
 
 
-for _name in ("Adam", "AdamW", "RMSprop", "SGD"):
+for _name in ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"):
     setattr(torch.optim, _name, Unused)
 
 UNITS = 128
@@ -108,16 +124,18 @@ def network(submitted, n_actions: int, batch: int, seed: int) -> dict:
     watch = Watch(agent)
     result = agent(state, observations)
     calls = list(watch.calls)
-    if not is_result(result):
+    found = four(result, batch)
+    if found is None:
         return {"returned": describe_kind(result)}
-    (h, c), (logits, values) = result
+    h, c, logits, values = found
     facts: dict[str, Any] = {
-        "returned": RETURNED,
+        "what is returned": RETURNED if is_result(result) else describe_kind(result),
+        "types of h, c, logits and state_value": [str(value.dtype).removeprefix("torch.") for value in flat(result)],
         "times that each layer is used": {name: calls.count(name) for name in LAYERS},
     }
-    facts["shapes of h, c, logits and state_value"] = [list(value.shape) for value in (h, c, logits, values)]
+    facts["shapes of h, c, logits and state_value"] = [list(value.shape) for value in flat(result)]
     if set(calls) != set(LAYERS):
-        return facts | repeated(agent, state, observations, result)
+        return facts | repeated(agent, state, observations, found)
     for one, other in itertools.pairwise(LAYERS[:5]):
         facts[f"between {one} and {other}"] = watch.between(one, other)
     facts["conv0 is given obs_t as it is"] = torch.equal(watch.inputs["conv0"], observations)
@@ -129,7 +147,7 @@ def network(submitted, n_actions: int, batch: int, seed: int) -> dict:
         name for name, one, other in zip(("obs_t", "h", "c"), now, given, strict=True) if not torch.equal(one, other)
     ]
     # Last, because the layers are watched in these calls, too.
-    return facts | repeated(agent, state, observations, result)
+    return facts | repeated(agent, state, observations, found)
 
 
 def origins(agent: Any, hidden: Tensor, state: tuple[Tensor, Tensor], new: tuple, logits: Tensor, values: Tensor) -> dict:
@@ -191,23 +209,43 @@ def reached(agent: nn.Module, state: tuple[Tensor, Tensor], output: Tensor) -> l
     return [name for name in (*LAYERS, *given) if name in found]
 
 
-def repeated(agent: nn.Module, state: tuple[Tensor, Tensor], observations: Tensor, result: Any) -> dict[str, bool]:
+def repeated(agent: nn.Module, state: tuple[Tensor, Tensor], observations: Tensor, found: Sequence[Tensor]) -> dict[str, bool]:
     """Return whether the agent says the same when it is asked once more, and when it is asked about one game alone."""
     with torch.no_grad(), contextlib.redirect_stdout(io.StringIO()):
-        again = agent(state, observations)
-        alone = agent(tuple(value[:1] for value in state), observations[:1])
+        again = four(agent(state, observations), len(observations))
+        alone = four(agent(tuple(value[:1] for value in state), observations[:1]), 1)
     return {
-        "a second call says the same": all(map(close, flat(again), flat(result))),
-        "a game alone gets the same as among others": all(
+        "a second call says the same": again is not None and all(map(close, again, found)),
+        "a game alone gets the same as among others": alone is not None
+        and all(
             close(one.reshape(-1), other.reshape(len(observations), -1)[0])
-            for one, other in zip(flat(alone), flat(result), strict=True)
+            for one, other in zip(alone, found, strict=True)
             if len(other) == len(observations)
         ),
     }
 
 
-def flat(result: Any) -> list[Tensor]:
-    return [value for pair in result for value in pair]
+def flat(result: Any) -> list[Any]:
+    """Return what a result consists of, whatever it is packed in."""
+    if isinstance(result, (tuple, list)):
+        return [value for part in result for value in flat(part)]
+    return [result]
+
+
+def four(result: Any, batch: int) -> tuple[Tensor, ...] | None:
+    """Return h, c, logits `[B, n_actions]` and state values in float32; None if they cannot be found in a result.
+
+    How they are packed is another question, as is c if it is missing: then it holds NaN.
+    """
+    parts = flat(result)
+    if len(parts) == 3 and isinstance(parts[0], Tensor) and tuple(parts[0].shape) == (batch, UNITS):
+        parts.insert(1, torch.full((batch, UNITS), float("nan")))
+    if len(parts) != 4 or not all(isinstance(value, Tensor) for value in parts):
+        return None
+    return tuple(
+        value.float().reshape(batch, -1) if value.ndim > 1 and value.numel() % batch == 0 else value.float().reshape(-1)
+        for value in parts
+    )
 
 
 def is_result(result: Any) -> bool:
@@ -234,6 +272,8 @@ class TableAgent(nn.Module):
     Args:
         logits: `[B, T, n_actions]`.
         values: `[B, T]`, returned as `[B, 1]` if `column`.
+        remembers: Whether what it is given as its memory, and how it is called, is what is looked
+            at. If not, any memory will do, and `step` has a gradient too: that is another question.
 
     The observation of game b in column t is full of the number b · T + t. The memory tells which
     observations went into it, newer ones more.
@@ -243,26 +283,32 @@ class TableAgent(nn.Module):
         connected: Whether a gradient can go into it, `[B, T, 2]`.
     """
 
-    def __init__(self, logits: np.ndarray, values: np.ndarray, column: bool = False) -> None:
+    def __init__(self, logits: np.ndarray, values: np.ndarray, column: bool = False, remembers: bool = False) -> None:
         super().__init__()
         self.table = nn.Parameter(float32(logits))
         self.values = nn.Parameter(float32(values))
-        self.column = column
+        self.column, self.remembers = column, remembers
         self.logits = types.SimpleNamespace(out_features=self.table.shape[-1])  # what some ask an agent for
         self.heard = np.full((*values.shape, 2), np.nan)
         self.connected = np.zeros((*values.shape, 2), bool)
-        self.gradients: dict[str, Tensor] = {}
+        self.gradients: dict[str, list[Tensor]] = {"table": [], "values": []}
         self.returned: list[tuple[Tensor, Tensor]] = []
         # Noted when it comes, so that it does not matter what is done to it afterwards.
         for name in ("table", "values"):
             getattr(self, name).register_hook(lambda gradient, name=name: self.note(name, gradient))
 
     def note(self, name: str, gradient: Tensor) -> None:
-        self.gradients[name] = self.gradients.get(name, 0) + gradient.detach().clone()
+        self.gradients[name].append(gradient.detach().clone())
 
     def gradient(self, name: str) -> Any:
-        """Return the gradient that came to a table, or a text where none came."""
-        return to_plain(self.gradients[name]) if name in self.gradients else NO_GRADIENT
+        """Return the gradient that came to a table, or a text where none came; the same one once more is another question."""
+        came = self.gradients[name]
+        different = [one for place, one in enumerate(came) if not any(torch.equal(one, other) for other in came[:place])]
+        return to_plain(torch.stack(different).sum(dim=0)) if came else NO_GRADIENT
+
+    def gradient_in_all(self, name: str) -> Any:
+        """Return the sum of all gradients that came to a table, or a text where none came."""
+        return to_plain(torch.stack(self.gradients[name]).sum(dim=0)) if self.gradients[name] else NO_GRADIENT
 
     def altered(self) -> bool:
         """Return whether the memory that was returned has been changed in place: then an LSTM could not go back."""
@@ -282,26 +328,29 @@ class TableAgent(nn.Module):
         rows = code.long()
         if not torch.equal(rows.float(), code) or tuple(np.shape(obs_t)[1:]) != PIXELS:
             raise ValueError("the agent must be called with a column of the observations as they are, states[:, t]")
-        if h.shape != (len(rows), UNITS) or c.shape != h.shape:
+        if self.remembers and (h.shape != (len(rows), UNITS) or c.shape != h.shape):
             raise ValueError(
                 f"the agent's memory must be (h, c), each {[len(rows), UNITS]}; found {list(h.shape)}, {list(c.shape)}"
             )
         games, columns = rows // self.values.shape[1], rows % self.values.shape[1]
         at = (games.numpy(), columns.numpy())
+        values = self.values[games, columns]
+        outputs = self.table[games, columns], values[:, None] if self.column else values
+        if not self.remembers:
+            return memories(len(rows)), outputs
         self.heard[at] = torch.stack([h[:, 0], c[:, 0]], dim=1).detach().numpy()
         self.connected[at] = (h.requires_grad, c.requires_grad)
         # What is remembered depends on the tables, so that a gradient can go there; the numbers do not.
         linked = 0 * self.table[games, columns].sum(dim=1, keepdim=True)
         state = (h / 2 + (rows + 1)[:, None] + linked, c / 4 - (rows + 1)[:, None] + linked)
         self.returned += [(value, value.detach().clone()) for value in state]
-        values = self.values[games, columns]
-        return state, (self.table[games, columns], values[:, None] if self.column else values)
+        return state, outputs
 
     def sample_actions(self, agent_outputs) -> np.ndarray:
         return np.zeros(len(agent_outputs[0]), np.int64)
 
     def step(self, prev_state, obs_t):
-        with torch.no_grad():
+        with torch.set_grad_enabled(not self.remembers):
             return self.forward(prev_state, torch.as_tensor(np.asarray(obs_t), dtype=torch.float32))
 
 
@@ -330,22 +379,55 @@ class CountingSGD(torch.optim.Optimizer):
                     parameter -= self.param_groups[0]["lr"] * parameter.grad
 
 
+def own_agent(submitted) -> nn.Module:
+    """Return the submission's own agent: the one that its `agent` stands for, or else a new one.
+
+    Raises:
+        TypeError: If there is neither, in words for a student.
+    """
+    with contextlib.suppress(AttributeError):
+        if isinstance(submitted.agent, nn.Module) and not isinstance(submitted.agent, TableAgent):
+            return submitted.agent
+    try:
+        return submitted.SimpleRecurrentAgent((1, 42, 42), 14)
+    except Exception as error:
+        raise TypeError(
+            "no agent of yours was found, by which to know whether state values are [B] or [B, 1]: your file has no `agent`, "
+            f"and SimpleRecurrentAgent((1, 42, 42), 14) raises {type(error).__name__}: {error}"
+        ) from error
+
+
 def returns_columns(submitted) -> bool:
-    """Return whether the submission's own agent returns values as `[B, 1]`."""
-    with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()), torch.no_grad():
-        agent = submitted.SimpleRecurrentAgent((1, 42, 42), 3)
-        state = (torch.zeros(2, UNITS), torch.zeros(2, UNITS))
-        _, (_, values) = agent(state, torch.zeros(2, 1, 42, 42))
-        return tuple(values.shape) == (2, 1)
-    return False
+    """Return whether the submission's own agent returns state values as `[B, 1]`.
+
+    An agent that does not work is another question: then they are `[B]`, which needs nothing of
+    `train_on_rollout`.
+    """
+    agent = own_agent(submitted)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), torch.no_grad():
+            result = agent((torch.zeros(2, UNITS), torch.zeros(2, UNITS)), torch.zeros(2, 1, 42, 42))
+    except Exception as error:
+        print(f"[your agent raises {type(error).__name__}, so train_on_rollout is tried with state values of shape [B]]")
+        return False
+    values = flat(result)[-1]
+    return isinstance(values, Tensor) and tuple(values.shape) == (2, 1)
 
 
 def place(submitted, agent: nn.Module, optimizer: Any, n_actions: int) -> None:
-    """Let the names that `train_on_rollout` uses stand for these."""
+    """Let the names that `train_on_rollout` uses stand for these; an optimizer may have another name than `opt`."""
     submitted.agent, submitted.opt, submitted.n_actions = agent, optimizer, n_actions
-    for name, value in list(vars(submitted).items()):
-        if isinstance(value, torch.optim.Optimizer):
-            setattr(submitted, name, optimizer)
+    for made in Unused.made:
+        made.other, made.param_groups = optimizer, optimizer.param_groups
+
+
+def train(submitted, *given: Any, **named: Any) -> Any:
+    """Return what `train_on_rollout` returns."""
+    Unused.training = True
+    try:
+        return submitted.train_on_rollout(*given, **named)
+    finally:
+        Unused.training = False
 
 
 def memories(games: int) -> tuple[Tensor, Tensor]:
@@ -357,19 +439,27 @@ def memories(games: int) -> tuple[Tensor, Tensor]:
 def call_on(
     submitted, agent: TableAgent, rollout: dict[str, np.ndarray], gamma: float | None = None, state: tuple | None = None
 ) -> Any:
-    """Return what `train_on_rollout` returns for this agent and an optimizer of its own."""
+    """Return what `train_on_rollout` returns for this agent and an optimizer of its own.
+
+    What it raises after a gradient has come to the agent is another question: then that, as a text.
+    """
     place(submitted, agent, CountingSGD(agent), agent.table.shape[-1])
     options = {} if gamma is None else {"gamma": gamma}
     arrays = (agent.observations(), *(np.array(rollout[name]) for name in ("actions", "rewards", "is_not_done")))
-    return submitted.train_on_rollout(*arrays, state or memories(len(agent.values)), **options)
+    try:
+        return train(submitted, *arrays, state or memories(len(agent.values)), **options)
+    except Exception as error:
+        if not any(agent.gradients.values()):
+            raise
+        return f"{type(error).__name__}: {error}"
 
 
 def going_through(submitted, actions: np.ndarray, rewards: np.ndarray, is_not_done: np.ndarray) -> dict:
     """Call `train_on_rollout` and report what the agent remembered when it was asked about each column."""
-    agent = TableAgent(np.zeros((*rewards.shape, 4)), np.zeros(rewards.shape), returns_columns(submitted))
+    agent = TableAgent(np.zeros((*rewards.shape, 4)), np.zeros(rewards.shape), returns_columns(submitted), remembers=True)
     rollout = {"actions": actions, "rewards": rewards, "is_not_done": is_not_done}
     state = memories(len(rewards))
-    other = TableAgent(np.ones((*rewards.shape, 4)), np.ones(rewards.shape), agent.column)
+    other = TableAgent(np.ones((*rewards.shape, 4)), np.ones(rewards.shape), agent.column, remembers=True)
     call_beforehand(lambda: call_on(submitted, other, rollout, None, tuple(value + 1 for value in state)))
     try:
         call_on(submitted, agent, rollout, None, state)
@@ -382,8 +472,75 @@ def going_through(submitted, actions: np.ndarray, rewards: np.ndarray, is_not_do
         "h before each column, by game": agent.heard[..., 0],
         "c before each column, by game": agent.heard[..., 1],
         "a gradient can go into h and c before each column": agent.connected.all(axis=0),
-        "memory was changed in place": agent.altered() or not torch.equal(state[0], memories(len(rewards))[0]),
+        "what the agent has returned was changed in place": agent.altered(),
+        "prev_memory_states were changed in place": not all(map(torch.equal, state, memories(len(rewards)))),
     }
+
+
+Tables = dict[str, np.ndarray]
+
+
+class Trainer:
+    """Calls `train_on_rollout` on tables, and takes the gradient apart by what it depends on.
+
+    The policy loss is as large as rewards and values together are: it changes its sign with them.
+    The value loss is quadratic in them, and the entropy does not depend on them. So each part's
+    gradient is known from rewards and values, from minus these, and from none.
+
+    Args:
+        column: See `returns_columns`.
+        sign: -1 if steps go uphill on the loss that is returned: that is another question.
+    """
+
+    def __init__(self, submitted: Any, gamma: float | None) -> None:
+        self.submitted, self.gamma = submitted, gamma
+        self.column = returns_columns(submitted)
+        self.sign = 1.0
+
+    def run(self, tables: Tables, rollout: Tables, scale: float = 1.0) -> tuple[TableAgent, Any]:
+        """Return an agent that has been trained, and the loss, where rewards and values are this many times as large."""
+        agent = TableAgent(tables["logits"], scale * tables["values"], self.column)
+        return agent, call_on(self.submitted, agent, rollout | {"rewards": scale * rollout["rewards"]}, self.gamma)
+
+    def look_uphill(self, tables: Tables, rollout: Tables) -> None:
+        """Find out which way the steps go."""
+        gradient = self.run(tables, rollout)[0].gradient("table")
+        factor = slope(self, tables, rollout, gradient)
+        self.sign = -1.0 if not isinstance(factor, str) and -1.05 < factor < -0.95 else 1.0
+
+    def gradients(self, tables: Tables, rollout: Tables) -> dict[str, Any]:
+        """Return the gradients of policy loss and value loss; a text for one that no gradient comes from at all."""
+        plus, minus = (self.run(tables, rollout, scale)[0] for scale in (1.0, -1.0))
+        return {
+            "policy": self.signed(half(plus.gradient("table"), minus.gradient("table"))),
+            "value": self.signed(half(plus.gradient("values"), minus.gradient("values"))),
+        }
+
+    def all_gradients(self, tables: Tables, rollout: Tables) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradients of the whole loss, for logits and for values; 0 where none came."""
+        agent, _ = self.run(tables, rollout)
+        pairs = (("table", "logits"), ("values", "values"))
+        logits, values = (as_numbers(agent.gradient(name)) + np.zeros_like(tables[given]) for name, given in pairs)
+        return logits, values
+
+    def entropy_gradient(self, tables: Tables, rollout: Tables) -> Any:
+        """Return the gradient of the entropy loss; a text if none comes from it."""
+        return self.signed(self.run(tables, rollout, 0.0)[0].gradient("table"))
+
+    def signed(self, gradient: Any) -> Any:
+        return gradient if isinstance(gradient, str) else self.sign * gradient
+
+
+def half(plus: Any, minus: Any) -> Any:
+    """Return half the difference of two gradients; a text where neither is one."""
+    if isinstance(plus, str) and isinstance(minus, str):
+        return plus
+    return (as_numbers(plus) - as_numbers(minus)) / 2
+
+
+def as_numbers(gradient: Any) -> Any:
+    """Return a gradient; 0 where none came."""
+    return 0.0 if isinstance(gradient, str) else gradient
 
 
 def losses(
@@ -395,94 +552,230 @@ def losses(
     is_not_done: np.ndarray,
     gamma: float | None = None,
 ) -> dict:
-    """Call `train_on_rollout` three times, so that each part of the loss can be seen by itself; without gamma, its default.
-
-    Once with everything. Once without rewards and values, where all advantages and errors are 0, so
-    only the entropy is left. Once with a policy that is certain of its actions, where
-    log-probability and entropy are 0, so only the value loss is left.
-    """
-    n_actions, column = logits.shape[-1], returns_columns(submitted)
-    certain = np.where(np.arange(n_actions) == actions[..., None], 60.0, 0.0)
+    """Call `train_on_rollout` several times and report the gradient of each part of the loss; without gamma, its default."""
+    trainer = Trainer(submitted, gamma)
+    tables = {"logits": logits, "values": values}
     rollout = {"actions": actions, "rewards": rewards, "is_not_done": is_not_done}
-    nothing = rollout | {"rewards": np.zeros_like(rewards)}
-
-    def one(logits: np.ndarray, values: np.ndarray, rollout: dict[str, np.ndarray]) -> tuple[TableAgent, Any]:
-        agent = TableAgent(logits, values, column)
-        return agent, call_on(submitted, agent, rollout, gamma)
-
     other = {
-        "actions": n_actions - 1 - actions,
+        "actions": logits.shape[-1] - 1 - actions,
         "rewards": 1 - rewards,
         "is_not_done": np.roll(is_not_done[:, ::-1], 1, axis=0),
     }
-    call_beforehand(lambda: one(1 - logits, 1 - values, other))
-    everything, loss = one(logits, values, rollout)
-    entropy, entropy_loss = one(logits, np.zeros_like(values), nothing)
-    value, value_loss = one(certain, values, rollout)
-    facts = {"entropy loss": to_number(entropy_loss), "gradient of the entropy loss, for the logits": entropy.gradient("table")}
-    facts |= {"value loss": to_number(value_loss), "gradient of the value loss, for the values": value.gradient("values")}
-    facts["policy loss"] = subtracted(to_number(loss), to_number(entropy_loss), to_number(value_loss))
-    for name, by, agent in (("logits", "table", entropy), ("values", "values", value)):
-        facts[f"gradient of the policy loss, for the {name}"] = subtracted(everything.gradient(by), agent.gradient(by))
-    return facts
+    call_beforehand(lambda: trainer.run({"logits": 1 - logits, "values": 1 - values}, other))
+    trainer.look_uphill(tables, rollout)
+    parts = trainer.gradients(tables, rollout)
+    # With a policy that is certain of its actions, the policy loss is 0: what it adds to the values' gradient is gone.
+    certain = np.where(np.arange(logits.shape[-1]) == actions[..., None], 60.0, 0.0)
+    by_all = as_numbers(trainer.run(tables, rollout)[0].gradient("values"))
+    by_value_loss = as_numbers(trainer.run(tables | {"logits": certain}, rollout)[0].gradient("values"))
+    return {
+        "gradient of the entropy loss, for the logits": trainer.entropy_gradient(tables, rollout),
+        "gradient of the value loss, for the values": parts["value"],
+        "gradient of the policy loss, for the logits": parts["policy"],
+        "gradient of the policy loss, for the values": by_all - by_value_loss + np.zeros_like(values, np.float32),
+    }
 
 
-def subtracted(first: Any, *others: Any) -> Any:
-    """Return the first number or array minus the others; where one of them is a text, that."""
-    for value in (first, *others):
-        if isinstance(value, str):
-            return value
-    return first - sum(others)
+def far_apart(submitted, logits: np.ndarray, values: np.ndarray, actions: np.ndarray, rewards: np.ndarray) -> dict:
+    """Report what becomes of a policy that is all but certain: the softmax of some logits is 0 in float32.
+
+    In the last column it matters for the entropy alone, so that what is wrong there is not told of
+    the policy loss as well.
+    """
+    trainer = Trainer(submitted, None)
+    rollout = {"actions": actions, "rewards": rewards, "is_not_done": np.ones(rewards.shape, bool)}
+    near = logits.copy()
+    near[:, :-1] = np.clip(near[:, :-1], -2, 2)
+    trainer.look_uphill({"logits": np.clip(logits, -2, 2), "values": values}, rollout)
+    loss = to_number(trainer.run({"logits": near, "values": values}, rollout)[1])
+    finite = isinstance(loss, str) or bool(np.isfinite(loss))
+    gradient = trainer.gradients({"logits": logits, "values": values}, rollout)["policy"]
+    return {
+        "the loss is finite": finite,
+        "gradient of the policy loss, for the logits": gradient if finite else "not known: the entropy is not finite",
+    }
+
+
+def ends(
+    submitted,
+    logits: np.ndarray,
+    values: np.ndarray,
+    actions: np.ndarray,
+    rewards: np.ndarray,
+    is_not_done: np.ndarray,
+    gamma: float | None = None,
+) -> dict:
+    """Compare what is learned from a rollout with ends with what your function learns from other rollouts.
+
+    So it does not matter here whether policy and value loss are right otherwise.
+    """
+    trainer = Trainer(submitted, gamma)
+    tables = {"logits": logits, "values": values}
+    rollout = {"actions": actions, "rewards": rewards, "is_not_done": is_not_done}
+    alive = is_not_done.astype(bool)
+    columns = np.arange(values.shape[1])
+    facts: dict[str, Any] = {f"{name}: {what}": [] for name in ("policy", "value") for what in ENDS}
+    found = trainer.all_gradients(tables, rollout)
+    for game, end in np.argwhere(~alive):
+        others = np.arange(len(values)) != game
+        in_last_column = end == columns[-1]
+        # In the first column of a game after an end, something of that end's tick may be learned, which is another question.
+        first = max((column + 2 for column in np.flatnonzero(~alive[game, :end])), default=0)
+        endless = with_mask(rollout, game, columns >= 0)
+        # Nothing but, possibly, the value of the last frame: other mistakes make something of it that none would make of 0.
+        nothing_after = trainer.all_gradients(*cut(tables, endless, game, end))
+        but_a_value = trainer.all_gradients(*cut(tables, endless, game, end + 1, last_reward=end))
+        for part, name in enumerate(("policy", "value")):
+            until = end - 1 if in_last_column and name == "policy" else end
+            if first < until:
+                # The policy may use that value wrongly, as a baseline; as the target of another value it has not been cut.
+                known = (nothing_after,) if in_last_column or name == "value" else (nothing_after, but_a_value)
+                pairs = [(found[part], then[part]) for then in known]
+                rows = ((BEFORE, game), (OTHERS, others))
+                for what, row in rows:
+                    facts[f"{name}: {what}"].append(any(same(a[row, first:until], b[row, first:until]) for a, b in pairs))
+        if in_last_column:
+            continue
+        played_on = trainer.all_gradients(tables, with_mask(rollout, game, columns == end))
+        nothing_next = trainer.all_gradients(*cut(tables, rollout, game, end + 1, last_reward=end))
+        following = alive[game] & (columns > end + 1)
+        for part, name in enumerate(("policy", "value")):
+            facts[f"{name}: {AFTER}"].append(same(found[part][game, following], played_on[part][game, following]))
+            facts[f"{name}: {NOT_PLAYED}"].append(same(found[part][game, end], nothing_next[part][game, end]))
+        facts[f"policy: {MEAN}"].append(same(found[0][others, end], played_on[0][others, end]))
+    # A mask that is 1 where a game has ended would let this be learned, and nothing else.
+    never_played = rollout | {"is_not_done": np.zeros_like(is_not_done), "rewards": np.zeros_like(rewards)}
+    raised = tables | {"values": values + (columns == columns[-1])}
+    pairs = zip(trainer.all_gradients(tables, never_played), trainer.all_gradients(raised, never_played), strict=True)
+    for name, (one, other) in zip(("policy", "value"), pairs, strict=True):
+        facts[f"{name}: {NOT_PLAYED}"].append(same(one[:, :-1], other[:, :-1]))
+    # A small reward in place of none changes little.
+    quiet = alive & (rewards == 0) & (columns < columns[-1])
+    almost = trainer.all_gradients(tables, rollout | {"rewards": rewards + np.float32(1e-3) * quiet})
+    facts[f"policy: {QUIET}"] = bool(np.allclose(found[0], almost[0], atol=3e-3))
+    return {name: value for name, value in facts.items() if value != []}
+
+
+BEFORE = "before an end, all is as if nothing came after it"
+OTHERS = "the other games, until then, are as they would be without it"
+NOT_PLAYED = "where nothing is played, nothing is learned of what comes next"
+AFTER = "the game that comes next is learned as any other"
+MEAN = "the mean is over all games, also over one that does not play"
+QUIET = "a tick that brings no reward is learned all the same"
+ENDS = (BEFORE, OTHERS, NOT_PLAYED, AFTER, MEAN)
+
+
+def with_mask(rollout: Tables, game: int, columns: np.ndarray) -> Tables:
+    """Return a rollout in which a game does not end in these columns, bool `[T]`."""
+    mask = rollout["is_not_done"].copy()
+    mask[game, columns] = 1
+    return rollout | {"is_not_done": mask}
+
+
+def cut(tables: Tables, rollout: Tables, game: int, column: int, last_reward: int | None = None) -> tuple[Tables, Tables]:
+    """Return tables and a rollout in which a game has no values from a column on, and no rewards, by default likewise."""
+    values, rewards = tables["values"].copy(), rollout["rewards"].copy()
+    values[game, column:] = 0
+    rewards[game, column if last_reward is None else last_reward :] = 0
+    return tables | {"values": values}, rollout | {"rewards": rewards}
+
+
+def same(one: np.ndarray, other: np.ndarray) -> bool:
+    # As an entropy that leaves out what is not played would move them: a hundredth of what an end that is missed does.
+    return bool(np.allclose(one, other, rtol=1e-3, atol=3e-5))
+
+
+def masks(
+    submitted,
+    logits: np.ndarray,
+    values: np.ndarray,
+    actions: np.ndarray,
+    rewards: np.ndarray,
+    is_not_done: np.ndarray,
+) -> dict:
+    """Call `train_on_rollout` with a mask of booleans, and with the same as integers; report whether it learns the same."""
+    trainer = Trainer(submitted, None)
+    tables = {"logits": logits, "values": values}
+    rollout = {"actions": actions, "rewards": rewards, "is_not_done": is_not_done.astype(bool)}
+    by_booleans = trainer.gradients(tables, rollout)
+    by_integers = trainer.gradients(tables, rollout | {"is_not_done": is_not_done.astype(np.int64)})
+    pairs = [(as_numbers(by_booleans[name]), as_numbers(by_integers[name])) for name in by_booleans]
+    return {"integers as a mask are as good as booleans": all(same(np.asarray(one), np.asarray(other)) for one, other in pairs)}
 
 
 def updates(
     submitted, logits: np.ndarray, values: np.ndarray, actions: np.ndarray, rewards: np.ndarray, is_not_done: np.ndarray
 ) -> dict:
     """Call `train_on_rollout` twice with the same agent and optimizer; report what each call did to the agent."""
-    column = returns_columns(submitted)
-    agent = TableAgent(logits, values, column)
+    trainer = Trainer(submitted, None)
+    agent = TableAgent(logits, values, trainer.column)
     optimizer = CountingSGD(agent)
     arrays = {"actions": actions, "rewards": rewards, "is_not_done": is_not_done}
+    nothing = arrays | {"rewards": np.zeros_like(rewards)}
     facts: dict[str, Any] = {"steps of opt, by call": [], "what is returned": [], "the agent is changed by opt alone": []}
-    noted, measured = [], []
+    noted, measured, by_entropy = [], [], []
     for _ in range(2):
         place(submitted, agent, optimizer, logits.shape[-1])
         before, steps = {name: to_plain(value) for name, value in agent.named_parameters()}, len(optimizer.steps)
-        agent.gradients.clear()
+        for gradients in agent.gradients.values():
+            gradients.clear()
         given = {name: np.array(value) for name, value in arrays.items()}
-        loss = submitted.train_on_rollout(agent.observations(), *given.values(), memories(len(values)))
+        observations = agent.observations()
+        try:
+            loss = kind(train(submitted, observations, *given.values(), memories(len(values))))
+        except Exception as error:
+            if len(optimizer.steps) == steps:
+                raise
+            loss = f"{type(error).__name__}: {error}"
         after = {name: to_plain(value) for name, value in agent.named_parameters()}
         made = len(optimizer.steps) - steps
         step = optimizer.steps[-1] if made else {name: np.zeros_like(value) for name, value in before.items()}
         facts["steps of opt, by call"].append(made)
-        facts["what is returned"].append(kind(loss))
+        facts["what is returned"].append(loss)
         facts["arrays that were changed"] = [name for name, value in arrays.items() if not np.array_equal(value, given[name])]
+        if not np.array_equal(observations, agent.observations()):
+            facts["arrays that were changed"].append("states")
         facts["the agent is changed by opt alone"].append(
             made > 1
-            or all(
-                isinstance(step[name], str) or np.allclose(value - 0.1 * step[name], after[name], atol=1e-6)
-                for name, value in before.items()
-            )
+            or all(np.allclose(value - 0.1 * as_numbers(step[name]), after[name], atol=1e-6) for name, value in before.items())
         )
-        ratios = [ratio(step[name], agent.gradient(name)) for name in before]
+        # A table that no gradient comes to, and none is used of, is another question.
+        pairs = [(step[name], agent.gradient_in_all(name)) for name in before]
+        ratios = [ratio(used, came) for used, came in pairs if not (isinstance(used, str) and isinstance(came, str))] or [0.0]
         noted.append(ratios[0] if np.allclose(ratios, ratios[0], rtol=1e-3) else 0.0)
-        measured.append(slope(submitted, before, step["table"], arrays, column))
+        tables = {"logits": before["table"], "values": before["values"]}
+        measured.append(slope(trainer, tables, arrays, step["table"]))
+        # Where the policy loss has no gradient, that of the entropy says which way the steps go.
+        tables = tables | {"values": np.zeros_like(values)}
+        by_entropy.append(slope(trainer, tables, nothing, used_by(trainer, tables, nothing)))
     facts["the step's gradient, as a multiple of what came to the agent, by call"] = noted
     facts["the step's gradient, as a multiple of the slope of the loss, by call"] = measured
+    facts["likewise, without rewards and values"] = by_entropy
     return facts
 
 
-def slope(submitted, tables: dict[str, np.ndarray], gradient: Any, arrays: dict[str, np.ndarray], column: bool) -> Any:
+def used_by(trainer: Trainer, tables: Tables, rollout: Tables) -> Any:
+    """Return the gradient, for the logits, of the step that is made on tables."""
+    agent = TableAgent(tables["logits"], tables["values"], trainer.column)
+    call_on(trainer.submitted, agent, rollout)
+    steps = trainer.submitted.opt.steps
+    return steps[-1]["table"] if steps else NO_GRADIENT
+
+
+def slope(trainer: Trainer, tables: Tables, rollout: Tables, gradient: Any) -> Any:
     """Return the length of a gradient, for the logits, divided by how fast the loss that is returned grows that way."""
     if isinstance(gradient, str) or not np.abs(gradient).max() > 0:
         return 0.0
     length = float(np.sqrt((gradient**2).sum()))
     losses = []
     for side in (1, -1):
-        moved = tables["table"] + side * 0.05 * gradient / length
-        losses.append(to_number(call_on(submitted, TableAgent(moved, tables["values"], column), arrays)))
-    difference = subtracted(*losses)
-    return difference if isinstance(difference, str) else 0.1 * length / difference if difference else 0.0
+        moved = tables["logits"] + side * 0.05 * gradient / length
+        losses.append(to_number(trainer.run(tables | {"logits": moved}, rollout)[1]))
+    for loss in losses:
+        if isinstance(loss, str):
+            return loss
+    difference = losses[0] - losses[1]
+    return 0.1 * length / difference if difference else 0.0
 
 
 def ratio(used: Any, came: Any) -> float:
@@ -500,6 +793,144 @@ def kind(loss: Any) -> str:
     if isinstance(loss, Tensor):
         return "a tensor with all that it was made of" if loss.requires_grad else "a tensor"
     return describe_kind(loss)
+
+
+# One update of your own agent
+
+
+class Broken(Exception):
+    """What a piece of a submission did that the others cannot go on with, in a student's words."""
+
+
+@contextlib.contextmanager
+def piece(name: str) -> Generator[None, None, None]:
+    """Let what fails in a piece of a submission be named by that piece."""
+    try:
+        yield
+    except Broken:
+        raise
+    except Exception as error:
+        raise Broken(f"in your {name}: {type(error).__name__}: {error}") from error
+
+
+def recorded_rollout(n_actions: int) -> tuple[np.ndarray, ...]:
+    """Return a rollout as `EnvPool.interact(6)` returns it: of three games, of which one ends in it, and one at its end."""
+    rng = np.random.default_rng(27)
+    # Bright and dark games, so that their values differ.
+    observations = rng.uniform(size=(3, 6, 1, 42, 42)).astype(np.float32) * np.float32([0.1, 0.5, 1])[:, None, None, None, None]
+    is_not_done = np.ones((3, 6), bool)
+    is_not_done[1, 2] = is_not_done[2, 5] = False
+    actions = rng.integers(n_actions, size=(3, 6))
+    rewards = (rng.uniform(2, 4, size=(3, 6)) * is_not_done).astype(np.float32)
+    actions[:, -1] = rewards[:, -1] = 0
+    return observations, actions, rewards, is_not_done
+
+
+def outputs_on(agent: nn.Module, observations: np.ndarray, is_not_done: np.ndarray, memory: Any) -> tuple[Tensor, Tensor]:
+    """Return what an agent says on a rollout: logits `[B, T, n_actions]` and values `[B, T]`.
+
+    Raises:
+        Broken: If `train_on_rollout` could not use it.
+    """
+    all_logits, all_values = [], []
+    alive = torch.as_tensor(is_not_done, dtype=torch.float32)
+    games = len(observations)
+    for t in range(observations.shape[1]):
+        with piece("SimpleRecurrentAgent.forward"), torch.no_grad():
+            result = agent(memory, torch.as_tensor(observations[:, t]))
+            if not is_result(result):
+                raise Broken(
+                    f"in your SimpleRecurrentAgent.forward: it returned {describe_kind(result)}, expected {RETURNED} of tensors"
+                )
+        memory, (logits, values) = result
+        shapes = [list(value.shape) for value in (*memory, logits, values)]
+        if shapes[:2] != [[games, UNITS]] * 2 or shapes[2][:-1] != [games] or shapes[3] not in ([games], [games, 1]):
+            raise Broken(
+                f"in your SimpleRecurrentAgent.forward: for {games} games, h, c, logits and state_value have the shapes "
+                f"{', '.join(map(str, shapes))}; expected [B, {UNITS}], [B, {UNITS}], [B, n_actions] and [B]"
+            )
+        all_logits.append(logits)
+        all_values.append(values.reshape(-1))
+        memory = tuple(value * alive[:, t, None] for value in memory)
+    return torch.stack(all_logits, dim=1).double(), torch.stack(all_values, dim=1).double()
+
+
+class FixedLoss:
+    """The loss of a rollout, with advantages and targets that stay what they were when it was made.
+
+    Its forms are all that the stub allows: the value loss of one step or of the whole return, with
+    or without the last frames of games, and the entropy with or without the last column.
+    """
+
+    def __init__(self, logits: Tensor, values: Tensor, rollout: Sequence[np.ndarray], gamma: float = 0.99) -> None:
+        _, actions, rewards, is_not_done = (torch.as_tensor(value) for value in rollout)
+        self.actions, self.played = actions, is_not_done.double()
+        returns, following = torch.zeros_like(values), values[:, -1] * self.played[:, -1]
+        one_step = rewards + gamma * torch.roll(values * self.played, -1, dims=1)
+        for t in reversed(range(values.shape[1] - 1)):
+            returns[:, t] = rewards[:, t] + gamma * following
+            following = self.played[:, t] * returns[:, t]
+        self.targets, self.advantages = (one_step, returns), returns - values
+
+    def forms(self, logits: Tensor, values: Tensor) -> list[float]:
+        log_probs = logits.log_softmax(dim=-1)
+        chosen = log_probs.gather(2, self.actions[..., None])[..., 0]
+        policy = -(chosen * self.advantages * self.played)[:, :-1].mean()
+        entropies = -(log_probs.exp() * log_probs).sum(dim=-1)
+        found = []
+        for target, of_last_frames, columns in itertools.product(self.targets, (0.0, 1.0), (None, -1)):
+            errors = (self.played * (target - values) ** 2 + of_last_frames * (1 - self.played) * values**2)[:, :-1]
+            found.append(float(policy + errors.mean() - 0.01 * entropies[:, :columns].mean()))
+        return found
+
+
+def one_update(submitted) -> dict:
+    """Let your `train_on_rollout` train your own agent once, on a rollout as EnvPool returns it; report what has changed."""
+    try:
+        return updated(submitted)
+    except Broken as error:
+        return {"what broke": str(error)}
+
+
+def updated(submitted) -> dict:
+    with piece("SimpleRecurrentAgent"):
+        agent: Any = own_agent(submitted)
+    rng = np.random.default_rng(1)
+    with torch.no_grad():
+        for _, parameter in sorted(agent.named_parameters()):
+            fan_in = int(np.prod(parameter.shape[1:])) if parameter.ndim > 1 else 100
+            parameter.copy_(float32(rng.normal(size=tuple(parameter.shape)) * (2 / fan_in) ** 0.5))
+    with piece("SimpleRecurrentAgent.step"):
+        games = np.ones((3, 1, 42, 42), np.float32) * np.array([0.2, 0.5, 0.8], np.float32)[:, None, None, None]
+        memory, (logits, _) = agent.step(agent.get_initial_state(3), games)
+    n_actions = logits.shape[-1]
+    rollout = recorded_rollout(n_actions)
+    observations, _, _, is_not_done = rollout
+    before = outputs_on(agent, observations, is_not_done, memory)
+    fixed = FixedLoss(*before, rollout)
+    optimizer = CountingSGD(agent, lr=0.003)
+    place(submitted, agent, optimizer, n_actions)
+    given, remembered = [value.copy() for value in rollout], [value.detach().clone() for value in memory]
+    weights = {name: value.detach().clone() for name, value in agent.named_parameters()}
+    with piece("train_on_rollout"):
+        loss = train(submitted, *given, memory)
+    after = outputs_on(agent, observations, is_not_done, memory)
+    names = ("states", "actions", "rewards", "is_not_done", "h of prev_memory_states", "c of prev_memory_states")
+    pairs = zip((*rollout, *remembered), (*given, *memory), strict=True)
+    return {
+        "what broke": "",
+        "steps of opt": len(optimizer.steps),
+        "parameters that did not move": [name for name, value in agent.named_parameters() if torch.equal(value, weights[name])],
+        "parameters that are not finite": [name for name, value in agent.named_parameters() if not value.isfinite().all()],
+        "what was changed and should not be": [
+            name
+            for name, (one, other) in zip(names, pairs, strict=True)
+            if not np.array_equal(np.asarray(one), np.asarray(other.detach() if isinstance(other, Tensor) else other))
+        ],
+        "loss that was returned": to_number(loss),
+        "loss before": fixed.forms(*before),
+        "loss after": fixed.forms(*after),
+    }
 
 
 # Learning
@@ -551,7 +982,7 @@ def learn(submitted, task: str, seed: int, updates: int) -> dict:
     for _ in range(updates):
         memory = pool.prev_memory_states
         rollout = pool.interact(COLUMNS)
-        submitted.train_on_rollout(*rollout, memory)
+        train(submitted, *rollout, memory)
         rewards.append(float(rollout[2].sum() / max((~rollout[3]).sum(), 1)))
     return {"weights": {name: to_plain(value) for name, value in agent.state_dict().items()}, "reward of an episode": rewards}
 

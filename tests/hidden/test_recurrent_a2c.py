@@ -3,34 +3,50 @@
 from grader.judge import points
 from grader.judge.views import only
 from views import (
+    AFTER,
+    BEFORE,
     ENTROPY,
+    MEAN,
+    NOT_PLAYED,
+    OTHERS,
     POLICY,
+    QUIET,
     VALUE,
+    ends_of,
     n_step_value_loss,
+    not_known,
     other_entropy,
-    outputs_of_a_step,
     steps_by_their_loss,
-    value_gradient,
 )
 
+BETWEEN = ("conv0 and conv1", "conv1 and conv2", "conv2 and hid", "hid and rnn")
 HEARD = only("h before each column, by game", "c before each column, by game")
+CONNECTED = only("a gradient can go into h and c before each column", "what the agent has returned was changed in place")
 
 
 # The network
 
 
-@points(3, question="forward")
-def test_one_game(student):
-    """One game has a batch axis as well, also in its state value."""
-    student.expect("network_one_game", outputs_of_a_step)
+@points(1, question="forward")
+def test_activations_of_another_network(student):
+    """Another number of actions."""
+    names = ("times that each layer is used", "conv0 is given obs_t as it is", *(f"between {pair}" for pair in BETWEEN))
+    student.expect("network_other_actions", only(*names))
+
+
+@points(1, question="forward")
+def test_memory_of_one_game(student):
+    """One game, and another number of actions."""
+    names = ("a second call says the same", "a game alone gets the same as among others", "the new memory is")
+    student.expect("network_one_game", only(*names))
+    student.expect("network_other_actions", only(*names))
 
 
 @points(2, question="forward")
-def test_other_actions(student):
-    """Another number of actions."""
-    student.expect("network_other_actions", outputs_of_a_step)
-    names = ("the new memory is", "logits are made of", "state_value is made of")
-    student.expect("network_other_actions", only(*names))
+def test_heads_of_one_game(student):
+    """One game, and another number of actions."""
+    student.expect("network_one_game", only("logits are made of", "state_value is made of"))
+    student.expect("network_other_actions", only("logits are made of", "state_value is made of"))
 
 
 @points(2, question="forward")
@@ -43,7 +59,7 @@ def test_gradients_of_the_network(student):
 # Going through the rollout
 
 
-@points(4, question="train_on_rollout.memory")
+@points(2, question="train_on_rollout.memory")
 def test_many_ends(student):
     """Ends in the first and the last column, in two games at once, twice in one game."""
     student.expect("going_past_many_ends", HEARD)
@@ -52,109 +68,109 @@ def test_many_ends(student):
 @points(2, question="train_on_rollout.memory")
 def test_one_tick(student):
     """A rollout of two columns, and one of twenty-five."""
-    student.expect("going_one_tick")
-    student.expect("going_long")
+    for name in ("going_one_tick", "going_long"):
+        student.expect(name, only("the agent is asked about each column"))
+
+
+@points(2, question="train_on_rollout.memory")
+def test_gradient_through_a_long_time(student):
+    """A gradient can go back through twenty-five columns, and past ends."""
+    student.expect("going_long", CONNECTED)
+    student.expect("going_past_many_ends", CONNECTED)
 
 
 @points(2, question="train_on_rollout.memory")
 def test_one_game_with_an_end(student):
-    """A rollout of one game."""
+    """A rollout of one game, and a long one."""
     student.expect("going_one_game", HEARD)
-    student.expect("going_one_game", only("memory was changed in place"))
-
-
-@points(2, question="train_on_rollout.memory")
-def test_mask_of_integers(student):
-    """A mask of integers instead of booleans."""
-    student.expect("going_with_numbers_as_mask", HEARD)
-    student.expect("going_with_numbers_as_mask", only("memory was changed in place"))
+    student.expect("going_long", HEARD)
 
 
 # The losses
 
 
-@points(3, question="train_on_rollout.policy")
+@points(2, question="train_on_rollout.policy")
 def test_other_discount(student):
-    """Another γ."""
-    student.expect("losses_other_discount", only(POLICY, "gradient of the policy loss, for the values"))
-
-
-@points(3, question="train_on_rollout.policy")
-def test_large_rollout(student):
-    """Sixteen games, seventeen columns, fourteen actions."""
+    """Another γ; more actions."""
+    student.expect("losses_other_discount", only(POLICY))
     student.expect("losses_large", only(POLICY))
 
 
 @points(2, question="train_on_rollout.policy")
-def test_policy_of_one_tick(student):
-    """A rollout of two columns has one tick to learn from."""
-    student.expect("losses_one_tick", only("policy loss", POLICY))
+def test_what_follows_another_rollout(student):
+    """V(s_L) stands for what follows; a rollout of two columns has one tick to learn from."""
+    student.expect("losses_large_to_be_continued", only(POLICY))
+    student.expect("losses_one_tick", only(POLICY))
 
 
 @points(2, question="train_on_rollout.policy")
-def test_numbers_of_other_rollouts(student):
-    """The policy's part of the loss that is returned."""
-    student.expect("losses_other_discount", only("policy loss"))
-    student.expect("losses_large", only("policy loss"))
+def test_constant_advantage_of_a_large_rollout(student):
+    """No gradient of the policy loss goes into the values."""
+    for name in ("losses_large", "losses_other_discount"):
+        student.expect(name, only("gradient of the policy loss, for the values"))
 
 
-@points(3, question="train_on_rollout.value")
-def test_value_with_another_discount(student):
-    """Another γ."""
-    inputs = student.case("losses_other_discount").inputs
-    student.expect("losses_other_discount", only("value loss", VALUE), also=n_step_value_loss(inputs))
+@points(2, question="train_on_rollout.policy")
+def test_logits_farther_apart(student):
+    """Fourteen actions, some of them as unlikely as e^-200."""
+    student.expect("logits_farther_apart", only(POLICY), also=not_known)
 
 
 @points(2, question="train_on_rollout.value")
-def test_value_of_a_large_rollout(student):
-    """Sixteen games, seventeen columns."""
-    inputs = student.case("losses_large").inputs
-    student.expect("losses_large", only("value loss", VALUE), also=n_step_value_loss(inputs))
+def test_value_with_another_discount(student):
+    """Another γ, also 0; eight games."""
+    for name in ("losses_other_discount", "losses_without_future", "losses_large"):
+        inputs = student.case(name).inputs
+        student.expect(name, only(VALUE), also=n_step_value_loss(inputs))
 
 
-@points(1, question="train_on_rollout.value")
-def test_value_of_one_tick(student):
-    """A rollout of two columns."""
-    inputs = student.case("losses_one_tick").inputs
-    student.expect("losses_one_tick", only("value loss", VALUE), also=n_step_value_loss(inputs))
+@points(2, question="train_on_rollout.value")
+def test_last_target_of_a_large_rollout(student):
+    """V(s_L) is in the last target; a rollout of two columns has no other."""
+    for name in ("losses_large_to_be_continued", "losses_one_tick"):
+        inputs = student.case(name).inputs
+        student.expect(name, only(VALUE), also=n_step_value_loss(inputs))
 
 
-@points(4, question="train_on_rollout.ends")
+@points(2, question="train_on_rollout.ends")
 def test_policy_past_many_ends(student):
-    """Ends in the first and the last columns, in two games at once, twice in one game."""
-    student.expect("losses_past_many_ends", only(POLICY, "policy loss"))
-    student.expect("losses_all_end_at_once", only(POLICY))
+    """Ends in the first column, in two games at once, twice in one game, in all games."""
+    student.expect("losses_past_many_ends", ends_of("policy", BEFORE, OTHERS, AFTER))
+    student.expect("losses_all_end_at_once", ends_of("policy", BEFORE, OTHERS, AFTER))
+
+
+@points(2, question="train_on_rollout.ends")
+def test_nothing_played_many_times(student):
+    """The same for what is not learned, and for the mean."""
+    student.expect("losses_past_many_ends", ends_of("policy", NOT_PLAYED, MEAN, QUIET))
+    student.expect("losses_all_end_at_once", ends_of("policy", NOT_PLAYED))
 
 
 @points(2, question="train_on_rollout.ends")
 def test_values_past_many_ends(student):
     """The same for values."""
-    for name in ("losses_past_many_ends", "losses_all_end_at_once"):
-        inputs = student.case(name).inputs
-        student.expect(name, value_gradient(inputs), also=n_step_value_loss(inputs))
+    student.expect("losses_past_many_ends", ends_of("value"))
+    student.expect("losses_all_end_at_once", ends_of("value"))
 
 
 @points(2, question="train_on_rollout.ends")
-def test_end_in_the_first_column(student):
-    """The rollout begins with the last frames of two games."""
-    inputs = student.case("losses_end_in_the_first_column").inputs
-    student.expect("losses_end_in_the_first_column", only(POLICY))
-    student.expect("losses_end_in_the_first_column", value_gradient(inputs), also=n_step_value_loss(inputs))
+def test_ends_in_the_last_columns(student):
+    """Games that end with the last action, not for the first time."""
+    student.expect("losses_end_in_the_last_columns")
 
 
 @points(2, question="train_on_rollout.entropy")
-def test_entropy_of_a_large_rollout(student):
-    """Sixteen games, seventeen columns, fourteen actions."""
-    inputs = student.case("losses_large").inputs
-    student.expect("losses_large", only("entropy loss", ENTROPY), also=other_entropy(inputs), atol=1e-7)
-
-
-@points(2, question="train_on_rollout.entropy")
-def test_entropy_of_one_tick(student):
-    """A rollout of two columns, and another discount."""
-    for name in ("losses_one_tick", "losses_other_discount"):
+def test_entropy_of_other_rollouts(student):
+    """Eight games, nine columns, fourteen actions; a rollout of two columns, and another discount."""
+    for name in ("losses_large", "losses_one_tick", "losses_other_discount"):
         inputs = student.case(name).inputs
-        student.expect(name, only("entropy loss", ENTROPY), also=other_entropy(inputs), atol=1e-7)
+        student.expect(name, only(ENTROPY), also=other_entropy(inputs), atol=1e-7)
+
+
+@points(1, question="train_on_rollout.entropy")
+def test_entropy_of_another_certain_policy(student):
+    """The entropy of a policy that is all but certain is 0, not nan, for fourteen actions."""
+    student.expect("logits_farther_apart", only("the loss is finite"))
 
 
 # The update
@@ -166,7 +182,7 @@ def test_second_step(student):
     student.expect("two_updates_with_ends", steps_by_their_loss)
 
 
-@points(2, question="train_on_rollout.step")
+@points(1, question="train_on_rollout.step")
 def test_nothing_else_changes(student):
     """The agent is changed by opt alone, and the rollout not at all."""
     student.expect("two_updates_with_ends", only("the agent is changed by opt alone", "arrays that were changed"))

@@ -7,12 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from grader.judge.views import View, only
+from grader.judge.views import Stored, View, only
 
 POLICY, VALUE, ENTROPY = (
     f"gradient of the {name} loss, for the {table}"
     for name, table in (("policy", "logits"), ("value", "values"), ("entropy", "logits"))
 )
+
+BEFORE = "before an end, all is as if nothing came after it"
+OTHERS = "the other games, until then, are as they would be without it"
+NOT_PLAYED = "where nothing is played, nothing is learned of what comes next"
+AFTER = "the game that comes next is learned as any other"
+MEAN = "the mean is over all games, also over one that does not play"
+QUIET = "a tick that brings no reward is learned all the same"
 
 
 def other_entropy(inputs: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
@@ -21,21 +28,12 @@ def other_entropy(inputs: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str
     Args:
         inputs: logits `[B, T, n_actions]`.
     """
-    logits = np.asarray(inputs["logits"], np.float64)
-    logits = logits - logits.max(axis=-1, keepdims=True)
-    log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
-    entropy = -(np.exp(log_probs) * log_probs).sum(axis=-1)
-    columns = entropy.shape[1]
+    columns = np.shape(inputs["logits"])[1]
 
     def also(expected: dict[str, Any]) -> dict[str, Any]:
-        form = dict(expected)
-        if "entropy loss" in form:
-            form["entropy loss"] = float(-0.01 * entropy[:, :-1].mean())
-        if (name := "gradient of the entropy loss, for the logits") in form:
-            gradient = np.asarray(form[name]) * columns / (columns - 1)
-            gradient[:, -1] = 0.0
-            form[name] = gradient
-        return form
+        gradient = np.asarray(expected[ENTROPY]) * columns / (columns - 1)
+        gradient[:, -1] = 0.0
+        return expected | {ENTROPY: gradient}
 
     return also
 
@@ -57,44 +55,35 @@ def n_step_value_loss(inputs: dict[str, Any]) -> Callable[[dict[str, Any]], dict
     errors = ((values - targets) * played)[:, :-1]
 
     def also(expected: dict[str, Any]) -> dict[str, Any]:
-        form = dict(expected)
-        if "value loss" in form:
-            form["value loss"] = float((errors**2).mean())
-        if (name := "gradient of the value loss, for the values") in form:
-            gradient = np.zeros(values.shape, np.float32)
-            gradient[:, :-1] = 2 * errors / errors.size
-            form[name] = gradient
-        return form
+        gradient = np.zeros(values.shape, np.float32)
+        gradient[:, :-1] = 2 * errors / errors.size
+        return expected | {VALUE: gradient}
 
     return also
 
 
-def value_gradient(inputs: dict[str, Any]) -> View:
-    """Return a view of the gradient of the value loss; where nothing is played, a target of 0 is as good as none.
-
-    Args:
-        inputs: values, is_not_done `[B, T]`.
-
-    Facts that are no such gradient stay as they are.
-    """
-    values = np.asarray(inputs["values"], np.float64)
-    harmless = 2 * values / values[:, :-1].size
-    dead = ~np.asarray(inputs["is_not_done"], bool)
+def ends_of(part: str, *what: str) -> View:
+    """Return a view of what ends change in policy or value loss; all of it, if `what` is not given."""
 
     def view(facts: dict[str, Any]) -> dict[str, Any]:
-        name = "gradient of the value loss, for the values"
-        gradient = facts[name]
-        if np.shape(gradient) == values.shape:
-            ignored = dead & np.isclose(gradient, harmless, rtol=1e-4, atol=1e-6)
-            gradient = np.where(ignored, 0.0, gradient).astype(np.float32)
-        return {name: gradient}
+        found = {name: value for name, value in facts.items() if name.startswith(f"{part}: ")}
+        if what:
+            found = {name: value for name, value in found.items() if name.removeprefix(f"{part}: ") in what}
+        if isinstance(facts, Stored) and not found:
+            raise LookupError(f"the stored answer says nothing of {part}; it has {', '.join(map(repr, facts))}")
+        return found
 
     return view
 
 
-def outputs_of_a_step(facts: dict[str, Any]) -> dict[str, Any]:
+def not_known(expected: dict[str, Any]) -> dict[str, Any]:
+    """Return what is as good as the policy gradient where the entropy spoils it, which is another question."""
+    return expected | {POLICY: "not known: the entropy is not finite"}
+
+
+def form_of_a_step(facts: dict[str, Any]) -> dict[str, Any]:
     """Return the form of what a recurrent agent returned for one step; state values may be a column."""
-    found = {"returned": facts["returned"]}
+    found = only("what is returned", "types of h, c, logits and state_value")(facts)
     if (name := "shapes of h, c, logits and state_value") in facts:
         *others, values = facts[name]
         found["shapes of h, c and logits"] = others
@@ -103,12 +92,18 @@ def outputs_of_a_step(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def steps_by_their_loss(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return how many steps of the optimizer each call made, and whether by its loss's gradient; clipping it is allowed."""
+    """Return how many steps of the optimizer each call made, and whether by its loss's gradient; clipping it is allowed.
+
+    Where no number is returned, which is another check, its gradient is not known.
+    """
     view = only("steps of opt, by call")(facts)
-    # Beyond 1 by rounding in the first; in the second by that of two losses in float32, whose difference is small.
-    for name, most in (("what came to the agent", 1.001), ("the slope of the loss", 1.03)):
-        ratios = facts[f"the step's gradient, as a multiple of {name}, by call"]
-        view[f"the step's gradient is {name}, by call"] = [
-            "yes" if not isinstance(ratio, str) and 0 < ratio < most else ratio for ratio in ratios
-        ]
+    came = facts["the step's gradient, as a multiple of what came to the agent, by call"]
+    # Beyond 1 by rounding: in the first; in the second by that of two losses in float32, whose difference is small.
+    view["the step's gradient is what came to the agent, by call"] = ["yes" if 0 < ratio < 1.001 else ratio for ratio in came]
+    slopes = facts["the step's gradient, as a multiple of the slope of the loss, by call"]
+    of_entropy = facts["likewise, without rewards and values"]
+    view["the step's gradient is the slope of the loss, by call"] = [
+        "yes" if any(isinstance(ratio, str) or 0 < ratio < 1.03 for ratio in ratios) else ratios[0]
+        for ratios in zip(slopes, of_entropy, strict=True)
+    ]
     return view
