@@ -159,17 +159,18 @@ def cut_to_integers(rollout_buffer, discount_factor=0.95):
     "get_returns",
     hint="Print the shape of what you return: what would it do beside log-probabilities of shape [T, 1]?",
     source="student code",
+    form=True,
 )
 def returns_have_no_columns(rollout_buffer, discount_factor=0.95):
     return column(backwards(rollout_buffer, discount_factor)).squeeze(1)
 
 
-@mistake("get_returns", hint="What would the policy's loss do with an array of NumPy?")
+@mistake("get_returns", hint="What would the policy's loss do with an array of NumPy?", form=True)
 def returns_are_an_array(rollout_buffer, discount_factor=0.95):
     return column(backwards(rollout_buffer, discount_factor)).numpy()
 
 
-@mistake("get_returns", hint="Which dtype do the networks work with? Print that of your returns.")
+@mistake("get_returns", hint="Which dtype do the networks work with? Print that of your returns.", form=True)
 def returns_in_double_precision(rollout_buffer, discount_factor=0.95):
     return column(backwards(rollout_buffer, discount_factor)).double()
 
@@ -193,7 +194,7 @@ def returns_like_integer_rewards(rollout_buffer, discount_factor=0.95):
     return returns.unsqueeze(1)
 
 
-@mistake("get_returns", hint="Which axis counts the rows? Print the shape of what you return.")
+@mistake("get_returns", hint="Which axis counts the rows? Print the shape of what you return.", form=True)
 def returns_lie_in_one_row(rollout_buffer, discount_factor=0.95):
     return column(backwards(rollout_buffer, discount_factor)).T
 
@@ -224,7 +225,7 @@ def returns_pile_up_from_call_to_call(rollout_buffer, discount_factor=0.95):
     return column(kept_returns)
 
 
-@mistake("get_returns", hint="What is in the buffer's rewards after your function has run?")
+@mistake("get_returns", hint="What is in the buffer's rewards after your function has run?", form=True)
 def returns_overwrite_the_rewards(rollout_buffer, discount_factor=0.95):
     returns = column(backwards(rollout_buffer, discount_factor))
     rollout_buffer.rewards[:] = returns.squeeze(1)
@@ -241,7 +242,7 @@ def returns_by_quotients_of_powers(rollout_buffer, discount_factor=0.95):
     return returns.float().unsqueeze(1)
 
 
-@mistake("get_returns", hint="What would the policy's loss do with a list?")
+@mistake("get_returns", hint="What would the policy's loss do with a list?", form=True)
 def returns_are_a_list(rollout_buffer, discount_factor=0.95):
     return backwards(rollout_buffer, discount_factor)
 
@@ -401,7 +402,9 @@ def vanilla_distribution_of_probabilities(policy, observation, action, return_or
 
 
 @mistake(
-    "get_vanilla_policy_gradient_loss", hint="squeeze_ ends with an underscore: what shape do the actions have afterwards?"
+    "get_vanilla_policy_gradient_loss",
+    hint="squeeze_ ends with an underscore: what shape do the actions have afterwards?",
+    form=True,
 )
 def vanilla_squeezes_the_actions_in_place(policy, observation, action, return_or_advantage, **kwargs):
     action.squeeze_(1)
@@ -542,12 +545,14 @@ final_reward_is_a_tensor = altered(
     "collect_rollouts",
     {"final_rewards.append(reward)": "final_rewards.append(torch.tensor(reward))"},
     hint="Is the second value that you return a number?",
+    form=True,
 )
 
 actions_stored_without_a_column = altered(
     "collect_rollouts",
     {"rollout_buffer.add(action, ": "rollout_buffer.add(action.squeeze(0), "},
     hint="Print the shape of the actions in the finalized buffer: what does its text say?",
+    form=True,
 )
 
 policy_left_without_gradient = altered(
@@ -555,6 +560,7 @@ policy_left_without_gradient = altered(
     {"observation = env.reset()": "policy.requires_grad_(False)\nobservation = env.reset()"},
     hint="You need no gradient while you collect; will the policy have one when it is trained?",
     learns=False,
+    form=True,
 )
 
 
@@ -631,7 +637,7 @@ def value_detached(value_net, observation, returns, **kwargs):
     return nn.functional.mse_loss(value_net(observation).detach(), returns)
 
 
-@mistake("get_value_net_loss", hint="squeeze_ ends with an underscore: what shape do the returns have afterwards?")
+@mistake("get_value_net_loss", hint="squeeze_ ends with an underscore: what shape do the returns have afterwards?", form=True)
 def value_squeezes_the_returns_in_place(value_net, observation, returns, **kwargs):
     return nn.functional.mse_loss(value_net(observation).squeeze(1), returns.squeeze_(1))
 
@@ -705,19 +711,19 @@ def advantages_of_every_pair(value_net, observations, returns):
         return standardised(returns - value_net(observations).squeeze(1))
 
 
-@mistake("get_advantages", hint="Print the shape of what you return.")
+@mistake("get_advantages", hint="Print the shape of what you return.", form=True)
 def advantages_have_no_columns(value_net, observations, returns):
     with torch.no_grad():
         return standardised(returns - value_net(observations)).squeeze(1)
 
 
-@mistake("get_advantages", hint="What would the policy's loss do with an array of NumPy?")
+@mistake("get_advantages", hint="What would the policy's loss do with an array of NumPy?", form=True)
 def advantages_are_an_array(value_net, observations, returns):
     with torch.no_grad():
         return standardised(returns - value_net(observations)).numpy()
 
 
-@mistake("get_advantages", hint="Which dtype do the networks work with? Print that of your advantages.")
+@mistake("get_advantages", hint="Which dtype do the networks work with? Print that of your advantages.", form=True)
 def advantages_in_double_precision(value_net, observations, returns):
     with torch.no_grad():
         return standardised(returns - value_net(observations)).double()
@@ -727,6 +733,7 @@ def advantages_in_double_precision(value_net, observations, returns):
     "get_advantages",
     hint="Which network should the policy's loss train? Ask your result for requires_grad.",
     source="student code",
+    form=True,
 )
 def advantages_carry_a_gradient(value_net, observations, returns):
     return standardised(returns - value_net(observations))
@@ -758,7 +765,7 @@ def advantages_clipped(value_net, observations, returns):
         return standardised(returns - value_net(observations)).clamp(-3, 3)
 
 
-@mistake("get_advantages", hint="What does torch's gradient mode look like after your function?", learns=False)
+@mistake("get_advantages", hint="What does torch's gradient mode look like after your function?", learns=False, form=True)
 def gradient_mode_left_off(value_net, observations, returns):
     torch.set_grad_enabled(False)
     return standardised(returns - value_net(observations))
@@ -950,6 +957,7 @@ losses_keep_their_graphs = altered(
     {"append(actor_loss.item())": "append(actor_loss)"},
     hint="What does a loss remember beside its number, and for how long do you keep it?",
     source="student code",
+    form=True,
 )
 
 scheduler_stepped_every_epoch = altered(
@@ -1085,6 +1093,7 @@ critic_losses_keep_their_graphs = altered(
     {"append(critic_loss.item())": "append(critic_loss)"},
     hint="What does a loss remember beside its number, and for how long do you keep it?",
     source="student code",
+    form=True,
 )
 
 policy_left_out = altered(
@@ -1144,6 +1153,7 @@ advantages_without_a_column = altered(
     {'"return_or_advantage": return_or_advantage[rows]': '"return_or_advantage": return_or_advantage[rows].squeeze(1)'},
     hint="Which shape do the losses expect of the advantages?",
     source="student code",
+    form=True,
 )
 
 minibatches_in_random_order = altered(
@@ -1461,7 +1471,11 @@ def ppo_quotient_with_epsilon(policy, observation, old_logits, action, return_or
     return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
 
 
-@mistake("get_PPO_policy_gradient_loss", hint="squeeze_ ends with an underscore: what shape do the actions have afterwards?")
+@mistake(
+    "get_PPO_policy_gradient_loss",
+    hint="squeeze_ ends with an underscore: what shape do the actions have afterwards?",
+    form=True,
+)
 def ppo_squeezes_the_actions_in_place(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     action.squeeze_(1)
     ratio = ratio_of(policy, observation, old_logits, action.unsqueeze(1))
