@@ -74,7 +74,7 @@ def test_every_blank_names_its_question(home: AssignmentFiles) -> None:
     """The stub's errors say which question they belong to and what to return."""
     stub = home.stub.read_text(encoding="utf-8")
     for question in home.assignment.questions:
-        if not question.needs and question.id != "train_policy_gradient.with_critic":
+        if not question.together and question.id != "train_policy_gradient.with_critic":
             assert f'"{question.id}: {question.task[:20]}' in stub
     assert stub.count("raise NotImplementedError") == stub.count("# YOUR CODE HERE") == 8
 
