@@ -646,8 +646,8 @@ def ends(
     # A mask that is 1 where a game has ended would let this be learned, and nothing else.
     never_played = rollout | {"is_not_done": np.zeros_like(is_not_done), "rewards": np.zeros_like(rewards)}
     raised = tables | {"values": values + (columns == columns[-1])}
-    pairs = zip(trainer.all_gradients(tables, never_played), trainer.all_gradients(raised, never_played), strict=True)
-    for name, (one, other) in zip(("policy", "value"), pairs, strict=True):
+    by_values = zip(trainer.all_gradients(tables, never_played), trainer.all_gradients(raised, never_played), strict=True)
+    for name, (one, other) in zip(("policy", "value"), by_values, strict=True):
         facts[f"{name}: {NOT_PLAYED}"].append(same(one[:, :-1], other[:, :-1]))
     # A small reward in place of none changes little.
     quiet = alive & (rewards == 0) & (columns < columns[-1])
@@ -817,7 +817,8 @@ def recorded_rollout(n_actions: int) -> tuple[np.ndarray, ...]:
     """Return a rollout as `EnvPool.interact(6)` returns it: of three games, of which one ends in it, and one at its end."""
     rng = np.random.default_rng(27)
     # Bright and dark games, so that their values differ.
-    observations = rng.uniform(size=(3, 6, 1, 42, 42)).astype(np.float32) * np.float32([0.1, 0.5, 1])[:, None, None, None, None]
+    brightness = np.array([0.1, 0.5, 1], np.float32)[:, None, None, None, None]
+    observations = rng.uniform(size=(3, 6, 1, 42, 42)).astype(np.float32) * brightness
     is_not_done = np.ones((3, 6), bool)
     is_not_done[1, 2] = is_not_done[2, 5] = False
     actions = rng.integers(n_actions, size=(3, 6))
