@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from grader.platforms.registry import PLATFORMS
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
 # is made for a platform shows what a student may see, always.
 ENDINGS = {"text": "txt", "html": "html", "json": "json", "csv": "csv", "junit": "xml"}
 ENDINGS |= {name: platform.ENDING for name, platform in PLATFORMS.items()}
+# By format, the module in `report` that makes it, and the function: found by name, so that a change of one concerns no other.
+RENDERERS = {
+    "text": ("terminal", "render_plain"),
+    "html": ("page", "render"),
+    "csv": ("table", "render"),
+    "junit": ("junit", "render"),
+}
 
 
 def choose_renderer(name: str, assignment: Assignment, for_student: bool = False) -> Callable[[Report], str]:
@@ -26,17 +34,20 @@ def choose_renderer(name: str, assignment: Assignment, for_student: bool = False
         assignment: The assignment that the reports are about.
         for_student: Whether to fold hidden checks into one; formats for platforms ignore it.
     """
-    from grader.report import junit, page, shared, table, terminal
-
     if name in PLATFORMS:
         return partial(PLATFORMS[name].render, assignment=assignment)
-    if name == "junit":
-        return junit.render
-    whole: dict[str, Callable[[Report], str]] = {
-        "text": terminal.render_plain,
-        "html": page.render,
-        "json": lambda report: report.model_dump_json(indent=1) + "\n",
-        "csv": table.render,
-    }
-    render = whole[name]
-    return (lambda report: render(shared.fold_hidden_checks(report))) if for_student else render
+    render: Callable[[Report], str]
+    if name == "json":
+        render = _render_json
+    else:
+        module, function = RENDERERS[name]
+        render = getattr(import_module(f"grader.report.{module}"), function)
+    if name == "junit" or not for_student:
+        return render
+    from grader.report import shared
+
+    return lambda report: render(shared.fold_hidden_checks(report))
+
+
+def _render_json(report: Report) -> str:
+    return report.model_dump_json(indent=1) + "\n"

@@ -16,8 +16,9 @@ import numpy as np
 
 from grader import answers
 from grader.answers import UNPREDICTABLE, Case, CaseRecipe, Mistake, SuiteAnswers
-from grader.assignment import OVERVIEW, SUITES, AssignmentFiles, UsageError, list_assignments
+from grader.assignment import SUITES, AssignmentFiles, UsageError
 from grader.authoring.notebook import make_notebook
+from grader.authoring.overview import write_overview
 from grader.authoring.stub import make_stub
 from grader.fingerprints import list_check_ingredients
 from grader.judge.compare import difference, format_value, is_number
@@ -135,23 +136,6 @@ def _from_trials(harness: Harness, recipes: list[CaseRecipe], stub: dict[str, st
                         path, answers.render_mistakes(name, {key: _kept(known.get(key), now) for key, now in found.items()})
                     )
     return stale
-
-
-def write_overview(root: Path, check: bool = False) -> list[Path]:
-    """Bring solution.json, with the visible cases and answers of all assignments, up to date; return it if it was not.
-
-    Args:
-        root: The kit's folder.
-        check: Whether to write nothing.
-    """
-    path = root / OVERVIEW
-    paths = [root / "tests" / "visible" / "answers" / f"{name}.json" for name in list_assignments(root)]
-    text = answers.render_overview(path for path in paths if path.is_file())
-    if path.is_file() and path.read_text(encoding="utf-8") == text:
-        return []
-    if not check:
-        write_atomically(path, text)
-    return [path]
 
 
 def mistakes_agree(old: dict[str, Mistake], new: dict[str, Mistake]) -> bool:

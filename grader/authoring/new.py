@@ -12,7 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from grader.assignment import SUITES, UsageError, list_assignments
-from grader.authoring.build import build, write_overview
+from grader.authoring.build import build
+from grader.authoring.overview import write_overview
 from grader.report.model import write_atomically
 
 EXAMPLE = Path(__file__).with_name("example")

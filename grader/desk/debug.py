@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import bdb
 import contextlib
-import importlib
 import os
 import pdb
 import signal
@@ -79,9 +78,9 @@ def _load(home: AssignmentFiles, seen: FailureInspection, path: Path) -> Any:
         NothingToInspect: If the submission cannot be loaded.
     """
     os.environ["MPLBACKEND"] = "Agg"
+    os.environ["OMP_NUM_THREADS"] = "1"  # torch reads it when it is imported; sums in another order differ in their last digits
     sys.dont_write_bytecode = True  # no __pycache__ beside the student's file
     sys.path[:0] = list(dict.fromkeys(str(file.parent) for file in home.support()))
-    importlib.import_module("torch").set_num_threads(1)  # sums in another order differ in their last digits
     worker.load_module("drivers", home.drivers)
     worker.seed_everything(seen.tried.seed)
     try:

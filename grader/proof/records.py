@@ -36,7 +36,7 @@ from grader.sandbox.substitutes import names_accelerator
 # Beside what decides about checks: how reports are made, and what a proof reads in them.
 DECIDES = ("report/model.py", "report/text.py", "proof/trials.py", "proof/coverage.py")
 SHARE = 0.05  # of the records that are believed, so many are tried all the same, others at each run
-KEY = 10  # characters of a hash: enough for some thousand records
+KEY = 8  # characters of a hash: one of four billion, and only that of the same trial is compared
 NAME = 46  # characters of a trial's id, or it is shortened
 VERSIONS = 20  # of a file of records, how far back one is compared with those that git has
 

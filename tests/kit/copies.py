@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from grader.authoring.build import write_overview
+from grader.authoring.overview import write_overview
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -7,9 +7,13 @@ A test module declares the data that it reads in a constant, as glob patterns fr
 `{name}` is replaced by the value of the test's parameter of that name, and by `*` where the test
 has none. `grading:NAME` is everything that grading a submission of this assignment reads,
 `command:NAME` what `python -m grader NAME` runs, and `packed:grader` what a package takes of the
-grader: the command line imports its commands by name, which nothing can follow. INPUTS can also be
-a dict from the name of a test function, or from "*" for all of them, to such a tuple. It must be a
-literal: it is read, not executed.
+grader: the command line imports its commands by name, and `grader/formats.py` what makes a report,
+which nothing can follow. INPUTS can also be a dict from the name of a test function, or from "*" for
+all of them, to such a tuple. It must be a literal: it is read, not executed.
+
+An import inside a function counts for the tests that execute it: tests/kit/selection.py watches
+which do. Where it cannot watch, in programs and workers, all imports count. What is imported for
+types alone is no input.
 """
 
 from __future__ import annotations
@@ -83,27 +87,33 @@ PACKED = (
     "{name}/report/**",
     "{name}/sandbox/**",
 )
+FORMATS = {"csv": "grader/report/table.py", "html": "grader/report/page.py", "junit": "grader/report/junit.py"}
 KINDS = {"grading": GRADING, "command": COMMAND, "packed": PACKED}
+# Of these files it is seen which tests execute the imports in their functions. What runs in the sandbox is not seen, and what
+# the judge imports late a warm server may have imported for an earlier test.
+WATCHED = re.compile(r"grader/(?!sandbox/|judge/|authoring/example/).*|tests/kit/\w+\.py")
 
 
 class Source(NamedTuple):
     """What a Python file names.
 
     Attributes:
-        modules: Every module that it imports; relative ones begin with a dot.
+        modules: Every module that is imported with it; relative ones begin with a dot.
+        late: Those that its functions import.
         files: Possible names of files beside it: strings like "table.ini", suffixes of its own
             name like ".html", and arguments of with_name().
         declared: Its INPUTS by test function; None if they are neither a literal tuple nor a dict.
     """
 
     modules: list[str]
+    late: list[str]
     files: list[str]
     declared: dict[str, list[str]] | None
 
 
 def imports(path: Path) -> set[str]:
     """Return every module that the file imports, anywhere in it; relative ones begin with a dot."""
-    return _find_imports(ast.parse(path.read_text(encoding="utf-8")))
+    return {module for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) for module in _list_imported(node)}
 
 
 def describe_code(code: str) -> Source:
@@ -147,11 +157,11 @@ class Snapshot:
         self.edits = edits or {}
         self.sources = {} if sources is None else sources
         self.files = {path: _digest(self.read(path)) for path in sorted({*_list_files(root), *self.edits})}
-        self._named: dict[str, set[str]] = {}
+        self._named: dict[tuple[str, bool], dict[str, bool]] = {}
         self._conftest = ast.parse(self.read(CONFTEST) if CONFTEST in self.files else b"")
         self._fixtures = frozenset(name for statement in self._conftest.body for name in _defined_names(statement))
-        self._fixture_inputs: dict[frozenset[str], tuple[frozenset[str], list[str]]] = {}
-        self._inputs: dict[tuple[str, frozenset[str], frozenset[str]], dict[str, str | None]] = {}
+        self._fixture_inputs: dict[tuple[frozenset[str], bool], tuple[frozenset[str], list[str]]] = {}
+        self._inputs: dict[tuple[str, frozenset[str], frozenset[str], bool], dict[str, str | None]] = {}
 
     def read(self, path: str) -> bytes:
         """Return the content of a file."""
@@ -169,50 +179,67 @@ class Snapshot:
             try:
                 self.sources[digest] = describe_code(self.read(path).decode())
             except (SyntaxError, UnicodeDecodeError):
-                self.sources[digest] = Source([], [], {})
+                self.sources[digest] = Source([], [], [], {})
         return self.sources[digest]
 
-    def follow(self, paths: Iterable[str]) -> set[str]:
-        """Return these files and all that their Python files import or name, directly or not."""
-        reached: set[str] = set()
-        waiting = list(paths)
-        while waiting:
-            path = waiting.pop()
-            if path in reached:
-                continue
-            reached.add(path)
-            if path.endswith(".py"):
-                if path not in self._named:
-                    self._named[path] = self.find_named(self.source(path), path)
-                waiting += self._named[path]
-        return reached
+    def follow(self, paths: Iterable[str], late: bool = True) -> set[str]:
+        """Return these files and all that their Python files import or name, directly or not.
 
-    def collect(self, module: str, files: frozenset[str], patterns: frozenset[str]) -> dict[str, str | None]:
+        late: Whether imports count that stand in functions of WATCHED files.
+        """
+        reached: dict[str, bool] = {}  # whether late imports count
+        waiting = [(path, late) for path in paths]
+        while waiting:
+            path, all_count = waiting.pop()
+            if path in reached and reached[path] >= all_count:
+                continue
+            reached[path] = all_count
+            if path.endswith(".py"):
+                waiting += self._list_named(path, all_count).items()
+        return set(reached)
+
+    def collect(self, module: str, files: frozenset[str], patterns: frozenset[str], late: bool = True) -> dict[str, str | None]:
         """Return the digests of a module and these files, with all that they lead to."""
-        recipe = module, files, patterns
+        recipe = module, files, patterns, late
         if recipe not in self._inputs:
             matched = {path for pattern in patterns for path in self.match(pattern)}
-            reached = self.follow({module, *files, *matched})
-            self._inputs[recipe] = {path: self.files.get(path) for path in sorted({*OF_ALL_TESTS, *reached})}
+            self._inputs[recipe] = self.describe({*OF_ALL_TESTS, *self.follow({module, *files, *matched}, late)})
         return self._inputs[recipe]
+
+    def describe(self, paths: Iterable[str]) -> dict[str, str | None]:
+        """Return the digests of these files by path; None of one that is not there."""
+        return {path: self.files.get(path) for path in sorted(paths)}
+
+    def _list_named(self, path: str, late: bool) -> dict[str, bool]:
+        """Return the files that a Python file names, and whether late imports of these count: of programs they always do."""
+        if (path, late) not in self._named:
+            source = self.source(path)
+            modules = self._find_modules(source.modules + (source.late if late or not WATCHED.fullmatch(path) else []), path)
+            self._named[path, late] = dict.fromkeys(modules, late) | dict.fromkeys(self._find_beside(source.files, path), True)
+        return self._named[path, late]
 
     def find_named(self, source: Source, path: str) -> set[str]:
         """Return the files of the repository that the file at `path` names."""
-        folder = path.rpartition("/")[0]
-        prefix = f"{folder}/" if folder else ""
+        return self._find_modules(source.modules + source.late, path) | self._find_beside(source.files, path)
+
+    def _find_beside(self, names: Iterable[str], path: str) -> set[str]:
+        prefix = _folder(path)
         stem = path.removesuffix(".py")
-        places = tuple(stem + name if name.startswith(".") else prefix + name for name in source.files)
+        places = tuple(stem + name if name.startswith(".") else prefix + name for name in names)
         folders = tuple(f"{place}/" for place in places)
-        found = {file for file in self.files if file in places or file.startswith(folders)}
-        found.discard(CONFTEST)  # an input of all tests; where it leads depends on their fixtures
-        for module in source.modules:
+        return {file for file in self.files if file in places or file.startswith(folders)} - {CONFTEST}
+
+    def _find_modules(self, modules: Iterable[str], path: str) -> set[str]:
+        found: set[str] = set()
+        prefix = _folder(path)
+        for module in modules:
             if module.startswith("."):
                 absolute = module.lstrip(".")
                 base = posixpath.normpath(prefix + "../" * (len(module) - len(absolute) - 1))
                 found |= self.find_module(absolute, "" if base == "." else f"{base}/")
             else:
                 found |= self.find_module(module) or self.find_module(module, prefix)
-        return found
+        return found - {CONFTEST}  # an input of all tests; where it leads depends on their fixtures
 
     def find_module(self, module: str, prefix: str = "") -> set[str]:
         """Return the files that importing a module executes; `a.b.c` may be the name c in a.b."""
@@ -221,23 +248,25 @@ class Snapshot:
         return {path for place in places for path in (f"{place}.py", f"{place}/__init__.py") if path in self.files}
 
     def find_command(self, name: str) -> set[str]:
-        """Return the files that `python -m grader NAME` imports by name."""
-        own = [path for path in COMMAND if "{name}" in path]
+        """Return the files that `python -m grader NAME` imports by name, or `--format NAME`."""
+        own = [*(path for path in COMMAND if "{name}" in path), FORMATS.get(name, "")]
         return {path.replace("{name}", name) for path in own} & self.files.keys()
 
-    def find_fixture_inputs(self, fixtures: Iterable[str]) -> tuple[frozenset[str], list[str]]:
+    def find_fixture_inputs(self, fixtures: Iterable[str], late: bool = True) -> tuple[frozenset[str], list[str]]:
         """Return the files that the fixtures of conftest.py name, and the patterns they declare.
 
         Importing conftest.py imports what all fixtures use, but only those that a test uses can
         change its result: a broken import ends the session before any test is chosen.
         """
         known = self._fixtures & frozenset(fixtures)
-        if known not in self._fixture_inputs:
+        if (known, late) not in self._fixture_inputs:
             part, names = _select_definitions(self._conftest, known)
             table = _find_constant(self._conftest, "FIXTURE_INPUTS")
             patterns = [pattern for name in sorted(names & table.keys()) for pattern in table[name]]
-            self._fixture_inputs[known] = frozenset(self.find_named(_describe(part), CONFTEST)), patterns
-        return self._fixture_inputs[known]
+            source = _describe(part)
+            named = self.find_named(source if late else source._replace(late=[]), CONFTEST)
+            self._fixture_inputs[known, late] = frozenset(named), patterns
+        return self._fixture_inputs[known, late]
 
 
 def find_inputs(
@@ -246,6 +275,7 @@ def find_inputs(
     test: str = "",
     params: Mapping[str, object] | None = None,
     fixtures: Iterable[str] = (),
+    late: bool = True,
 ) -> dict[str, str | None]:
     """Return the digests of a test's inputs by path.
 
@@ -254,13 +284,15 @@ def find_inputs(
         test: Name of the test function.
         params: Values of its parameters by name.
         fixtures: Names of its fixtures.
+        late: Whether imports count that stand in functions of WATCHED files.
     """
     declared = snapshot.source(module).declared
     if declared is None:
         raise ValueError(f"{module}: INPUTS must be a literal tuple or dict")
-    files, patterns = snapshot.find_fixture_inputs(fixtures)
+    files, patterns = snapshot.find_fixture_inputs(fixtures, late)
     patterns = [*patterns, *declared.get("*", ()), *declared.get(test, ())]
-    return snapshot.collect(module, files, frozenset(form for pattern in patterns for form in _expand(pattern, params or {})))
+    forms = frozenset(form for pattern in patterns for form in _expand(pattern, params or {}))
+    return snapshot.collect(module, files, forms, late)
 
 
 def _digest(content: bytes) -> str:
@@ -275,31 +307,54 @@ def _list_files(root: Path) -> Iterator[str]:
                 yield path.relative_to(root).as_posix()
 
 
+def _folder(path: str) -> str:
+    folder = path.rpartition("/")[0]
+    return f"{folder}/" if folder else ""
+
+
 def _describe(tree: ast.Module) -> Source:
-    modules, files = _find_imports(tree), set()
-    for node in ast.walk(tree):
+    modules: set[str] = set()
+    late: set[str] = set()
+    files: set[str] = set()
+    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while waiting:
+        node, is_late = waiting.pop()
+        (late if is_late else modules).update(_list_imported(node))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"[\w-]*\.\w+", node.value):
             files.add(node.value)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             constants = (argument.value for argument in node.args if isinstance(argument, ast.Constant))
             words = {value for value in constants if isinstance(value, str)}
-            modules |= words if node.func.attr == "import_module" else set()
+            if node.func.attr == "import_module":
+                (late if is_late else modules).update(words)
             files |= words if node.func.attr == "with_name" else set()
+        inside = is_late or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        waiting += [(child, inside) for child in ast.iter_child_nodes(node) if not _is_for_types(node, child)]
     declared = _find_constant(tree, "INPUTS")
     if not isinstance(declared, dict):
         declared = {"*": declared} if isinstance(declared, tuple) else None
-    return Source(sorted(modules), sorted(files), declared)
+    return Source(sorted(modules), sorted(late - modules), sorted(files), declared)
 
 
-def _find_imports(tree: ast.AST) -> set[str]:
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            module = "." * node.level + (node.module or "")
-            found |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
-    return found
+def _is_for_types(node: ast.AST, child: ast.AST) -> bool:
+    """Return whether the child stands in a body that is never executed."""
+    return (
+        isinstance(node, ast.If)
+        and isinstance(node.test, (ast.Name, ast.Attribute))
+        and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+        and child in node.body
+    )
+
+
+def _list_imported(node: ast.AST) -> list[str]:
+    """Return the modules that a statement imports."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        module = "." * node.level + (node.module or "")
+        prefix = module if module.endswith(".") else f"{module}."
+        return [module, *(prefix + alias.name for alias in node.names)]
+    return []
 
 
 def _find_constant(tree: ast.Module, name: str) -> Any:

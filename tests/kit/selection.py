@@ -5,26 +5,31 @@ their inputs and the libraries, are also recorded in the repository, by --record
 believes these, but for a sample that it draws once for each state of the record.
 
 The inputs of a test are files of the repository (tests/kit/inputs.py finds them) and the environment.
-While a test runs, a guard notes the files that it opens and the programs that it starts. The test
-fails if one of these is not among its inputs, so that leaving it out later is safe.
+While a test runs, a guard notes the files that it opens, the modules that it imports and the programs
+that it starts. The test fails if one of these is not among its inputs, so that leaving it out later is
+safe. Of what functions of the kit import, only that is recorded as its input which it did import: with
+all else unchanged, it would import the same again. A test that forks is not watched so closely.
 """
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import hashlib
+import importlib
 import json
 import os
 import random
 import subprocess
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Generator, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from types import FrameType
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 import pytest
 
@@ -39,8 +44,9 @@ from tests.kit.inputs import (
 )
 
 Inputs = dict[str, "str | None"]  # digests by path
-FOUND = pytest.StashKey[Inputs]()  # the inputs of a test
-USED = pytest.StashKey["set[str]"]()  # the files that it has used
+FOUND = pytest.StashKey[Inputs]()  # all inputs that a test can have
+SURE = pytest.StashKey[Inputs]()  # those that it has in any case
+USED = pytest.StashKey["Used"]()  # the files that it has used
 ENVIRONMENT = "Python, the platform, an installed package or a GRADER_ variable"
 UNKNOWN = "no pass is recorded here"
 MOST_REASONS = 12
@@ -49,7 +55,67 @@ NOTHING: dict[str, dict[str, Any]] = {"passed": {}, "inputs": {}, "commits": {}}
 RECORDED = "tests/proof/tests.jsonl"
 RECORDED_KEY = 16  # characters
 ONE_IN = 20  # of the passes that are recorded in the repository, so many are tried all the same, and at least one
+ANY = "*"  # before a path: with all that it imports late, as a program does; alone: all that the test can have
 PASSES = 3  # of a test that are kept: who takes a change back, or changes branches, comes back to one
+
+
+@dataclass
+class Used:
+    """What tests used.
+
+    Attributes:
+        files: Opened or imported.
+        programs: Started.
+        forked: Whether there were processes of which nothing is known.
+    """
+
+    files: set[str] = field(default_factory=set)
+    programs: set[str] = field(default_factory=set)
+    forked: bool = False
+
+    def add(self, other: Used) -> None:
+        """Count what the other used as well."""
+        self.files |= other.files
+        self.programs |= other.programs
+        self.forked |= other.forked
+
+    def beyond(self, sure: Inputs) -> list[str]:
+        """Return what stands for the inputs that are not sure, for `_complete`."""
+        if self.forked:
+            return [ANY]
+        return sorted(self.files - sure.keys() | {ANY + path for path in self.programs})
+
+
+class Group(NamedTuple):
+    """Tests that are recorded together: those of one file with the same inputs.
+
+    Attributes:
+        file: Their file.
+        sure: The key of the inputs that they have in any case.
+        found: The key of all that they can have.
+    """
+
+    file: str
+    sure: str
+    found: str
+
+
+class Entry(NamedTuple):
+    """What the repository's record says of a group.
+
+    Attributes:
+        file: Their file.
+        key: Of the inputs that they have and `beyond` leads to.
+        passed: How many passed.
+        beyond: What functions imported, and which programs were started.
+        without: Functions of which a test did not pass: the entry speaks of none of these.
+    """
+
+    file: str
+    key: str
+    passed: int
+    beyond: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
 
 class Choice(TypedDict):
@@ -79,6 +145,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Start to record, unless pytest has no cache to record in."""
     about = "runs long, and depends on nothing but its inputs and the libraries; with kernel=True also on the kernel"
     config.addinivalue_line("markers", f"recorded(kernel=False): {about}")
+    if config.getoption("record") and config.getoption("changed"):
+        raise pytest.UsageError(f"--record writes {RECORDED} of tests that have run: leave out --changed")
     if hasattr(config, "cache"):
         config.pluginmanager.register(Selection(config), "selection")
 
@@ -108,7 +176,9 @@ class Selection:
         self.passed: dict[str, str] = {}  # keys by test
         self.failed: set[str] = set()
         self.not_passed: set[str] = set()  # also skipped ones
-        self.to_record: dict[str, str] = {}  # portable keys of the passed tests that are marked
+        self.set_up: dict[tuple[str, str], Used] = defaultdict(Used)  # by fixtures of more than one test: their place and name
+        self.marked: dict[Group, dict[str, tuple[str, list[str]]]] = defaultdict(dict)  # by test: its key, and what is beyond
+        self.group_inputs: dict[Group, tuple[Inputs, Inputs]] = {}  # those that are sure, and all
         self.said: list[str] = []  # by tests, with record_property("said", line)
 
     @pytest.hookimpl(wrapper=True)
@@ -127,9 +197,19 @@ class Selection:
         self._load_sources()
         for item in items:
             item.stash[FOUND] = self._find_inputs(item)
+            item.stash[SURE] = self._find_inputs(item, late=False)
         self._save_sources()
         if self.config.getoption("changed"):
             self._leave_out_unchanged(items)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any, request: pytest.FixtureRequest) -> Generator[None, object, object]:
+        """Note what is used by a fixture of more than one test, for all of these."""
+        with self.guard.watch() as used:
+            result = yield
+        if request.scope != "function":
+            self.set_up[fixturedef.baseid, fixturedef.argname].add(used)
+        return result
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Function) -> Generator[None, object, object]:
@@ -144,7 +224,8 @@ class Selection:
         module = item.getparent(pytest.Module)
         assert module is not None
         found, used, imported = item.stash[FOUND], item.stash[USED], module.stash[USED]
-        if missing := (used | imported) - found.keys():
+        used.add(imported)
+        if missing := (used.files | used.programs) - found.keys():
             path = item.path.relative_to(self.config.rootpath).as_posix()
             pytest.fail(
                 f"{item.name} opens or starts files that are not among its inputs: {', '.join(sorted(missing))}. "
@@ -160,12 +241,20 @@ class Selection:
         """Attach the key of the test's inputs to its last report, and the inputs themselves once."""
         report = yield
         if not report.passed:
-            item.stash[USED].clear()  # a traceback opens sources
+            item.stash[USED] = Used()  # a traceback opens sources
         if call.when == "teardown":
-            inputs = item.stash[FOUND]
+            used = item.stash[USED]
+            for (base, name), by_fixture in self.set_up.items():
+                if name in item.fixturenames and item.nodeid.startswith(base):
+                    used.add(by_fixture)
+            report.beyond = used.beyond(item.stash[SURE])
+            inputs = _complete(self.snapshot, item.stash[SURE], report.beyond, item.stash[FOUND])
             report.key = _make_key(inputs)
             if item.get_closest_marker("recorded"):
-                report.portable_key = self._make_portable_key(item)
+                group, group_inputs = self._find_group(item)
+                report.group = tuple(group)
+                if group not in self.group_inputs:
+                    self.group_inputs[group] = report.group_inputs = group_inputs
             if report.key not in self.carried:
                 report.inputs = inputs
                 self.carried.add(report.key)
@@ -184,10 +273,12 @@ class Selection:
         if report.when == "teardown":
             if hasattr(report, "inputs"):
                 self.inputs[report.key] = report.inputs
+            if hasattr(report, "group_inputs"):
+                self.group_inputs[Group(*report.group)] = report.group_inputs
+            if hasattr(report, "group"):
+                self.marked[Group(*report.group)][report.nodeid] = report.key, report.beyond
             if report.nodeid not in self.not_passed:
                 self.passed[report.nodeid] = report.key
-                if hasattr(report, "portable_key"):
-                    self.to_record[report.nodeid] = report.portable_key
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -222,80 +313,113 @@ class Selection:
             for line in _describe_choice(self.choice, self.config.get_verbosity() > 0):
                 terminalreporter.line(line)
 
-    def _find_inputs(self, item: pytest.Function) -> Inputs:
+    def _find_inputs(self, item: pytest.Function, late: bool = True) -> Inputs:
         module = item.path.relative_to(self.config.rootpath).as_posix()
         params = item.callspec.params if hasattr(item, "callspec") else {}
-        inputs = find_inputs(self.snapshot, module, item.originalname, params, item.fixturenames)
+        inputs = find_inputs(self.snapshot, module, item.originalname, params, item.fixturenames, late)
         return {**inputs, ENVIRONMENT: self.environment}
 
     def _leave_out_unchanged(self, items: list[pytest.Function]) -> None:
         records = _read(self.records, NOTHING)
         proven, recorded = _read_recorded(self.config.rootpath / RECORDED)
         self.choice = Choice(chosen={}, left_out={}, reasons={}, commits={}, recorded=0, drawn=[], proven=proven)
-        places = {
-            item.nodeid: _place(item.nodeid, self._make_portable_key(item))
-            for item in items
-            if item.get_closest_marker("recorded")
-        }
-        # Of a test with parameters the record says how many passed: all of them, or it speaks for none.
-        full = {place for place, count in Counter(places.values()).items() if recorded.get(place) == count}
-        known = {nodeid for nodeid, place in places.items() if place in full}
+        known = self._find_known(items, recorded)
         drawn = _draw(known, self.lot)
         kept, left_out = [], []
         for item in items:
-            keys, key = records["passed"].get(item.nodeid, []), _make_key(item.stash[FOUND])
-            if key not in keys and item.nodeid in known - drawn:
+            before = [(key, records["inputs"].get(key, {})) for key in records["passed"].get(item.nodeid, [])]
+            key = next((key for key, inputs in before if self._has_still(item, inputs)), None)
+            if key or item.nodeid in known - drawn:
                 left_out.append(item)
                 _count(self.choice["left_out"], item)
-                self.choice["recorded"] += 1
-                continue
-            if key in keys:
-                left_out.append(item)
-                _count(self.choice["left_out"], item)
-                commit = records["commits"].get(key, "")
-                self.choice["commits"][commit] = self.choice["commits"].get(commit, 0) + 1
+                if key:
+                    commit = records["commits"].get(key, "")
+                    self.choice["commits"][commit] = self.choice["commits"].get(commit, 0) + 1
+                else:
+                    self.choice["recorded"] += 1
                 continue
             kept.append(item)
             _count(self.choice["chosen"], item)
             if item.nodeid in drawn:
                 self.choice["drawn"].append(item.nodeid)
-            before = records["inputs"].get(keys[-1]) if keys else None
-            for reason in [UNKNOWN] if before is None else _find_differences(before, item.stash[FOUND]):
+            for reason in self._find_differences(item, before[-1][1]) if before else [UNKNOWN]:
                 _count(self.choice["reasons"].setdefault(reason, {}), item)
         if left_out:
             self.config.hook.pytest_deselected(items=left_out)
             items[:] = kept
 
-    def _make_portable_key(self, item: pytest.Item) -> str:
-        """Return the key of a test's inputs that is the same on every machine of this kind with the same libraries.
+    def _find_known(self, items: list[pytest.Function], recorded: list[Entry]) -> set[str]:
+        """Return the tests that the repository's record speaks for: all of a group that it counts, or none."""
+        groups: dict[Group, list[pytest.Function]] = defaultdict(list)
+        inputs: dict[Group, tuple[Inputs, Inputs]] = {}
+        for item in items:
+            if item.get_closest_marker("recorded"):
+                group, inputs[group] = self._find_group(item)
+                groups[group].append(item)
+        known: set[str] = set()
+        for group, members in groups.items():
+            for entry in recorded:
+                if entry.file == group.file and entry.key == self._make_recorded_key(*inputs[group], entry.beyond):
+                    spoken_for = {item.nodeid for item in members if _function(item.nodeid) not in entry.without}
+                    known |= spoken_for if len(spoken_for) <= entry.passed else set()
+        return known
+
+    def _find_group(self, item: pytest.Function) -> tuple[Group, tuple[Inputs, Inputs]]:
+        """Return a test's group, with the inputs that are sure and all that it can have, without what only this machine has.
 
         Of a test that is marked `recorded(kernel=True)`, the kernel and its rights are inputs too.
         """
         mark = item.get_closest_marker("recorded")
         machine = describe_kernel() if mark is not None and mark.kwargs.get("kernel") else ""
-        inputs: Inputs = item.stash[FOUND]
-        return _make_key({**inputs, ENVIRONMENT: self.libraries + machine})[:RECORDED_KEY]
+        portable = {ENVIRONMENT: self.libraries + machine}
+        sure, found = item.stash[SURE] | portable, item.stash[FOUND] | portable
+        return Group(item.nodeid.partition("::")[0], _make_key(sure), _make_key(found)), (sure, found)
+
+    def _make_recorded_key(self, sure: Inputs, found: Inputs, beyond: Iterable[str]) -> str:
+        return _make_key(_complete(self.snapshot, sure, beyond, found))[:RECORDED_KEY]
+
+    def _has_still(self, item: pytest.Function, before: Inputs) -> bool:
+        """Return whether nothing has changed that was an input of a test when it passed, and nothing is one that was not."""
+        now = {**self.snapshot.files, ENVIRONMENT: self.environment}
+        return item.stash[SURE].items() <= before.items() and all(now.get(path) == digest for path, digest in before.items())
+
+    def _find_differences(self, item: pytest.Function, before: Inputs) -> list[str]:
+        now = {**self.snapshot.files, ENVIRONMENT: self.environment}
+        return sorted(path for path in before.keys() | item.stash[SURE].keys() if before.get(path) != now.get(path))
 
     def _store_recorded(self, unchanged: set[str]) -> None:
-        """Replace the repository's record by what passed now, with what it had of tests that did not run.
+        """Replace what the repository's record says of the files whose tests ran by what passed now.
 
         unchanged: the keys of inputs that are still what they were when the session began.
         """
         path = self.config.rootpath / RECORDED
-        found = Counter(_place(test, key) for test, key in self.to_record.items() if self.passed[test] in unchanged)
-        failed = {_function(test) for test in self.failed}
-        again = {(file, function) for file, _, function in found}
-        kept = {
-            place: count
-            for place, count in _read_recorded(path)[1].items()
-            if (self.config.rootpath / place[0]).is_file() and (place[0], place[2]) not in again
-        }
-        lines: dict[tuple[str, str], dict[str, int]] = {}
-        for (file, key, function), count in sorted({**kept, **found}.items()):
-            if (file, function) not in failed:
-                lines.setdefault((file, key), {})[function] = count
-        entries = [{"proven": _find_commit(self.config.rootpath)}, *([*where, counts] for where, counts in lines.items())]
-        path.write_text("".join(json.dumps(entry) + "\n" for entry in entries), encoding="utf-8")
+        ran = {group.file for group in self.marked}
+        entries = [
+            entry
+            for entry in _read_recorded(path)[1]
+            if entry.file not in ran and (self.config.rootpath / entry.file).is_file()
+        ]
+        for group, tests in self.marked.items():
+            good = {test for test, (key, _) in tests.items() if test in self.passed and key in unchanged}
+            without = {_function(test) for test in tests.keys() - good}
+            spoken_for = {test for test in good if _function(test) not in without}
+            beyond = self._shorten(group, {name for test in spoken_for for name in tests[test][1]})
+            key = self._make_recorded_key(*self.group_inputs[group], beyond)
+            if spoken_for:
+                entries.append(Entry(group.file, key, len(spoken_for), beyond, tuple(sorted(without))))
+        lines = [{"proven": _find_commit(self.config.rootpath)}, *map(_list_filled, sorted(entries))]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+    def _shorten(self, group: Group, beyond: set[str]) -> tuple[str, ...]:
+        """Leave out what the rest leads to."""
+        if ANY in beyond:
+            return (ANY,)
+        sure, found = self.group_inputs[group]
+        whole = _complete(self.snapshot, sure, beyond, found)
+        for name in sorted(beyond, key=lambda name: (name.startswith(ANY), name)):
+            if _complete(self.snapshot, sure, beyond - {name}, found) == whole:
+                beyond = beyond - {name}
+        return tuple(sorted(beyond))
 
     def _store_records(self) -> set[str]:
         """Add what passed to the records, except where a file has changed since the session began; return the other keys."""
@@ -334,40 +458,81 @@ class Selection:
 
 
 class Guard:
-    """Notes the files of the repository that this process opens, or starts programs with.
+    """Notes the files of the repository that this process opens or imports, and the programs that it starts.
 
-    It does not see what the started programs open, nor what C++ code does.
+    It does not see what the started programs open, nor what C++ code does. A module that is imported once more is seen
+    too, by the functions that `import` statements and `import_module` end in.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self.root = os.path.realpath(snapshot.root) + os.sep
-        self.used: set[str] | None = None
+        self.used: Used | None = None
+        self.places: dict[str, set[str]] = {}  # of modules, by the names of their files
         sys.addaudithook(self._hear)
+        self._see_imports()
 
     @contextlib.contextmanager
-    def watch(self) -> Iterator[set[str]]:
-        """Give the set to which files are added until the end."""
-        before, self.used = self.used, set()
+    def watch(self) -> Iterator[Used]:
+        """Give what is used until the end; it counts for whoever watched before, too."""
+        before, used = self.used, Used()
+        self.used = used
         try:
-            yield self.used
+            yield used
         finally:
             self.used = before
+            if before is not None:
+                before.add(used)
+
+    def _see_imports(self) -> None:
+        plain_import, plain_find = builtins.__import__, importlib._bootstrap._gcd_import  # type: ignore[attr-defined]
+
+        def import_(name: str, *others: Any, **named: Any) -> Any:
+            module = plain_import(name, *others, **named)
+            if self.used is not None:
+                how = dict(zip(("globals", "locals", "fromlist", "level"), others, strict=False)) | named
+                if level := how.get("level", 0):
+                    parents = ((how["globals"] or {}).get("__package__") or "").split(".")
+                    name = ".".join([*parents[: len(parents) + 1 - level], *([name] if name else [])])
+                self._note_module(name)
+                for part in how.get("fromlist") or ():
+                    self._note_module(f"{name}.{part}")
+            return module
+
+        def find(name: str, package: str | None = None, level: int = 0) -> object:
+            module = plain_find(name, package, level)
+            self._note_module(module.__name__)
+            return module
+
+        builtins.__import__ = import_
+        importlib._bootstrap._gcd_import = find  # type: ignore[attr-defined]
+
+    def _note_module(self, name: str) -> None:
+        """Note a module if it is one, and the packages that it lies in."""
+        while self.used is not None and (name in sys.modules or "." in name):
+            file = getattr(sys.modules.get(name), "__file__", None)
+            if isinstance(file, str):
+                if file not in self.places:
+                    self.places[file] = self._locate(file)
+                self.used.files |= self.places[file]
+            name = name.rpartition(".")[0]
 
     def _hear(self, event: str, details: tuple) -> None:
         used = self.used
-        if used is None or event not in ("open", "subprocess.Popen"):
+        if used is None or event not in ("open", "subprocess.Popen", "os.fork", "os.forkpty"):
             return
         with contextlib.suppress(OSError, ValueError):  # not a path: no concern of the guard
             if event == "open":
                 path, _, flags = details
                 if not isinstance(path, int) and not flags & os.O_WRONLY:
-                    found = self._locate(path) - used
+                    found = self._locate(path) - used.files
                     if found and not _is_for_hypothesis():
-                        used |= found
-            else:
+                        used.files |= found
+            elif event == "subprocess.Popen":
                 _, command, folder, _ = details
-                used |= self._find_started([command] if isinstance(command, (str, bytes)) else command, folder or "")
+                used.programs |= self._find_started([command] if isinstance(command, (str, bytes)) else command, folder or "")
+            else:
+                used.forked = True
 
     def _locate(self, path: str | bytes | os.PathLike) -> set[str]:
         """Return the file, or the source that a compiled file was made from, if it is in the repository."""
@@ -404,25 +569,36 @@ def _is_for_hypothesis() -> bool:
     return False
 
 
-def _function(nodeid: str) -> tuple[str, str]:
-    """Return the file of a test, and the name of its function with that of its class."""
-    file, _, name = nodeid.partition("::")
-    return file, name.partition("[")[0]
+def _function(nodeid: str) -> str:
+    """Return the name of a test's function with that of its class."""
+    return nodeid.partition("::")[2].partition("[")[0]
 
 
-def _place(nodeid: str, key: str) -> tuple[str, str, str]:
-    """Return where the repository's record has a test: by its file, its key and its function."""
-    file, function = _function(nodeid)
-    return file, key, function
+def _complete(snapshot: Snapshot, sure: Inputs, beyond: Iterable[str], found: Inputs) -> Inputs:
+    """Return the inputs that are sure with those that `beyond` leads to; all that were found, if it says so."""
+    if ANY in beyond:
+        return found
+    programs = {name.removeprefix(ANY) for name in beyond if name.startswith(ANY)}
+    reached = snapshot.follow({*beyond} - {ANY + name for name in programs}, late=False) | snapshot.follow(programs)
+    return {**sure, **snapshot.describe(reached)}
 
 
-def _read_recorded(path: Path) -> tuple[str, dict[tuple[str, str, str], int]]:
-    """Return the commit of the repository's record, and by place how many tests passed; nothing if it is damaged."""
+def _list_filled(entry: Entry) -> list:
+    """Return an entry as it stands in the file: without empty fields at its end."""
+    fields = list(entry)
+    while not fields[-1]:
+        del fields[-1]
+    return fields
+
+
+def _read_recorded(path: Path) -> tuple[str, list[Entry]]:
+    """Return the commit of the repository's record, and its entries; nothing if it is damaged."""
     try:
-        head, *entries = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-        return head["proven"], {(file, key, name): count for file, key, counts in entries for name, count in counts.items()}
+        head, *lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+        entries = [Entry(file, str(key), int(count), *map(tuple, lists)) for file, key, count, *lists in lines]
+        return head["proven"], entries
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return "", {}
+        return "", []
 
 
 def _draw_lot(record: Path, kept: Path) -> int:
@@ -447,10 +623,6 @@ def _draw(tests: set[str], lot: int) -> set[str]:
 
 def _make_key(inputs: Inputs) -> str:
     return hashlib.sha256(json.dumps(sorted(inputs.items())).encode()).hexdigest()[:32]
-
-
-def _find_differences(before: Inputs, after: Inputs) -> list[str]:
-    return sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
 
 
 def _find_commit(root: Path) -> str:

@@ -50,31 +50,21 @@ def test_grade_py_on_the_stub() -> None:
     assert "37 more points are graded after submission" in done.stdout
 
 
-def test_questions_keyword_and_json(tmp_path: Path) -> None:
+def test_questions_keyword_and_json(tmp_path: Path, grade_py, capsys: pytest.CaptureFixture[str]) -> None:
     """One question, one pattern, and the report as a file."""
     output = tmp_path / "report.json"
-    done = run(
-        "grade.py",
-        "policy_gradient",
-        "get_PPO_policy_gradient_loss",
-        "-k",
-        "clipped",
-        "--submission",
-        SOLUTION,
-        "--json",
-        str(output),
-    )
-    assert done.returncode == 0, done.stderr
+    question = ("policy_gradient", "get_PPO_policy_gradient_loss", "-k", "clipped")
+    assert grade_py(*question, "--submission", str(ROOT / SOLUTION), "--json", str(output)) == 0
     report = json.loads(output.read_text())
     assert [check["id"] for check in report["checks"]] == ["visible/test_clipped_value", "visible/test_clipped_gradient"]
     assert report["points"] == 2
-    assert str(output) in done.stdout
+    assert str(output) in capsys.readouterr().out
 
 
-def test_part_of_a_question_selects_all_of_it() -> None:
+def test_part_of_a_question_selects_all_of_it(grade_py, capsys: pytest.CaptureFixture[str]) -> None:
     """`train_policy_gradient` means its three parts."""
-    done = run("grade.py", "policy_gradient", "train_policy_gradient", "--submission", SOLUTION)
-    assert "18/18 points" in done.stdout
+    grade_py("policy_gradient", "train_policy_gradient", "--submission", str(ROOT / SOLUTION))
+    assert "18/18 points" in capsys.readouterr().out
 
 
 def test_works_from_another_folder(tmp_path: Path) -> None:
@@ -129,24 +119,11 @@ def test_links_and_large_files_are_refused(tmp_path: Path) -> None:
     assert (done.returncode, "larger than 1 MB" in done.stderr) == (2, True)
 
 
-def test_several_submissions(tmp_path: Path) -> None:
+def test_several_submissions(tmp_path: Path, command_line) -> None:
     """One command grades several files, each into its own report."""
-    stub = "assignments/policy_gradient/submitted.py"
-    done = run(
-        "-m",
-        "grader",
-        "grade",
-        "policy_gradient",
-        stub,
-        SOLUTION,
-        "--suite",
-        "visible",
-        "--format",
-        "json",
-        "-o",
-        str(tmp_path),
-    )
-    assert done.returncode == 0, done.stderr
+    paths = [str(ROOT / "assignments/policy_gradient/submitted.py"), str(ROOT / SOLUTION)]
+    how = ("--suite", "visible", "--format", "json", "-o", str(tmp_path))
+    assert command_line("grade", "policy_gradient", *paths, *how) == 0
     points = {path.name: json.loads(path.read_text())["points"] for path in tmp_path.iterdir()}
     assert sorted(points.values()) == [0, 63]
 
@@ -164,14 +141,16 @@ def test_suite_error_is_the_graders_fault(tmp_path: Path) -> None:
     assert "not final" in done.stdout
 
 
-def test_one_bad_path_does_not_cost_the_others_their_grade(tmp_path: Path) -> None:
+def test_one_bad_path_does_not_cost_the_others_their_grade(
+    tmp_path: Path, command_line, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A batch goes on past an empty folder, and says at the end what was not graded."""
     (tmp_path / "empty").mkdir()
     output = tmp_path / "out"
-    paths = [str(tmp_path / "empty"), SOLUTION]
-    done = run("-m", "grader", "grade", "policy_gradient", *paths, "--suite", "visible", "--format", "json", "-o", str(output))
-    assert done.returncode == 2
-    assert "graded 1 of 2; not: " in done.stdout
+    paths = [str(tmp_path / "empty"), str(ROOT / SOLUTION)]
+    how = ("--suite", "visible", "--format", "json", "-o", str(output))
+    assert command_line("grade", "policy_gradient", *paths, *how) == 2
+    assert "graded 1 of 2; not: " in capsys.readouterr().out
     assert len(list(output.iterdir())) == 1
 
 

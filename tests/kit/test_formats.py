@@ -35,7 +35,7 @@ from tests.kit.examples import examples
 pytestmark = pytest.mark.recorded
 
 INPUTS = {
-    "*": ("grading:policy_gradient",),
+    "*": ("grading:policy_gradient", "grader/report/*.py"),
     "test_every_format_is_registered_and_read_here": ("command:grade",),
     "test_grade_for_a_student": ("command:grade",),
 }

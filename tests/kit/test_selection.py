@@ -306,12 +306,12 @@ def test_alone():
 )
 
 
-def recorded(project: Project) -> dict[str, dict[str, int]]:
-    """Return by file how many tests of each function are recorded."""
+def recorded(project: Project) -> dict[str, tuple[int, set[str]]]:
+    """Return by file how many passed tests are recorded, and what the record does not speak of."""
     _, *lines = (project.root / "tests/proof/tests.jsonl").read_text().splitlines()
-    found: dict[str, dict[str, int]] = {}
-    for file, _, counts in map(json.loads, lines):
-        found.setdefault(file, {}).update(counts)
+    found: dict[str, tuple[int, set[str]]] = {}
+    for file, _, passed, *lists in map(json.loads, lines):
+        found[file] = passed + found.get(file, (0,))[0], set(lists[1]) if len(lists) > 1 else set()
     return found
 
 
@@ -321,15 +321,21 @@ def test_a_failure_is_recorded_no_longer(project: Project) -> None:
     project.write("tests/kit/test_slow.py", TWO)
     project.write("tests/kit/test_gone.py", SLOW)
     project.run("--record")
-    both = {"test_slow": 30, "test_alone": 1}
-    assert recorded(project) == {"tests/kit/test_slow.py": both, "tests/kit/test_gone.py": {"test_slow": 30}}
+    assert recorded(project) == {"tests/kit/test_slow.py": (31, set()), "tests/kit/test_gone.py": (30, set())}
     (project.root / "tests/kit/test_gone.py").unlink()
     project.write("grader/total.py", "def total(values):\n    assert 7 not in values\n    return sum(values)")
-    project.run("--record", "--changed")
-    assert recorded(project) == {"tests/kit/test_slow.py": {"test_alone": 1}}
+    project.run("--record")
+    assert recorded(project) == {"tests/kit/test_slow.py": (1, {"test_slow"})}
 
 
-@pytest.mark.parametrize("content", ["", "{}", "[]", "no JSON", '{"proven": ""}\n[1]\n', '{"proven": ""}\n["a", "b", 3]\n'])
+def test_what_is_left_out_is_not_recorded_anew(project: Project) -> None:
+    """Catches: a record that loses whatever did not have to run."""
+    code, _, output = project.run("--record", "--changed")
+    assert code == pytest.ExitCode.USAGE_ERROR
+    assert "leave out --changed" in output
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", "no JSON", '{"proven": ""}\n[1]\n', '{"proven": ""}\n["a", "b", 3, 4]\n'])
 def test_a_damaged_record_is_believed_by_nobody(project: Project, content: str) -> None:
     """Catches: a traceback in place of the tests, after a merge."""
     (project.root / "tests/proof").mkdir()
@@ -337,12 +343,12 @@ def test_a_damaged_record_is_believed_by_nobody(project: Project, content: str) 
     assert len(project.run("--changed")[1]) == 3
 
 
-def test_a_record_of_some_parameters_speaks_for_none(project: Project) -> None:
+def test_a_record_of_some_tests_speaks_for_none(project: Project) -> None:
     """Catches: a parameter that was added, or not run, and is left out because others have passed."""
     (project.root / "tests/proof").mkdir()
     project.write("tests/kit/test_slow.py", TWO)
     project.run("--record", "-k", "test_alone or test_slow and 1")
-    assert recorded(project)["tests/kit/test_slow.py"] == {"test_slow": 12, "test_alone": 1}
+    assert recorded(project)["tests/kit/test_slow.py"] == (13, set())
     forget(project)
     outcomes = project.run("--changed")[1]
     assert len([test for test in outcomes if test.startswith("test_slow")]) == 30
@@ -460,6 +466,85 @@ def test_the_guard_names_a_file_that_is_not_declared(tmp_path: Path) -> None:
     assert project.run()[1] == dict.fromkeys(UNDECLARED, "PASSED")
 
 
+LATE = {
+    "grader/__init__.py": "",
+    "grader/table.py": "def render(): return 'a table'",
+    "grader/page.py": "import grader.colors\ndef render(): return 'a page'",
+    "grader/colors.py": "",
+    "grader/formats.py": (
+        "import importlib\n"
+        "def render(name):\n"
+        "    if name == 'page':\n"
+        "        from grader import page\n"
+        "        return page.render()\n"
+        "    return importlib.import_module('grader.table').render()\n"
+    ),
+    "tests/kit/test_late.py": (
+        "import os, pytest\n"
+        "from grader.formats import render\n"
+        "@pytest.fixture(scope='session')\n"
+        "def page(): return render('page')\n"
+        "@pytest.mark.parametrize('name', ['page', 'table'])\n"
+        "def test_render(name): assert name in render(name)\n"
+        "def test_page_again(): assert render('page')\n"
+        "def test_first(page): assert page\n"
+        "def test_second(page): assert page\n"
+        "def test_fork():\n"
+        "    if os.fork() == 0: os._exit(0 if render('table') else 1)\n"
+        "    assert os.wait()[1] == 0\n"
+        "def test_none(): assert callable(render)\n"
+    ),
+}
+PAGES = {"test_render[page]", "test_page_again", "test_first", "test_second"}
+
+
+@pytest.mark.parametrize(
+    ("path", "chosen"),
+    [
+        ("grader/table.py", {"test_render[table]", "test_fork"}),
+        ("grader/page.py", PAGES | {"test_fork"}),
+        ("grader/colors.py", PAGES | {"test_fork"}),
+        ("grader/formats.py", PAGES | {"test_render[table]", "test_fork", "test_none"}),
+    ],
+)
+def test_an_import_in_a_function_counts_for_those_that_execute_it(tmp_path: Path, path: str, chosen: set[str]) -> None:
+    """Catches: a second import that nobody sees, one in a fixture of several tests, one in a fork; all formats run for one."""
+    project = Project(tmp_path)
+    for name, code in LATE.items():
+        project.write(name, code)
+    project.run()
+    assert project.run("--changed")[1] == {}
+    project.write(path, LATE[path] + "\n")
+    assert project.run("--changed")[1].keys() == chosen
+
+
+@pytest.mark.parametrize(
+    ("path", "all_run"), [("grader/table.py", False), ("grader/page.py", True), ("grader/formats.py", True)]
+)
+def test_the_record_of_a_file_has_what_its_tests_imported(tmp_path: Path, path: str, all_run: bool) -> None:
+    """Catches: a fresh clone that runs, after a change, all that might have imported the file, or that leaves out what did."""
+    project = Project(tmp_path)
+    (tmp_path / "tests/proof").mkdir()
+    for name, code in LATE.items():
+        project.write(name, code)
+    project.write(
+        "tests/kit/test_late.py",
+        "import pytest\nfrom grader.formats import render\npytestmark = pytest.mark.recorded\n"
+        "@pytest.mark.parametrize('number', range(9))\ndef test_render(number): assert render('page')\n",
+    )
+    project.run("--record")
+    forget(project)
+    project.write(path, LATE[path] + "\n")
+    assert (len(project.run("--changed")[1]) == 9) == all_run
+
+
+def test_what_only_types_need_is_no_input(tmp_path: Path) -> None:
+    """Such an import is never executed; one in the other branch is."""
+    code = "if TYPE_CHECKING:\n    from grader import a\nelse:\n    from grader import b"
+    files = {"grader/a.py": "", "grader/b.py": "", "tests/kit/test_it.py": code}
+    assert list_inputs(tmp_path, files) == {"grader/b.py"}
+
+
 # This repository
 
 
@@ -540,6 +625,7 @@ PURE = {"test_wire", "test_views", "test_similarity", "test_utils", *SOLUTIONS}
             {"test_gradescope", "test_formats", "test_command"},
             PURE | {"test_course_policy"},
         ),
+        ("grader/report/table.py", {"test_formats"}, PURE | {"test_course", "test_outcomes", "test_report"}),
         ("grader/desk/debug.py", {"test_desk_debug"}, PURE | {"test_course_policy", "test_sandbox"}),
         ("grader/proof/mutants.py", {"test_verify", "test_new"}, PURE | {"test_course_policy", "test_sandbox"}),
         ("grader/authoring/example/solutions/NAME/cases.py", {"test_new"}, PURE | {"test_sandbox"}),
