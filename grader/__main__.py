@@ -20,7 +20,7 @@ COMMANDS = {
     "remove": "delete all files of an assignment, which lie in several folders",
     "release": "make the zip that students get",
     "course": "grade a class: resumable, in parallel, on many machines",
-    "regrade": "score a class anew by a policy, or run what was corrected in the checks",
+    "regrade": "score a class anew by a policy, or by checks that were corrected",
     "doctor": "attack the sandbox of this machine, and grade references on it",
 }
 

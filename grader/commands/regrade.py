@@ -1,4 +1,4 @@
-"""Score a class anew by a policy, or run what was corrected in the checks."""
+"""Score a class anew by a policy, or run what was corrected in the checks, and let that count when it is asked to."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from grader.commands.shared import add_workers, count_workers, end_class
 from grader.console import GRADED, ClassProgress, add_level, print_line
 
 if TYPE_CHECKING:
+    from grader.course.regrade import Regrade
     from grader.course.run import RunProgress
 
 
@@ -17,23 +18,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("folder", type=Path, metavar="DIR", help="what `course` wrote")
     parser.add_argument("--policy", type=Path, metavar="FILE", help="only score anew, by this policy; nothing is run")
+    about = "let the new outcomes count; without it, only whose points would move is said"
+    parser.add_argument("--apply", action="store_true", help=about)
+    parser.add_argument(
+        "--never-lower", action="store_true", help="with --apply: who would lose points keeps the earlier result"
+    )
+    about = "with --apply: without a proof of the corrected suite, and under the version that it had before"
+    parser.add_argument("--unproven", action="store_true", help=about)
+    parser.add_argument("--undo", action="store_true", help="let count again what the last --apply replaced; nothing is run")
     add_workers(parser, "submissions graded")
     add_level(parser)
 
 
 def run(root: Path, options: argparse.Namespace) -> int:
-    """Return 0, or 3 where a submission was not graded."""
-    from grader.assignment import AssignmentFiles
-    from grader.course.regrade import regrade
+    """Return 0, 2 where an unproven suite would be applied, or 3 where a submission was not graded."""
+    from grader.assignment import AssignmentFiles, UsageError
+    from grader.course.regrade import Regrade, undo
     from grader.course.results import ResultsFolder
     from grader.course.summary import write_class_results
 
+    apart = [f"--{name}" for name in ("policy", "undo", "apply") if getattr(options, name)]
+    if len(apart) > 1:
+        raise UsageError(f"{' and '.join(apart)} are done one after the other: leave out all but one")
+    unused = [f"--{name}".replace("_", "-") for name in ("never_lower", "unproven") if getattr(options, name)]
+    if unused and not options.apply:
+        raise UsageError(f"{' and '.join(unused)} say how to apply: add --apply")
     folder = ResultsFolder(options.folder)
     home = AssignmentFiles(root, folder.course().assignment.name)
-    if options.policy:
-        for line in write_class_results(home, folder, options.policy, anew=False):
+    if options.policy or options.undo:
+        lines = undo(home, folder) if options.undo else write_class_results(home, folder, options.policy, anew=False)
+        for line in lines:
             print_line(line)
         return GRADED
+    again = Regrade(home, folder, options.require_level)
+    if options.apply and not options.unproven and (again.corrected or again.added):
+        _require_proof(again, count_workers(options))
     failed: list[str] = []
     with ClassProgress() as progress:
 
@@ -41,6 +60,34 @@ def run(root: Path, options: argparse.Namespace) -> int:
             failed[:] = standing.failed
             progress.show(standing)
 
-        for line in regrade(home, folder, count_workers(options), show, options.require_level):
+        for line in again.grade(count_workers(options), show):
             print_line(line)
+    if options.apply:
+        for line in again.apply(options.never_lower):
+            print_line(line)
+    else:
+        print_line("nothing of this counts yet: scores and pages are as before; add --apply, or --apply --never-lower")
     return end_class(failed)
+
+
+def _require_proof(again: Regrade, workers: int) -> None:
+    """Refuse a suite that is stale, that its own mistakes and alternatives refute, or that goes by the version of another one.
+
+    Raises:
+        UsageError: If it is.
+    """
+    from grader.assignment import UsageError
+    from grader.proof.verify import ProofOptions, verify
+
+    home = again.home
+    name, version = home.assignment.name, home.assignment.version
+    if again.same_version:
+        raise UsageError(
+            f"{', '.join([*again.corrected, *again.added])} changed, and the suite is still {version}, so that reports of both "
+            "look alike: raise the version in assignment.toml, or add --unproven"
+        )
+    print_line(f"proving {name} {version} first (--unproven leaves that out)")
+    faults = [line for line, fault in verify(home.root, name, ProofOptions(quick=True, workers=workers)) if fault]
+    if faults:
+        found = "".join(f"\n  {line}" for line in faults)
+        raise UsageError(f"nothing was run: the corrected suite is not proven, {len(faults)} found:{found}\nor add --unproven")

@@ -1,49 +1,150 @@
-"""Grading again after a check was corrected: only that check is run, and everybody whose points move is named."""
+"""Grading again after a check was corrected: only that check is run, whose points move is said first, and it can be undone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.assignment import AssignmentFiles, UsageError
 from grader.course import run
 from grader.course.results import Course, ResultsFolder, SubmissionResult
 from grader.course.summary import write_class_results
-from grader.report.model import Outcome
+from grader.report.model import CheckResult, Outcome
+
+KEPT = "replaced"  # the folder, in that of the class, of what earlier regrades have replaced
 
 
-def regrade(
-    home: AssignmentFiles, folder: ResultsFolder, workers: int, progress: Callable[[run.RunProgress], None], require_level: str
-) -> Iterator[str]:
-    """Run again, of each graded submission, the checks that are no longer what they were; yield what to print.
+@dataclass
+class Moves:
+    """How the points of a check move, in a class.
+
+    Attributes:
+        up: What each submission gains that gains anything.
+        down: What each one loses that loses anything.
+    """
+
+    up: list[float] = field(default_factory=list)
+    down: list[float] = field(default_factory=list)
+
+    def count(self, gained: float) -> None:
+        """Count one submission."""
+        if gained:
+            (self.up if gained > 0 else self.down).append(gained)
+
+    def __str__(self) -> str:
+        gain = f"{len(self.up)} gain{_third_person(self.up)} {_in_points(sum(self.up))}" if self.up else ""
+        lose = f"{len(self.down)} lose{_third_person(self.down)} {_in_points(-sum(self.down))}" if self.down else ""
+        return ", ".join(filter(None, (gain, lose))) or "no points move"
+
+
+def _third_person(who: Sequence[object]) -> str:
+    return "s" if len(who) == 1 else ""
+
+
+def _in_points(points: float) -> str:
+    return f"{points:g} point" if points == 1 else f"{points:g} points"
+
+
+class Regrade:
+    """The checks of a graded class that are no longer what they were, run again.
 
     A check is another one when its function, the views or the driver that it uses, its cases or their answers have changed.
-    What needs a question of which a check now ends differently is run as well. Earlier results stay where they are.
+    What needs a question of which a check now ends differently is run as well. Until `apply`, the class's scores are as before.
+
+    Attributes:
+        before: The class as it was graded.
+        corrected: The checks that have changed since.
+        added: New checks.
     """
-    before = folder.course()
-    earlier = folder.of(before)
-    job = run.prepare_job(home, _export(before), folder.path, before.suites, before.layout, require_level, keep=True)
-    again = {
-        entry.id: (result, find_changed_checks(result, job.checks))
-        for entry in job.course.entries
-        if (result := earlier.get(entry.id)) is not None
-        and job.course.submissions[entry.id] == before.submissions.get(entry.id)
-    }
-    corrected = sorted({check.partition("[")[0] for _, checks in again.values() for check in checks})
-    known = {check.partition("[")[0] for result, _ in again.values() for check in result.checks}
-    added = sorted(job.checks.keys() - known) if known else []
-    yield f"corrected: {', '.join(corrected) or 'no check'}" + (f"; new: {', '.join(added)}" if added else "")
-    if before.environment != job.course.environment:
-        yield "the kit, a library or the machine is another one than before: checks that are not run again keep their outcomes"
-    entries = [entry for entry in run.list_ungraded_entries(job, job.course.entries) if entry.id in again]
-    standing = run.grade_entries(job, entries, workers, progress, again)
-    # Only now, so that after a run that was ended the next one still knows what was before it.
-    folder.write_course(job.course)
-    results = folder.of(job.course)
-    for entry in job.course.entries:
-        if entry.id in again and (result := results[entry.id]) is not None:
-            yield from (f"{entry.who} ({entry.id}): {line}" for line in describe_point_changes(again[entry.id][0], result))
-    yield f"{len(entries)} submissions graded again" + (f", {len(standing.failed)} failed" if standing.failed else "")
+
+    def __init__(self, home: AssignmentFiles, folder: ResultsFolder, require_level: str = "basic") -> None:
+        self.home, self.folder = home, folder
+        self.before = folder.course()
+        self.job = run.prepare_job(
+            home, _export(self.before), folder.path, self.before.suites, self.before.layout, require_level, keep=True
+        )
+        earlier = folder.of(self.before)
+        handed_in = self.job.course.submissions
+        self.again = {
+            entry.id: (result, find_changed_checks(result, self.job.checks))
+            for entry in self.job.course.entries
+            if (result := earlier.get(entry.id)) is not None and handed_in[entry.id] == self.before.submissions.get(entry.id)
+        }
+        known = {check.partition("[")[0] for result, _ in self.again.values() for check in result.checks}
+        self.corrected = sorted({check.partition("[")[0] for _, checks in self.again.values() for check in checks})
+        self.added = sorted(self.job.checks.keys() - known) if known else []
+
+    @property
+    def same_version(self) -> bool:
+        """Return whether other checks go by the version that earlier reports name."""
+        return bool(self.corrected or self.added) and self.home.assignment.version == self.before.assignment.version
+
+    def grade(self, workers: int, progress: Callable[[run.RunProgress], None]) -> Iterator[str]:
+        """Run what has changed; yield what it was, and whose points would move."""
+        yield f"corrected: {', '.join(self.corrected) or 'no check'}" + (
+            f"; new: {', '.join(self.added)}" if self.added else ""
+        )
+        if self.before.environment != self.job.course.environment:
+            yield "the kit, a library or the machine is not what it was: checks that are not run again keep their outcomes"
+        entries = [entry for entry in run.list_ungraded_entries(self.job, self.job.course.entries) if entry.id in self.again]
+        standing = run.grade_entries(self.job, entries, workers, progress, self.again)
+        yield from self._describe_moves()
+        yield f"{len(entries)} submissions graded again" + (f", {len(standing.failed)} failed" if standing.failed else "")
+
+    def apply(self, never_lower: bool = False) -> Iterator[str]:
+        """Let what was run count, and keep what it replaces; yield what was written.
+
+        never_lower: Whether a submission that would lose points keeps its earlier result.
+        """
+        course = self.job.course
+        if never_lower:
+            held = {entry: self.again[entry][0] for entry, after in self._after() if after.report.points < self._points(entry)}
+            course = course.model_copy(
+                update={"kept": {entry: self.folder.place(entry, result.key).name for entry, result in held.items()}}
+            )
+            yield f"{len(held)} keep their earlier result, which has more points"
+        kept = self.folder.keep_course(KEPT)
+        self.folder.write_course(course)
+        yield f"what this replaces is kept in {kept}; `regrade {self.folder.path} --undo` brings it back"
+        yield from write_class_results(self.home, self.folder)
+
+    def _after(self) -> Iterator[tuple[str, SubmissionResult]]:
+        results = self.folder.of(self.job.course)
+        for entry in self.job.course.entries:
+            if entry.id in self.again and (result := results[entry.id]) is not None:
+                yield entry.id, result
+
+    def _points(self, entry: str) -> float:
+        return self.again[entry][0].report.points
+
+    def _describe_moves(self) -> Iterator[str]:
+        who = {entry.id: entry.who for entry in self.job.course.entries}
+        by_check: dict[str, Moves] = defaultdict(Moves)
+        whole, lines = Moves(), []
+        for entry, after in self._after():
+            before = self.again[entry][0]
+            lines += [f"{who[entry]} ({entry}): {line}" for line in describe_point_changes(before, after)]
+            whole.count(after.report.points - before.report.points)
+            for name, old, new in _list_differences(before, after):
+                by_check[name].count(_points(new) - _points(old))
+        yield from (f"{name}: {moves}" for name, moves in by_check.items())
+        yield from lines
+        most = f", one of them {-min(whole.down):g}" if len(whole.down) > 1 else ""
+        yield f"of {len(self.again)} submissions, {whole}{most}"
+
+
+def undo(home: AssignmentFiles, folder: ResultsFolder) -> Iterator[str]:
+    """Let the results count again that the last regrade replaced; yield what was written.
+
+    Raises:
+        UsageError: If none is kept.
+    """
+    taken = folder.take_back_course(KEPT)
+    if taken is None:
+        raise UsageError(f"nothing is kept in {folder.path / KEPT}: no regrade was applied, or all were taken back")
+    yield f"the results of suite {taken.assignment.version} count again"
     yield from write_class_results(home, folder)
 
 
@@ -62,17 +163,27 @@ def find_changed_checks(result: SubmissionResult, checks: dict[str, str]) -> fro
 
 def describe_point_changes(before: SubmissionResult, after: SubmissionResult) -> Iterator[str]:
     """Yield how the points of a submission have moved, and by which checks; nothing if no check ended differently."""
+    differ = []
+    for name, old, new in _list_differences(before, after):
+        ends = " -> ".join(_outcome(check.outcome if check else None) for check in (old, new))
+        differ.append(f"{name} {ends} ({_points(new) - _points(old):+g})")
+    if differ:
+        yield f"{before.report.points:g} -> {after.report.points:g} points: {'; '.join(differ)}"
+
+
+def _list_differences(
+    before: SubmissionResult, after: SubmissionResult
+) -> Iterator[tuple[str, CheckResult | None, CheckResult | None]]:
     was = {check.id: check for check in before.report.checks}
     now = {check.id: check for check in after.report.checks}
-    differ = []
     for name in [*now, *(name for name in was if name not in now)]:
         old, new = was.get(name), now.get(name)
         if old is None or new is None or (old.outcome, old.points) != (new.outcome, new.points):
-            gained = (new.points if new else 0.0) - (old.points if old else 0.0)
-            ends = " -> ".join(_outcome(check.outcome if check else None) for check in (old, new))
-            differ.append(f"{name} {ends} ({gained:+g})")
-    if differ:
-        yield f"{before.report.points:g} -> {after.report.points:g} points: {'; '.join(differ)}"
+            yield name, old, new
+
+
+def _points(check: CheckResult | None) -> float:
+    return check.points if check else 0.0
 
 
 def _outcome(outcome: Outcome | None) -> str:

@@ -72,6 +72,7 @@ class Course(StoredModel):
         suite: Hash of the checks of the newest results (see `ResultFingerprints`).
         environment: Hash of the environment of the newest results (see `ResultFingerprints`).
         submissions: By entry, the hash of the submitted files.
+        kept: By entry, the file in results/ that counts in place of a newer one: a regrade was told to lower no points.
     """
 
     assignment: Assignment
@@ -83,6 +84,7 @@ class Course(StoredModel):
     environment: str
     submissions: dict[str, str]
     entries: list[WorklistEntry]
+    kept: dict[str, str] = Field(default_factory=dict)
 
 
 class ResultsFolder:
@@ -106,6 +108,26 @@ class ResultsFolder:
         if not path.is_file():
             raise UsageError(f"{self.path} holds no course.json; name the folder that `course ... -o` wrote")
         return read_stored(path, Course)
+
+    def keep_course(self, name: str) -> Path:
+        """Copy course.json to a folder of this name, beside what is there already; return the copy."""
+        content = (self.path / "course.json").read_text(encoding="utf-8")
+        place = self.path / name / f"course-{len(self._kept(name)) + 1:04}.json"
+        place.parent.mkdir(exist_ok=True)
+        write_atomically(place, content)
+        return place
+
+    def take_back_course(self, name: str) -> Course | None:
+        """Replace course.json by the newest copy in a folder of this name, which is removed; return it, or None without one."""
+        if not (kept := self._kept(name)):
+            return None
+        course = read_stored(kept[-1], Course)
+        self.write_course(course)
+        kept[-1].unlink()
+        return course
+
+    def _kept(self, name: str) -> list[Path]:
+        return sorted((self.path / name).glob("course-*.json"))
 
     def place(self, entry: str, key: ResultFingerprints) -> Path:
         """Return where the result of this submission lies, or will lie."""
@@ -136,7 +158,8 @@ class ResultsFolder:
             stem = f"{entry.id}.{key.name}"
             fitting = _starting_with(stem[:-SHORT], names)
             own = f"{stem}.json"
-            chosen = own if own in fitting else fitting[0] if fitting else None
+            kept = course.kept.get(entry.id)
+            chosen = kept if kept in names else own if own in fitting else fitting[0] if fitting else None
             found[entry.id] = read_stored(self.results / chosen, SubmissionResult) if chosen else None
         return found
 

@@ -197,10 +197,20 @@ def prepare_job(  # noqa: PLR0913 - the options of the command `course`
         entries=entries,
     )
     if not keep:
-        ResultsFolder(folder).write_course(course)
+        ResultsFolder(folder).write_course(_with_kept_results(course, ResultsFolder(folder)))
     return GradingJob(
         home.root, course, export.resolve(), folder.resolve(), fingerprints.hash_checks(home, suites), require_level
     )
+
+
+def _with_kept_results(course: Course, folder: ResultsFolder) -> Course:
+    """Return the course with the results that its folder was told to keep, where suite and submission are the same."""
+    if not (folder.path / "course.json").is_file():
+        return course
+    before = folder.course()
+    same = {entry for entry, content in course.submissions.items() if before.submissions.get(entry) == content}
+    kept = {entry: file for entry, file in before.kept.items() if entry in same} if before.suite == course.suite else {}
+    return course.model_copy(update={"kept": kept})
 
 
 def list_remarks(job: GradingJob) -> Iterator[str]:

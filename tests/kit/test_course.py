@@ -24,6 +24,7 @@ pytestmark = pytest.mark.recorded
 INPUTS = (
     "command:course",
     "command:regrade",
+    "command:build",
     "grader/judge/*.py",
     "grader/sandbox/*.py",
     "tests/kit/toy/solutions/toy/submitted.py",
@@ -195,13 +196,12 @@ def test_only_a_corrected_check_is_run(graded_class: Class, tmp_path: Path) -> N
     part = graded_class.copy(tmp_path)
     before = part.results()
     corrected(part.root, test_three="assert True", test_many="assert 1 == 1")
-    process = part.start(
-        "regrade", str(part.folder), "--workers", "2", script=HOOK + DIES_AFTER_THREE + KIT, MARKS=str(tmp_path)
-    )
+    again = ("regrade", str(part.folder), "--workers", "2", "--apply", "--unproven")
+    process = part.start(*again, script=HOOK + DIES_AFTER_THREE + KIT, MARKS=str(tmp_path))
     process.communicate(timeout=90)
     assert process.returncode == -signal.SIGKILL
     assert sorted(part.results()) == sorted(before), "the class's results are still there"
-    printed = part.run("regrade", str(part.folder), "--workers", "2")
+    printed = part.run(*again)
     after = part.results()
     assert "corrected: visible/test_many, visible/test_three\n" in printed
     lines = {found[1]: found[0] for found in re.findall(r"^(\S+ \((\S+)\): .* points: .*)$", printed, re.MULTILINE)}
@@ -225,7 +225,8 @@ def test_comments_new_checks_and_removed_ones(graded_class: Class, tmp_path: Pat
     new = 'def test_new(student):\n    """Something new."""\n    student.expect("spread_of_three")\n'
     new = f'\n\n@points(0, question="spread")\n{new}'
     checks.write_text(f"# What a reader should know.\n{old}{new}", encoding="utf-8")
-    printed = part.run("regrade", str(part.folder), "--workers", "2")
+    again = ("regrade", str(part.folder), "--workers", "2", "--apply", "--unproven")
+    printed = part.run(*again)
     assert "corrected: no check; new: visible/test_new\n" in printed
     after = part.results()
     for name, result in after.items():
@@ -238,12 +239,102 @@ def test_comments_new_checks_and_removed_ones(graded_class: Class, tmp_path: Pat
     assert found["right"] == found["wrong"] == ["passed"]
     assert found["broken"] == ["failed"]
     checks.write_text(old + "# nothing but a remark\n", encoding="utf-8")
-    printed = part.run("regrade", str(part.folder), "--workers", "2")
+    printed = part.run(*again)
     assert "corrected: no check\n" in printed
     assert "0 of 12 scores moved" in printed
     assert {name: outcomes(one) for name, one in part.results().items()} == {
         name: outcomes(one) for name, one in before.items()
     }
+
+
+def raise_version(root: Path) -> None:
+    """Give the toy's suite another version."""
+    toml = root / "assignments/toy/assignment.toml"
+    text, count = re.subn(r'^version = ".*"$', 'version = "17.0"', toml.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert count == 1
+    toml.write_text(text, encoding="utf-8")
+
+
+def total_points(part: Class) -> dict[str, float]:
+    """Return by submission the points that count."""
+    return {name: result.report.points for name, result in part.results().items()}
+
+
+def test_a_correction_counts_when_it_is_applied_and_can_be_undone(graded_class: Class, tmp_path: Path) -> None:
+    """Catches: a look that changes scores, a loss that was to be spared, a regrade that nobody can take back."""
+    part = graded_class.copy(tmp_path)
+    again = ("regrade", str(part.folder), "--workers", "2")
+    before, pages = total_points(part), (part.folder / "gradebook.csv").read_bytes()
+    corrected(part.root, test_three="assert True", test_both="assert False")
+    printed = part.run(*again)
+    assert "corrected: visible/test_both, visible/test_three\n" in printed
+    assert "\nvisible/test_three: 7 gain 7 points\n" in printed
+    assert "\nvisible/test_both: 1 loses 1 point\n" in printed
+    assert "right (right): 6 -> 5 points: visible/test_both passed -> failed (-1)\n" in printed
+    assert "\nof 12 submissions, 7 gain 7 points, 1 loses 1 point\n" in printed
+    assert "nothing of this counts yet" in printed
+    assert total_points(part) == before
+    assert (part.folder / "gradebook.csv").read_bytes() == pages
+
+    files = part.files()
+    printed = part.run(*again, "--apply", "--unproven", "--never-lower")
+    assert part.files() == files, "what the look has run is not run again"
+    after = total_points(part)
+    assert all(after[name] >= points for name, points in before.items())
+    assert any(after[name] > points for name, points in before.items())
+    assert after["right"] == before["right"] == 6
+    part.course()
+    assert total_points(part) == after, "a new run of `course` keeps what was kept"
+
+    part.run(*again, "--apply", "--unproven")
+    lowered = total_points(part)
+    assert lowered["right"] == 5
+    part.run("regrade", str(part.folder), "--undo")
+    assert total_points(part) == after
+    part.run("regrade", str(part.folder), "--undo")
+    assert total_points(part) == before
+    assert (part.folder / "gradebook.csv").read_bytes() == pages
+    assert "nothing is kept" in part.run("regrade", str(part.folder), "--undo", code=2)
+
+
+def test_a_wrong_correction_is_refused(graded_class: Class, tmp_path: Path) -> None:
+    """Catches: a change that the suite's own mistakes refute, applied to everybody at once; two suites of one version."""
+    part = graded_class.copy(tmp_path)
+    again = ("regrade", str(part.folder), "--workers", "2", "--apply")
+    before, files = total_points(part), part.files()
+    corrected(part.root, test_three="assert True", test_many="assert True")
+    assert "raise the version in assignment.toml" in part.run(*again, code=2)
+    raise_version(part.root)
+    said = part.run(*again, code=2)
+    assert "the corrected suite is not proven" in said
+    assert "test_three" in said
+    assert (total_points(part), part.files()) == (before, files)
+
+
+def test_a_proven_correction_is_applied(graded_class: Class, tmp_path: Path) -> None:
+    """Catches: a proof that refuses right corrections as well."""
+    part = graded_class.copy(tmp_path)
+    corrected(part.root, test_many='student.expect("many_values", rtol=1e-4)')
+    raise_version(part.root)
+    part.run("build", "toy")
+    printed = part.run("regrade", str(part.folder), "--workers", "2", "--apply")
+    assert "proving toy 17.0 first" in printed
+    assert {result.report.suite_version for result in part.results().values()} == {"17.0"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--never-lower",), "--never-lower say how to apply: add --apply"),
+        (("--undo", "--apply"), "--undo and --apply are done one after the other"),
+    ],
+)
+def test_options_that_do_not_go_together_are_told(
+    graded_class: Class, tmp_path: Path, options: tuple[str, ...], words: str
+) -> None:
+    """Catches: an option that is silently without effect."""
+    part = graded_class.copy(tmp_path)
+    assert words in part.run("regrade", str(part.folder), *options, code=2)
 
 
 def test_a_policy_that_does_not_fit_is_told_first(graded_class: Class, tmp_path: Path) -> None:

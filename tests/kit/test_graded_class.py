@@ -65,7 +65,7 @@ def test_scored_anew(results: Path, tmp_path: Path, command_line: Callable[..., 
 @pytest.mark.slow(40)
 def test_graded_anew(results: Path, tmp_path: Path, command_line: Callable[..., int]) -> None:
     """Catches: a check that was only to be moved or stored otherwise, and gives other points now."""
-    assert command_line("regrade", str(results), "--workers", "1") == 0
+    assert command_line("regrade", str(results), "--workers", "1", "--apply", "--unproven") == 0
     assert points(results) == TODAY
     whole = questions(results)["ada"]
     for student, own in questions(results).items():
