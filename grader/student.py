@@ -13,6 +13,7 @@ from grader.console import (
     GRADED,
     GRADER_ERROR,
     STOPPED,
+    USAGE,
     ProgressLine,
     ReportWriter,
     refuse_output,
@@ -47,8 +48,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write it here as a page, with the learning curves")
     parser.add_argument("--show", metavar="QUESTION", help="show as tables what a failing check compares")
     parser.add_argument("--debug", metavar="QUESTION", help="step through its case in pdb, without the limits of grading")
+    about = "say what is missing of what must be installed, in a second; nothing is graded"
+    parser.add_argument("--check-install", action="store_true", help=about)
     options = parser.parse_intermixed_args(arguments)
+    if options.check_install:
+        return _check_install()
     return run_guarded(lambda: _look_closer(options) if options.show or options.debug else _grade_student(options))
+
+
+def _check_install() -> int:
+    from grader.desk.install import check_install
+
+    lines, complete = check_install(ROOT)
+    print("\n".join(lines))
+    return GRADED if complete else USAGE
 
 
 def _grade_student(options: argparse.Namespace) -> int:

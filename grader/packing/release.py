@@ -1,4 +1,4 @@
-"""The student zip: a flat folder that grades itself, tried out before it is written."""
+"""The student zip: a folder that grades itself, tried out before it is written."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,7 +26,7 @@ else:
 GRADER_PARTS = ("", "desk", "judge", "report", "sandbox")  # what a student's grader consists of
 INSTRUCTORS_ONLY = ("__main__.py", "attempts.py", "doctor.py", "formats.py", "tripwire.py")
 SHOWN_TO_STUDENTS = ("__init__.py", "model.py", "page.html", "page.py", "terminal.py", "text.py")  # of report; no platform's
-STAMP = (2020, 1, 1, 0, 0, 0)  # fixed, so that the same content makes the same zip
+STAMP = (2020, 1, 1, 0, 0, 0)  # of what no person unpacks: fixed, so that the same content makes the same zip
 
 README = """# {title}
 
@@ -55,6 +56,7 @@ python grade.py --debug QUESTION        # step through its case in pdb
 python grade.py --html report.html      # also as a page, with the learning curves
 python grade.py --json report.json      # also as a file
 python grade.py --submission PATH       # another file, a notebook, a folder or a zip
+python grade.py --check-install         # what is missing of requirements.txt
 ```
 
 {notebook}Each question that has not passed shows its first difference: the case, what was expected, what your function
@@ -79,7 +81,7 @@ by what it defines.
 
 
 def release(root: Path, name: str, folder: Path) -> Iterator[str]:
-    """Write `folder/NAME.zip`, the student's folder as a flat zip; yield what was checked and written, line by line.
+    """Write `folder/NAME.zip`, in which the student's folder is called NAME; yield what was checked and written, line by line.
 
     Before it is written it is unpacked in a fresh place and graded there by its own grade.py,
     forked and spawned: the stub must get nothing, the solution everything.
@@ -88,10 +90,21 @@ def release(root: Path, name: str, folder: Path) -> Iterator[str]:
         UsageError: If stub or solution gets other points; nothing is written.
     """
     home = AssignmentFiles(root, name)
-    content = collect_student_files(home)
-    data = make_zip(content)
+    data, count = make_student_zip(home)
     yield from _try_out(home, data)
-    yield write_zip(folder / f"{name}.zip", data, len(content))
+    yield write_zip(folder / f"{name}.zip", data, count)
+
+
+def make_student_zip(home: AssignmentFiles) -> tuple[bytes, int]:
+    """Return the student's folder as a zip, and how many files it holds.
+
+    They lie in a folder of the assignment's name, so that unpacking them puts nothing among other files. Their date is today's,
+    or that of SOURCE_DATE_EPOCH.
+    """
+    content = collect_student_files(home)
+    day = time.localtime(int(os.environ.get("SOURCE_DATE_EPOCH") or time.time()))
+    named = {f"{home.assignment.name}/{path}": text for path, text in content.items()}
+    return make_zip(named, stamp=(*day[:3], 0, 0, 0)), len(content)
 
 
 def collect_student_files(home: AssignmentFiles) -> dict[str, bytes]:
@@ -137,12 +150,14 @@ def render_requirements(home: AssignmentFiles, desk: bool) -> str:
     return "\n".join([*project["dependencies"], *home.assignment.requirements, *desks]) + "\n"
 
 
-def make_zip(content: dict[str, bytes], executable: Sequence[str] = ()) -> bytes:
-    """Return a zip with these files, some of them executable, the same bytes for the same content."""
+def make_zip(
+    content: dict[str, bytes], executable: Sequence[str] = (), stamp: tuple[int, int, int, int, int, int] = STAMP
+) -> bytes:
+    """Return a zip with these files, some of them executable, the same bytes for the same content and stamp."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in content.items():
-            entry = zipfile.ZipInfo(name, STAMP)
+            entry = zipfile.ZipInfo(name, stamp)
             entry.create_system = 3  # Unix, on whatever system it is made: or the modes do not count
             entry.external_attr = (0o755 if name in executable else 0o644) << 16
             entry.compress_type = zipfile.ZIP_STORED if name.endswith(".whl") else zipfile.ZIP_DEFLATED
@@ -186,13 +201,14 @@ def _try_out(home: AssignmentFiles, data: bytes) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="größe mit Leerzeichen ") as temporary:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             archive.extractall(temporary)
+        folder = Path(temporary, assignment.name)
         for level in ("", "basic"):
             for what, expected in (("stub", 0.0), ("solution", assignment.total("visible"))):
                 if what == "solution":
-                    shutil.copyfile(solution, Path(temporary) / assignment.submission)
+                    shutil.copyfile(solution, folder / assignment.submission)
                 else:
-                    shutil.copyfile(home.stub, Path(temporary) / assignment.submission)
-                report = _graded(Path(temporary), level)
+                    shutil.copyfile(home.stub, folder / assignment.submission)
+                report = _graded(folder, level)
                 found = f"the {what} gets {report['points']:g}/{report['max_points']:g} at level {report['isolation']}"
                 if report["points"] != expected or not report["final"]:
                     raise UsageError(f"nothing was written: unpacked elsewhere, {found}, expected {expected:g}")

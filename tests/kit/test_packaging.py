@@ -225,7 +225,7 @@ def test_packages_hold_what_they_need_and_no_solution(home: AssignmentFiles) -> 
     """An allow-list: no solution anywhere, hidden checks only on servers, no line end that a shell trips over."""
     question = prairielearn.collect_question_files(home, "image")
     autograder = autolab.collect_package_files(home)
-    given = in_zip(question["clientFilesQuestion/policy_gradient.zip"])
+    given = {name.partition("/")[2]: data for name, data in in_zip(question["clientFilesQuestion/policy_gradient.zip"]).items()}
     repository = classroom.collect_repository_files(home)
     on_servers = {**question, **in_tar(autograder["autograde.tar"])}
     stub = home.stub.read_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 import zipfile
 from io import BytesIO
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from grader import answers
 from grader.assignment import AssignmentFiles, HintVisibility, UsageError
 from grader.packing import release as module
-from grader.packing.release import collect_student_files, make_zip, release
+from grader.packing.release import collect_student_files, make_student_zip, release
 from grader.platforms.gradescope.package import collect_autograder_files
 
 pytestmark = pytest.mark.recorded
@@ -23,13 +24,16 @@ INPUTS = ("grading:policy_gradient", "grade.py", "packed:grader", "assignments/p
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_zip_is_tried_out_and_flat(tmp_path: Path) -> None:
+def test_zip_is_tried_out_and_has_a_folder(tmp_path: Path) -> None:
     """What is released works where it is unpacked, forked and spawned, in a folder with spaces and an umlaut."""
+    began = time.time()
     lines = list(release(ROOT, "policy_gradient", tmp_path))
     assert [line for line in lines if "the stub gets 0/63" in line and "basic" in line]
     assert [line for line in lines if "the solution gets 63/63" in line and "level basic" not in line]
     with zipfile.ZipFile(tmp_path / "policy_gradient.zip") as archive:
-        names = set(archive.namelist())
+        assert {name.partition("/")[0] for name in archive.namelist()} == {"policy_gradient"}, "nothing falls among other files"
+        assert {entry.date_time[:3] for entry in archive.infolist()} <= {time.localtime(began)[:3], time.localtime()[:3]}
+        names = {name.partition("/")[2] for name in archive.namelist()}
         assert archive.testzip() is None
     written = {"submitted.py", "notebook.ipynb", "utils.py", "README.md"}
     flat = written | {"grade.py", "solution.json", "requirements.txt", "assignment.toml"}
@@ -54,9 +58,13 @@ def test_zip_holds_nothing_of_solutions_or_hidden_checks(home: AssignmentFiles) 
             assert line.strip() not in everything, line
 
 
-def test_same_content_makes_the_same_bytes(home: AssignmentFiles) -> None:
+def test_same_content_and_day_make_the_same_bytes(home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch) -> None:
     """A zip that changes without reason cannot be compared with the one handed out."""
-    assert make_zip(collect_student_files(home)) == make_zip(collect_student_files(home))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    first = make_student_zip(home)
+    assert first == make_student_zip(home)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
+    assert first != make_student_zip(home)
 
 
 def test_nothing_is_written_when_the_trial_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,13 +81,13 @@ def test_nothing_is_written_when_the_trial_fails(tmp_path: Path, monkeypatch: py
 
 
 def test_students_get_hints_where_they_are_allowed(home: AssignmentFiles, tmp_path: Path, replaced) -> None:
-    """The record of visible mistakes goes along and works in the flat folder; an instructor can keep it back."""
-    with zipfile.ZipFile(BytesIO(make_zip(collect_student_files(home)))) as archive:
-        archive.extractall(tmp_path / "given")
+    """The record of visible mistakes goes along and works in the folder; an instructor can keep it back."""
+    with zipfile.ZipFile(BytesIO(make_student_zip(home)[0])) as archive:
+        archive.extractall(tmp_path)
     wrong = replaced(get_value_net_loss="return ((value_net(observation) - returns) ** 2).sum()")
     output = tmp_path / "report.html"
     command = [sys.executable, "grade.py", "get_value_net_loss", "--submission", str(wrong), "--html", str(output)]
-    done = subprocess.run(command, cwd=tmp_path / "given", capture_output=True, text=True, check=True)
+    done = subprocess.run(command, cwd=tmp_path / "policy_gradient", capture_output=True, text=True, check=True)
     for told in (done.stdout, output.read_text(encoding="utf-8")):
         assert "Ask yourself: Is it a sum or a mean?" in told
 

@@ -23,7 +23,7 @@ from grader.packing.package import (
     write_files,
     write_folder,
 )
-from grader.packing.release import collect_student_files, make_zip
+from grader.packing.release import make_student_zip
 from grader.platforms.entry import STOPPED
 from grader.platforms.prairielearn.report import render_refusal
 
@@ -111,9 +111,7 @@ def collect_question_files(home: AssignmentFiles, image: str, require_level: str
         ).encode(),
         **{f"tests/{name}": data for name, data in grader.items()},
     }
-    return convert_to_unix_lines(content) | {
-        f"clientFilesQuestion/{assignment.name}.zip": make_zip(collect_student_files(home))
-    }
+    return convert_to_unix_lines(content) | {f"clientFilesQuestion/{assignment.name}.zip": make_student_zip(home)[0]}
 
 
 def render_info(assignment: Assignment, image: str) -> dict[str, Any]:
