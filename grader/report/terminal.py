@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
 import textwrap
+from collections.abc import Sequence
 from typing import TextIO
 
 from grader.report.model import HIDDEN_CHECKS, Cause, CheckResult, Outcome, QuestionResult, Report
@@ -18,6 +21,10 @@ STYLES = {
     Outcome.GRADER_ERROR: "magenta",
 }
 PRINTED_LINES = 12
+LEAST_WIDTH = 40  # of a terminal: a narrower one breaks lines by itself
+HANGS = re.compile(r" *(?:[✓✗·!-] |expected +|got +|[\w.]{1,20} = )?")  # below what follows this, the line goes on
+TOGETHER = re.compile(r"python grade\.py(?: [^ (]\S*)+|-k [^ )]+")
+GLUE = "\ue000"
 ONE_REASON = "Nothing could be graded, for one reason:"
 
 
@@ -30,7 +37,9 @@ def render(report: Report, stream: TextIO | None = None) -> None:
     if stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
         _render_rich(report, stream)
     else:
-        stream.write(render_plain(report).encode(stream.encoding or "utf-8", "replace").decode(stream.encoding or "utf-8"))
+        plain = render_plain(report)
+        shown = wrap_lines(plain, shutil.get_terminal_size().columns) if stream.isatty() else plain
+        stream.write(shown.encode(stream.encoding or "utf-8", "replace").decode(stream.encoding or "utf-8"))
     stream.flush()
 
 
@@ -49,13 +58,43 @@ def render_plain(report: Report) -> str:
     return "\n".join(lines) + "\n"
 
 
+def wrap_lines(text: str, width: int) -> str:
+    """Return the text in lines of at most this width; what goes on in a further line stands below where it began.
+
+    A command stays in one piece, however long, so that it can be copied: `python grade.py ...`, and `-k` with its pattern.
+    """
+    return "\n".join(_wrap(line, max(width, LEAST_WIDTH)) for line in text.split("\n"))
+
+
+def _wrap(line: str, width: int) -> str:
+    begun = HANGS.match(line)
+    assert begun is not None  # it matches anything
+    together = TOGETHER.sub(lambda found: found[0].replace(" ", GLUE), line[begun.end() :])
+    wrapped = textwrap.wrap(
+        together,
+        width,
+        initial_indent=begun[0],
+        subsequent_indent=" " * len(begun[0]),
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+    )
+    return "\n".join(wrapped).replace(GLUE, " ") if len(line) > width else line
+
+
 def _render_rich(report: Report, stream: TextIO) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     console = Console(file=stream, highlight=False)
-    table = Table(title=f"{report.title} ({report.assignment} {report.suite_version})", title_justify="left")
+
+    def write(lines: Sequence[str], style: str = "") -> None:
+        if lines:
+            console.print(Text(wrap_lines("\n".join(lines), console.width), style), soft_wrap=True)
+
+    write([f"{report.title} ({report.assignment} {report.suite_version})"], "italic")
+    table = Table()
     table.add_column("question")
     table.add_column("points", justify="right")
     table.add_column("time", justify="right")
@@ -68,16 +107,15 @@ def _render_rich(report: Report, stream: TextIO) -> None:
         row: list[Text | str] = [Text(question.id), describe_score(question), f"{question.seconds:.2f} s", outcome]
         table.add_row(*row, *([question.cell] if report.cells else []))
     console.print(table)
-    for remark in report.remarks:
-        console.print(Text(remark))
+    write(report.remarks)
     for question in report.questions:
         if body := explain_question(report, question):
             style = STYLES.get(question.outcome, "red")
             console.print()
             console.print(Text(_heading(question), style))
-            console.print(Text("\n".join(body)))
-    console.print(Text("\n".join([*explain_common_failure(report), *describe_unwritten(report), ""])))
-    console.print(Text("\n".join(make_closing_lines(report)), "bold"))
+            write(body)
+    write([*explain_common_failure(report), *describe_unwritten(report), ""])
+    write(make_closing_lines(report), "bold")
 
 
 def explain_question(report: Report, question: QuestionResult) -> list[str]:

@@ -224,6 +224,39 @@ def test_no_colour_in_a_pipe() -> None:
     assert "\x1b" not in stream.getvalue()
 
 
+WIDE = """\
+  ✗ A return never contains rewards of the next episode, and always its own terminal reward. (failed; -k several_episodes)
+        expected [[1.98828], [3.97656], [5.95312], [7.90625], [9.8125], [11.625], [13.25], [14.5]]
+Look closer: python grade.py policy_gradient --submission some/very/long/path/submitted.py --show get_returns  (or --debug)"""
+NARROW = """\
+  ✗ A return never contains rewards of the next
+    episode, and always its own terminal reward.
+    (failed; -k several_episodes)
+        expected [[1.98828], [3.97656], [5.95312],
+                 [7.90625], [9.8125], [11.625],
+                 [13.25], [14.5]]
+Look closer:
+python grade.py policy_gradient --submission some/very/long/path/submitted.py --show get_returns
+(or --debug)"""
+
+
+@RECORDED
+def test_lines_go_on_below_where_they_began() -> None:
+    """Catches: arrays that wrap to the first column; a command or a pattern that is copied in two pieces."""
+    assert terminal.wrap_lines(WIDE, 50) == NARROW
+    assert terminal.wrap_lines(WIDE, 200) == WIDE
+
+
+@RECORDED
+@given(st.text("ab  \n-k✗=[", max_size=300), st.integers(1, 100))
+def test_wrapping_loses_nothing(text: str, width: int) -> None:
+    """Catches: words that are dropped or joined, and a line that is broken though it fits."""
+    wrapped = terminal.wrap_lines(text, width)
+    assert wrapped.split() == text.split()
+    if all(len(line) <= max(width, terminal.LEAST_WIDTH) for line in text.split("\n")):
+        assert wrapped == text
+
+
 @RECORDED
 def test_an_encoding_without_marks_does_not_crash() -> None:
     """A console that cannot show a check mark still shows the report."""
