@@ -423,11 +423,11 @@ class _Screen:
         """Return the lines, cut so that what is above them stays on the screen; a difference comes first, inputs last."""
         from rich.text import Text
 
-        wrapped = Text("\n".join(lines)).wrap(self._console, self._console.width)
+        wrapped = terminal.wrap_lines("\n".join(lines), self._console.width).split("\n")
         room = max(self._console.height - ROOM, 8)
         if len(wrapped) > room:
-            return Text("\n").join([*wrapped[: room - 1], Text("  [... press a for the whole report]", "dim")])
-        return Text("\n").join(wrapped)
+            return Text("\n".join(wrapped[: room - 1])).append("\n  [... press a for the whole report]", "dim")
+        return Text("\n".join(wrapped))
 
     def _clear(self) -> None:
         self._begin_line()
