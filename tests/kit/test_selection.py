@@ -23,7 +23,7 @@ INPUTS = {
     "test_a_change_chooses_the_tests_that_it_can_affect": ("**",),
     "test_answers_belong_to_their_assignment": ("**",),
     "test_every_pattern_matches_a_file": ("**",),
-    "test_every_fixture_in_the_table_exists": ("**",),
+    "test_fixtures_of_all_modules_are_asked_for_and_declared": ("**",),
 }
 ROOT = Path(__file__).resolve().parents[2]
 
