@@ -13,7 +13,7 @@ from grader.course.results import Course, ResultsFolder, SubmissionResult
 from grader.course.summary import write_class_results
 from grader.report.model import CheckResult, Outcome
 
-KEPT = "replaced"  # the folder, in that of the class, of what earlier regrades have replaced
+REPLACED = "replaced"  # the folder, in that of the class, with each course.json that a regrade has replaced
 
 
 @dataclass
@@ -105,9 +105,9 @@ class Regrade:
                 update={"kept": {entry: self.folder.place(entry, result.key).name for entry, result in held.items()}}
             )
             yield f"{len(held)} keep their earlier result, which has more points"
-        kept = self.folder.keep_course(KEPT)
+        replaced = self.folder.put_aside_course(REPLACED)
         self.folder.write_course(course)
-        yield f"what this replaces is kept in {kept}; `regrade {self.folder.path} --undo` brings it back"
+        yield f"what this replaces is kept in {replaced}; `regrade {self.folder.path} --undo` brings it back"
         yield from write_class_results(self.home, self.folder)
 
     def _after(self) -> Iterator[tuple[str, SubmissionResult]]:
@@ -141,9 +141,9 @@ def undo(home: AssignmentFiles, folder: ResultsFolder) -> Iterator[str]:
     Raises:
         UsageError: If none is kept.
     """
-    taken = folder.take_back_course(KEPT)
+    taken = folder.take_back_course(REPLACED)
     if taken is None:
-        raise UsageError(f"nothing is kept in {folder.path / KEPT}: no regrade was applied, or all were taken back")
+        raise UsageError(f"nothing is kept in {folder.path / REPLACED}: no regrade was applied, or all were taken back")
     yield f"the results of suite {taken.assignment.version} count again"
     yield from write_class_results(home, folder)
 

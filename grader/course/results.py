@@ -109,24 +109,24 @@ class ResultsFolder:
             raise UsageError(f"{self.path} holds no course.json; name the folder that `course ... -o` wrote")
         return read_stored(path, Course)
 
-    def keep_course(self, name: str) -> Path:
+    def put_aside_course(self, name: str) -> Path:
         """Copy course.json to a folder of this name, beside what is there already; return the copy."""
         content = (self.path / "course.json").read_text(encoding="utf-8")
-        place = self.path / name / f"course-{len(self._kept(name)) + 1:04}.json"
+        place = self.path / name / f"course-{len(self._list_put_aside(name)) + 1:04}.json"
         place.parent.mkdir(exist_ok=True)
         write_atomically(place, content)
         return place
 
     def take_back_course(self, name: str) -> Course | None:
         """Replace course.json by the newest copy in a folder of this name, which is removed; return it, or None without one."""
-        if not (kept := self._kept(name)):
+        if not (copies := self._list_put_aside(name)):
             return None
-        course = read_stored(kept[-1], Course)
+        course = read_stored(copies[-1], Course)
         self.write_course(course)
-        kept[-1].unlink()
+        copies[-1].unlink()
         return course
 
-    def _kept(self, name: str) -> list[Path]:
+    def _list_put_aside(self, name: str) -> list[Path]:
         return sorted((self.path / name).glob("course-*.json"))
 
     def place(self, entry: str, key: ResultFingerprints) -> Path:
