@@ -10,11 +10,10 @@ from pathlib import Path
 
 from grader.assignment import AssignmentFiles, UsageError
 from grader.authoring.stub import make_stub
-from grader.packing.release import collect_mistakes_file, collect_student_files, render_requirements
+from grader.packing.release import collect_grading_files, collect_mistakes_file, render_requirements
 
 # With these, a make inside of a make (make test, say) prints the folder that it leaves after all else; on a platform none is.
 MAKE_VARIABLES = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
-STUDENTS_ONLY = ("README.md", "grade.py", "notebook.ipynb", "grader/desk/")
 
 SETUP = """\
 #!/usr/bin/env bash
@@ -96,10 +95,9 @@ os._exit(0)
 
 
 def collect_server_files(home: AssignmentFiles) -> dict[str, bytes]:
-    """Return what grading on a server needs, by name: the student's folder and the hidden checks; no solution."""
+    """Return what grading on a server needs, by name: all checks, and no solution."""
     name = home.assignment.name
-    content = {key: value for key, value in collect_student_files(home).items() if not key.startswith(STUDENTS_ONLY)}
-    return content | {
+    return collect_grading_files(home) | {
         "requirements.txt": render_requirements(home, desk=False).encode(),
         "constraints.txt": (home.root / "constraints.txt").read_bytes(),
         f"tests/hidden/test_{name}.py": home.checks["hidden"].read_bytes(),

@@ -23,7 +23,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-GRADER_PARTS = ("", "desk", "judge", "report", "sandbox")  # what a student's grader consists of
+GRADER_PARTS = ("", "judge", "report", "sandbox")  # what a grader consists of that is given away
 INSTRUCTORS_ONLY = ("__main__.py", "attempts.py", "doctor.py", "formats.py", "tripwire.py")
 SHOWN_TO_STUDENTS = ("__init__.py", "model.py", "page.html", "page.py", "terminal.py", "text.py")  # of report; no platform's
 STAMP = (2020, 1, 1, 0, 0, 0)  # of what no person unpacks: fixed, so that the same content makes the same zip
@@ -108,31 +108,45 @@ def make_student_zip(home: AssignmentFiles) -> tuple[bytes, int]:
 
 
 def collect_student_files(home: AssignmentFiles) -> dict[str, bytes]:
-    """Return the content of the student's folder by name. An allow-list: what is not named here cannot leak."""
+    """Return the content of the student's folder by name: what grades with visible checks, and what helps them to work."""
+    content = collect_grading_files(home)
+    content["grade.py"] = (home.root / "grade.py").read_bytes()
+    content["README.md"] = _readme(home).encode()
+    content["requirements.txt"] = render_requirements(home, desk=True).encode()
+    if home.notebook.is_file():
+        content["notebook.ipynb"] = home.notebook.read_bytes()
+    content |= _collect_grader(home.root, "desk")
+    return {key: value.replace(b"\r\n", b"\n") for key, value in sorted(content.items())}
+
+
+def collect_grading_files(home: AssignmentFiles) -> dict[str, bytes]:
+    """Return by name what grades with visible checks. An allow-list: what is not named here cannot leak."""
     assignment, root = home.assignment, home.root
     content = {
         assignment.submission: home.stub.read_bytes(),
         "assignment.toml": (home.folder / "assignment.toml").read_bytes(),
-        "grade.py": (root / "grade.py").read_bytes(),
         OVERVIEW: home.answers["visible"].read_bytes(),
-        "requirements.txt": render_requirements(home, desk=True).encode(),
-        "README.md": _readme(home).encode(),
         f"tests/drivers/{assignment.name}.py": home.drivers.read_bytes(),
         f"tests/visible/test_{assignment.name}.py": home.checks["visible"].read_bytes(),
     }
     if home.views.is_file():
         content[f"tests/views/{assignment.name}.py"] = home.views.read_bytes()
     content |= {path.name: path.read_bytes() for path in home.support()}
-    if home.notebook.is_file():
-        content["notebook.ipynb"] = home.notebook.read_bytes()
     if assignment.hints.visible:
         content |= collect_mistakes_file(home, "visible")
     for part in GRADER_PARTS:
-        for path in sorted((root / "grader" / part).glob("*")):
-            kept = path.name in SHOWN_TO_STUDENTS if part == "report" else path.name not in INSTRUCTORS_ONLY
-            if path.suffix in (".py", ".ini", ".html") and kept:
-                content[path.relative_to(root).as_posix()] = path.read_bytes()
+        content |= _collect_grader(root, part)
     return {key: value.replace(b"\r\n", b"\n") for key, value in sorted(content.items())}
+
+
+def _collect_grader(root: Path, part: str) -> dict[str, bytes]:
+    """Return by name the files of a part of the grader that are given away."""
+    content = {}
+    for path in sorted((root / "grader" / part).glob("*")):
+        kept = path.name in SHOWN_TO_STUDENTS if part == "report" else path.name not in INSTRUCTORS_ONLY
+        if path.suffix in (".py", ".ini", ".html") and kept:
+            content[path.relative_to(root).as_posix()] = path.read_bytes()
+    return content
 
 
 def collect_mistakes_file(home: AssignmentFiles, suite: str) -> dict[str, bytes]:

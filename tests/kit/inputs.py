@@ -6,14 +6,15 @@ A test module declares the data that it reads in a constant, as glob patterns fr
 
 `{name}` is replaced by the value of the test's parameter of that name, and by `*` where the test
 has none. `grading:NAME` is everything that grading a submission of this assignment reads,
-`command:NAME` what `python -m grader NAME` runs, and `packed:grader` what a package takes of the
-grader: the command line imports its commands by name, and `grader/formats.py` what makes a report,
-which nothing can follow. INPUTS can also be a dict from the name of a test function, or from "*" for
-all of them, to such a tuple. It must be a literal: it is read, not executed.
+`command:NAME` what `python -m grader NAME` runs, `packed:grader` what a package for servers takes
+of the grader, and `released:grader` what students get of it: the command line imports its commands
+by name, and `grader/formats.py` what makes a report, which nothing can follow. INPUTS can also be a
+dict from the name of a test function, or from "*" for all of them, to such a
+tuple. It must be a literal: it is read, not executed.
 
 An import inside a function counts for the tests that execute it: tests/kit/selection.py watches
-which do. Where it cannot watch, in programs and workers, all imports count. What is imported for
-types alone is no input.
+which do. Where it cannot watch, in programs and workers, all imports count. Imports for types alone
+never count.
 """
 
 from __future__ import annotations
@@ -81,14 +82,13 @@ COMMAND = (
 )
 PACKED = (
     "{name}/*.py",
-    "{name}/desk/**",
     "{name}/judge/**",
     "{name}/platforms/**",
     "{name}/report/**",
     "{name}/sandbox/**",
 )
 FORMATS = {"csv": "grader/report/table.py", "html": "grader/report/page.py", "junit": "grader/report/junit.py"}
-KINDS = {"grading": GRADING, "command": COMMAND, "packed": PACKED}
+KINDS = {"grading": GRADING, "command": COMMAND, "packed": PACKED, "released": (*PACKED, "{name}/desk/**")}
 # Of these files it is seen which tests execute the imports in their functions. What runs in the sandbox is not seen, and what
 # the judge imports late a warm server may have imported for an earlier test.
 WATCHED = re.compile(r"grader/(?!sandbox/|judge/|authoring/example/).*|tests/kit/\w+\.py")

@@ -34,13 +34,13 @@ pytestmark = pytest.mark.recorded
 INPUTS = {
     "test_packages_of_one_assignment_are_asked_for": (
         "grade.py",
-        "packed:grader",
+        "released:grader",
         "assignments/policy_gradient/notebook.ipynb",
         "utils.py",
     ),
     "test_students_read_what_else_they_may_hand_in": (
         "grade.py",
-        "packed:grader",
+        "released:grader",
         "assignments/policy_gradient/notebook.ipynb",
         "utils.py",
     ),

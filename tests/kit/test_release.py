@@ -19,7 +19,7 @@ from grader.platforms.gradescope.package import collect_autograder_files
 
 pytestmark = pytest.mark.recorded
 
-INPUTS = ("grading:policy_gradient", "grade.py", "packed:grader", "assignments/policy_gradient/notebook.ipynb", "utils.py")
+INPUTS = ("grading:policy_gradient", "grade.py", "released:grader", "assignments/policy_gradient/notebook.ipynb", "utils.py")
 
 ROOT = Path(__file__).resolve().parents[2]
 
