@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -65,7 +66,17 @@ class FailureInspection:
     def called(self) -> str:
         """Return what was called, and with which case."""
         case = f"case {self.tried.case.name}, " if self.tried.case else ""
+        if self.tried.received is not None:
+            return f"{self.tried.received.function} received ({case}driver {self.tried.driver}):"
         return f"Called with ({case}driver {self.tried.driver}):"
+
+    def inputs(self) -> dict[str, Any]:
+        """Return what the function received, and of the inputs of its case what does not show in that."""
+        received = self.tried.received
+        if received is None:
+            return self.tried.inputs
+        hidden = {} if received.whole else self.tried.inputs
+        return received.arguments | {name: value for name, value in hidden.items() if not received.shows(name)}
 
     def found(self) -> str:
         """Return how the check failed, without the inputs of its call; and what was expected, where that does not say it."""

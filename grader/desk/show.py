@@ -46,7 +46,7 @@ def show_failure(looks: list[FailureInspection]) -> None:
     first, *others = looks
     first.print_headline(console)
     console.print(Text(f"\n{first.called()}", "bold"))
-    _print_inputs(console, first.tried.inputs)
+    _print_inputs(console, first.inputs())
     if first.tried.compared is not None:
         _print_compared(console, first.tried.compared, first.passed)
     elif found := first.found():

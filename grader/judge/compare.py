@@ -175,7 +175,7 @@ def format_number(value: Any) -> str:
         return str(bool(value))
     if isinstance(value, (int, np.integer)):
         return str(int(value))
-    return f"{float(value):.6g}"
+    return f"{float(value) + 0.0:.6g}"  # 0, not -0
 
 
 def format_value(value: Any, limit: int = SHOWN_NUMBERS) -> str:
@@ -186,6 +186,8 @@ def format_value(value: Any, limit: int = SHOWN_NUMBERS) -> str:
         if value.dtype == bool and value.size > limit // 2 and value.ndim and (rare := _rare(value)):
             return rare
         if value.size > limit:
+            if (value == value.flat[0]).all():
+                return f"{value.dtype}{list(value.shape)} {format_number(value.flat[0])} everywhere"
             first = ", ".join(format_number(item) for item in value.ravel()[:6])
             return f"{value.dtype}{list(value.shape)} [{first}, ...]"
         return _nested(value)

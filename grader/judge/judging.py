@@ -242,9 +242,9 @@ class CheckRunner:
         self.shared.patience.code = item.function.__code__
         cases = self.material.cases[result.suite]
         submission = self.submission if loaded else replace(self.submission, path=None)
-        return SubmissionUnderTest(
-            self.shared, submission, question, cases, self.replies[result.suite] if loaded else ReplyCache()
-        )
+        replies = self.replies[result.suite] if loaded else ReplyCache()
+        explains = self.options.explains and result.suite == "visible"
+        return SubmissionUnderTest(self.shared, submission, question, cases, replies, explains)
 
 
 def _suspect(check: CheckResult, suspicion: Suspicion | None) -> None:

@@ -34,6 +34,7 @@ class GradingOptions:
         changed: Called with the report before the first check and after each one.
         seed: The seed of all that chance decides.
         thorough: Whether to go on after a check that was lost.
+        explains: Whether failures of visible checks say what the function received, which costs a call for each question.
         before: By id, earlier results of checks. Such a check is run again only if `again` names it, or if a question that its
             own needs was passed and is not now, or the other way round.
         again: See `before`.
@@ -44,5 +45,6 @@ class GradingOptions:
     changed: Callable[[Report], None] | None = None
     seed: int = 0
     thorough: bool = True
+    explains: bool = True
     before: Mapping[str, CheckResult] = field(default_factory=dict)
     again: Set[str] = frozenset()

@@ -17,9 +17,10 @@ from grader.judge.compare import SHOWN_INPUTS, Tolerance, difference, drop_large
 from grader.judge.evidence import Evidence, WrongAnswerEvidence
 from grader.judge.failure import CheckFailed, CheckNotRun, explain_failure
 from grader.judge.origin import NotebookOrigin
+from grader.judge.received import ReceivedCall, choose_call
 from grader.judge.views import Stored
 from grader.report.model import Cause, LeaderboardEntry, Outcome
-from grader.sandbox.reply import Part, Reply
+from grader.sandbox.reply import Part, Reply, SandboxFault
 
 if TYPE_CHECKING:
     from grader.sandbox import Sandbox
@@ -57,6 +58,7 @@ class LastCall:
         case: The stored case with these inputs, if there is one.
         compared: The two sides of the comparison with the stored answer, if they were compared.
         said: The message of the failure, if the check has failed at this call.
+        received: What the question's function received, where a report shows that.
     """
 
     driver: str
@@ -65,6 +67,7 @@ class LastCall:
     case: Case | None = None
     compared: Comparison | None = None
     said: str = ""
+    received: ReceivedCall | None = None
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,7 @@ class RunContext:
             it.
         seed: The seed of all that chance decides.
         refused_calls: The system calls that the submission was refused, of those that are not listed.
+        explained: The questions whose functions' arguments were asked for already: once is enough.
     """
 
     sandbox: Sandbox
@@ -106,6 +110,7 @@ class RunContext:
     patience: ReadingBudget
     seed: int
     refused_calls: set[str] = field(default_factory=set)
+    explained: set[str] = field(default_factory=set)
 
 
 class SubmissionUnderTest:
@@ -118,6 +123,7 @@ class SubmissionUnderTest:
         question: The question of the check.
         cases: The cases of its suite, by name.
         replies: To these cases, shared by all checks of a run.
+        explains: Whether a failure may say what the function received, which costs a call.
 
     Attributes:
         facts: The results of the submission's calls so far, and the attached content.
@@ -133,7 +139,9 @@ class SubmissionUnderTest:
         question: Question,
         cases: dict[str, Case],
         replies: ReplyCache,
+        explains: bool = False,
     ) -> None:
+        self._shared, self._explains = shared, explains
         self._sandbox, self._clock, self._patience, self._seed = shared.sandbox, shared.clock, shared.patience, shared.seed
         self._refused_calls = shared.refused_calls
         self._submission, self._origin, self._attachments = submission.path, submission.origin, submission.attachments
@@ -327,12 +335,36 @@ class SubmissionUnderTest:
         Args:
             evidence, cause: See `CheckFailed`.
         """
+        received = self._ask_what_was_received()
         if self.tried:
-            self.tried = replace(self.tried, case=case, said=text)
-        inputs = "\n".join(f"  {name} = {format_value(value, SHOWN_INPUTS)}" for name, value in case.inputs.items())
-        called = f"{self._question.function} was tried with (case {case.name}):"
+            self.tried = replace(self.tried, case=case, said=text, received=received)
         evidence = evidence or Evidence({"case": case.name, "said": text})
-        raise CheckFailed(Outcome.FAILED, f"{text}\n{called}\n{inputs}", self.printed, cause, evidence)
+        called = describe_call(case, self._question, received)
+        raise CheckFailed(Outcome.FAILED, "\n".join([text, *called]), self.printed, cause, evidence)
+
+    def _ask_what_was_received(self) -> ReceivedCall | None:
+        """Return what the function received in the last call, if that is to be told; for the first failure of a question."""
+        tried, question = self.tried, self._question
+        if not (self._explains and tried and self._submission) or question.id in self._shared.explained:
+            return None
+        self._shared.explained.add(question.id)
+        try:
+            seconds = self._clock.limit(question)
+            calls = self._sandbox.list_arguments(tried.driver, tried.inputs, self._submission, seconds, self._seed)
+        except (CheckNotRun, SandboxFault):
+            return None
+        return choose_call(question, calls)
+
+
+def describe_call(case: Case, question: Question, received: ReceivedCall | None) -> list[str]:
+    """Return the lines on what a function was tried with: what it received, and the case where that does not show all."""
+    inputs = [f"  {name} = {format_value(value, SHOWN_INPUTS)}" for name, value in case.inputs.items()]
+    if received is None:
+        return [f"{question.function} was tried with (case {case.name}):", *inputs]
+    lines = [f"  {name} = {format_value(value, SHOWN_INPUTS)}" for name, value in received.arguments.items()]
+    begin = f"{received.function} {'received' if lines else 'was called without arguments'} (case {case.name}):"
+    rest = [line for name, line in zip(case.inputs, inputs, strict=True) if not received.whole and not received.shows(name)]
+    return [begin, *lines, *(["the case was made with:", *rest] if rest else [])]
 
 
 def describe_fact(name: str, value: Any, answer: Any) -> list[str]:

@@ -215,7 +215,7 @@ def try_variant(grader: Grader, submission: str, select: set[str] | None, seed: 
     with tempfile.TemporaryDirectory(prefix="grader-") as folder:
         path = Path(folder) / grader.home.assignment.submission
         path.write_text(submission, encoding="utf-8")
-        report = grader.grade(path, GradingOptions(select, seed=seed, thorough=thorough))
+        report = grader.grade(path, GradingOptions(select, seed=seed, thorough=thorough, explains=False))
     return Trial(report, {check: failure and failure.evidence.shown for check, failure in grader.seen.items()})
 
 

@@ -29,7 +29,7 @@ def describe_operands(frame: FrameType, line: int) -> list[list[str]]:
         if isinstance(node, ast.Constant) or text in found or len(text) > MAX_TEXT:
             continue
         known, value = _look_up(node, frame)
-        described = _describe(value) if known else ""
+        described = describe_value(value) if known else ""
         if described:
             found[text] = described
     return [[text, described] for text, described in list(found.items())[:MAX_OPERANDS]]
@@ -71,7 +71,7 @@ def _look_up(node: ast.expr, frame: FrameType) -> tuple[bool, Any]:
         return _look_into(value, node.attr) if known else (False, None)
     elif isinstance(node, ast.Subscript):
         (known, value), (placed, index) = _look_up(node.value, frame), _look_up(node.slice, frame)
-        if known and placed and type(index) is int and (type(value) in SEQUENCES or _is_array(value)):
+        if known and placed and type(index) is int and (type(value) in SEQUENCES or is_array(value)):
             with contextlib.suppress(IndexError):
                 return True, value[index]
     return False, None
@@ -89,17 +89,17 @@ def _look_into(value: Any, name: str) -> tuple[bool, Any]:
     return False, None
 
 
-def _is_array(value: Any) -> bool:
+def is_array(value: Any) -> bool:
     """Return whether a value is a tensor or an array of the libraries' own types, which run nothing of a submission."""
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
     kinds = [torch.Tensor, torch.nn.Parameter] if torch else []
     return type(value) in (*kinds, *([numpy.ndarray] if numpy else []))
 
 
-def _describe(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """Return what a value is, in a few words; nothing for functions, classes and modules."""
     kind = type(value)
-    if _is_array(value):
+    if is_array(value):
         dtype, shape = str(value.dtype).removeprefix("torch."), list(value.shape)
         name = {"ndarray": "NumPy array", "Tensor": "tensor", "Parameter": "parameter"}[kind.__name__]
         article = "an" if dtype[0] in "aeiou" and not dtype.startswith("uint") else "a"

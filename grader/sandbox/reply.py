@@ -394,6 +394,27 @@ class SandboxCalls:
             self.observer(request, reply)
         return reply
 
+    def list_arguments(
+        self, driver: str, inputs: dict[str, Any], submission: Path, seconds: float = 10.0, seed: int = 0
+    ) -> list[tuple[str, dict[str, Any]]]:
+        """Return what functions of a submission are called with in a driver's call: of each, the last time, in this order.
+
+        Nothing is said of it elsewhere, and a call that does not end well gives an empty list: this explains, and decides
+        nothing.
+
+        Args:
+            driver, inputs, submission, seconds, seed: See `call`.
+
+        Raises:
+            SandboxFault: If the sandbox is at fault.
+        """
+        request = _request("call", driver, inputs, submission, seed) | {"arguments": True}
+        reply = self._ready(lambda: self._run(request, seconds))
+        listed = reply.facts if reply.status == "ok" and isinstance(reply.facts, list) else []
+        # It comes from a process that runs student code.
+        pairs = [tuple(entry) for entry in listed if isinstance(entry, list) and len(entry) == 2]
+        return [(name, values) for name, values in pairs if isinstance(name, str) and isinstance(values, dict)]
+
     def dialogue(
         self, asks: Part, answers: Part, submission: Path | None = None, seconds: float = 10.0, seed: int = 0
     ) -> Reply:

@@ -26,7 +26,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from grader.sandbox import cells, entered, operands, probes, substitutes, variables, zips
+from grader.sandbox import arguments, cells, entered, operands, probes, substitutes, variables, zips
 from grader.sandbox.libraries import IMPORTED_LATE
 
 MAX_MESSAGE = 4_000
@@ -313,6 +313,8 @@ def call_driver(request: dict[str, Any], say: Callable[[Any], Any] | None = None
         exec(code, vars(sys.modules["drivers"]))
     driver = getattr(sys.modules["drivers"], request["driver"])
     seed_everything(seed)
+    if "arguments" in request:
+        return _list_arguments(driver, submitted, request)
     try:
         facts = driver(submitted, **request["inputs"])
         return {"status": "ok", "facts": facts if say is None else run_dialogue(facts, say)}
@@ -324,6 +326,13 @@ def call_driver(request: dict[str, Any], say: Callable[[Any], Any] | None = None
                 else describe_missing(submitted, error.name)  # type: ignore[arg-type]  # Python sets it together with obj
             )
         raise
+
+
+def _list_arguments(driver: Callable[..., Any], submitted: ModuleType | None, request: dict[str, Any]) -> dict[str, Any]:
+    """Return `{"status": "ok", "facts": [[function, its arguments], ...]}`, see arguments.py, however the driver ends."""
+    with arguments.note_arguments(request["submission"]) as found, contextlib.suppress(Exception):
+        driver(submitted, **request["inputs"])
+    return {"status": "ok", "facts": [[name, values] for name, values in found.items()]}
 
 
 def run_dialogue(driver: Generator[Any, Any, Any], say: Callable[[Any], Any]) -> Any:

@@ -1163,7 +1163,7 @@ def losses(agent: Any, method: Callable, batch: dict[str, Tensor], wanted: dict[
     if not isinstance(loss, Tensor):
         return {"returned": describe_kind(loss)}
     facts: dict[str, Any] = {"shape": list(loss.shape), "precision": str(loss.dtype).removeprefix("torch.")}
-    facts["loss"] = float(loss) if loss.numel() == 1 else numbers(loss)
+    facts["loss"] = float(loss.detach()) if loss.numel() == 1 else numbers(loss)
     facts["changed by the call"] = changed(batch, before) + ([] if [agent.clip, agent.entropy_coef] == given else ["agent"])
     touched = any(value.grad is not None for value in (*agent.actor.parameters(), *agent.critic.parameters()))
     facts["it makes gradients by itself"] = touched

@@ -1,0 +1,83 @@
+"""What a function of the submission received when its check failed: the values themselves, not what a case is made of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grader.assignment import Question
+from grader.sandbox.arguments import HOLDS, IS
+
+MOST_LINES = 12
+
+
+@dataclass(frozen=True)
+class OpaqueValue:
+    """A value that is not shown, and what it is."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class ReceivedCall:
+    """A call of a function of the submission.
+
+    Attributes:
+        function: Its name, as in `GAE.__call__`.
+        arguments: By name; what an object holds is named like `buffer.rewards`, and what a dictionary holds like
+            `trajectory['rewards']`.
+    """
+
+    function: str
+    arguments: dict[str, Any]
+
+    @property
+    def whole(self) -> bool:
+        """Whether its arguments say all: none of them is a value that is not shown, and it has no object of its own."""
+        return "." not in self.function and not any(isinstance(value, OpaqueValue) for value in self.arguments.values())
+
+    def shows(self, name: str) -> bool:
+        """Return whether a value of this name is among the arguments, or in one of them."""
+        return any(name in re.findall(r"\w+", shown) for shown in self.arguments)
+
+
+def choose_call(question: Question, calls: Sequence[tuple[str, dict[str, Any]]]) -> ReceivedCall | None:
+    """Return the call that a question is about: the last of the function or method that it names, or the last of any.
+
+    Args:
+        calls: As `Sandbox.list_arguments` returns them.
+    """
+    of_class = [call for call in calls if call[0].partition(".")[0] == question.function]
+    methods = question.id.split(".")[1:]
+    own = [call for call in of_class if call[0].rpartition(".")[2] in (question.function, *methods)]
+    for group in (own, of_class, calls):
+        used = [call for call in group if not call[0].endswith("__init__")] or group
+        if used:
+            function, arguments = used[-1]
+            return ReceivedCall(function, dict(list(_name_values(arguments))[:MOST_LINES]))
+    return None
+
+
+def _name_values(arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the arguments, and in place of what holds others these, as code names them."""
+    for name, value in arguments.items():
+        held = value.get(HOLDS) if isinstance(value, dict) else None
+        if isinstance(held, dict) and held:
+            yield from ((f"{name}.{part}", _unwrap(inner)) for part, inner in held.items())
+        elif isinstance(value, dict) and value and IS not in value:
+            yield from ((f"{name}[{part!r:.40}]", _unwrap(inner)) for part, inner in value.items())
+        else:
+            yield name, _unwrap(value)
+
+
+def _unwrap(value: Any) -> Any:
+    if isinstance(value, dict) and isinstance(value.get(IS), str) and value.keys() <= {IS, HOLDS}:
+        return OpaqueValue(value[IS][:200])
+    if isinstance(value, list):
+        return [_unwrap(item) for item in value]
+    return {key: _unwrap(item) for key, item in value.items()} if isinstance(value, dict) else value

@@ -1,0 +1,103 @@
+"""What the functions of a submission receive: the arguments of the last call of each that comes from outside of its file."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from types import CodeType, FrameType
+from typing import Any
+
+from grader.sandbox.operands import PLAIN, SEQUENCES, describe_value, is_array
+
+MOST_CALLS = 16  # of different functions
+MOST_ITEMS = 64  # of a list
+MOST_PARTS = 12  # of an object
+MOST_NUMBERS = 1 << 14  # of an array
+MOST_TEXT = 200
+DEEPEST = 2
+IS, HOLDS = "is", "holds"  # the keys of what stands for a value that is no plain data
+
+VARARGS, VARKEYWORDS = 0x04, 0x08  # of CodeType.co_flags
+
+Arguments = dict[str, Any]
+
+
+@contextlib.contextmanager
+def note_arguments(path: str) -> Iterator[dict[str, Arguments]]:
+    """Yield a dictionary that fills with the arguments that functions of the file are called with from elsewhere.
+
+    Its keys are names like `get_returns` and `GAE.__call__`, that of the last call last. Values are copies, so what a function
+    changes later is as it was; what is too large, or no plain data, is `{"is": what it is}`, an object that holds some numbers
+    and arrays `{"is": what it is, "holds": these by name}`. Calls among the functions of the file are not noted.
+
+    Args:
+        path: The file of the submission, as its code names it.
+    """
+    found: dict[str, Arguments] = {}
+    within = 0
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        nonlocal within
+        if frame.f_code.co_filename != path or event not in ("call", "return"):
+            return
+        if event == "call" and within == 0:
+            with contextlib.suppress(Exception):
+                _note_call(frame, found)
+        within = max(within + (1 if event == "call" else -1), 0)
+
+    sys.setprofile(note)
+    try:
+        yield found
+    finally:
+        sys.setprofile(None)
+
+
+def _note_call(frame: FrameType, found: dict[str, Arguments]) -> None:
+    names = _list_parameters(frame.f_code)
+    values = frame.f_locals
+    function = frame.f_code.co_name
+    if names[:1] == ["self"]:
+        function = f"{type(values[names.pop(0)]).__name__}.{function}"
+    found.pop(function, None)
+    if len(found) < MOST_CALLS:
+        found[function] = {name: _copy(values[name]) for name in names if name in values}
+
+
+def _list_parameters(code: CodeType) -> list[str]:
+    more = bool(code.co_flags & VARARGS) + bool(code.co_flags & VARKEYWORDS)
+    return list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + more])
+
+
+def _copy(value: Any, depth: int = 0) -> Any:
+    """Return a copy of plain data, or what else the value is."""
+    kind = type(value)
+    if is_array(value):
+        size = value.size if kind.__name__ == "ndarray" else value.numel()
+        if size > MOST_NUMBERS:
+            return {IS: describe_value(value)}
+        return value.copy() if kind.__name__ == "ndarray" else sys.modules["torch"].Tensor.detach(value).clone()
+    if kind in PLAIN:
+        return value if kind is not int or abs(value) < 1 << 200 else {IS: "a very large int"}
+    if kind is str:
+        return value[:MOST_TEXT]
+    if depth < DEEPEST and kind in SEQUENCES and len(value) <= MOST_ITEMS:
+        return [_copy(item, depth + 1) for item in value]
+    if depth < DEEPEST and kind is dict and len(value) <= MOST_PARTS and all(type(key) is str for key in value):
+        return {key.lstrip("$"): _copy(item, depth + 1) for key, item in value.items()}
+    numpy = sys.modules.get("numpy")
+    if numpy and isinstance(value, numpy.generic) and kind.__module__ == "numpy":
+        return value
+    return {IS: describe_value(value) or f"{'an' if kind.__name__[:1] in 'AEIOUaeiou' else 'a'} {kind.__name__}"} | _copy_parts(
+        value
+    )
+
+
+def _copy_parts(value: Any) -> dict[str, Any]:
+    """Return `{"holds": the numbers and arrays that an object of few parts holds}`; nothing of a network or an environment."""
+    held = getattr(value, "__dict__", None)
+    if type(held) is not dict or any(hasattr(type(value), name) for name in ("parameters", "step")):
+        return {}
+    public = {name: part for name, part in held.items() if not name.startswith("_")}
+    shown = {name: part for name, part in public.items() if is_array(part) or type(part) in (*PLAIN, *SEQUENCES)}
+    return {HOLDS: {name: _copy(part, DEEPEST - 1) for name, part in shown.items()}} if 0 < len(shown) <= MOST_PARTS else {}
