@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -148,6 +148,8 @@ def render_overview(paths: Iterable[Path]) -> str:
 
 # What a mistake shows where chance decides: no two runs are alike, so it is no evidence.
 UNPREDICTABLE = "something else each time"
+# What a pair shows where both of its mistakes fail a check, and the first one is hidden by the second.
+AS_THE_OTHER = "as the other"
 
 
 @dataclass(frozen=True)
@@ -158,12 +160,45 @@ class Mistake:
         question: The id of the question that it is about.
         shows: For each check of one suite that it fails, the evidence that the check saw (see
             `judge.student.CheckFailed`), or UNPREDICTABLE.
+        pairs: By the id of another mistake, what both together show in the checks in which that is not what the first of them
+            shows that fails it: evidence, AS_THE_OTHER, or None where the check passes.
     """
 
     id: str
     question: str
     hint: str
     shows: dict[str, Any]
+    pairs: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MistakePair:
+    """Two mistakes in one work.
+
+    Attributes:
+        mistakes: In the order of the catalogue.
+        shows: As of a single mistake.
+    """
+
+    mistakes: tuple[Mistake, Mistake]
+    shows: dict[str, Any]
+
+    @classmethod
+    def of(cls, one: Mistake, other: Mistake, differs: dict[str, Any]) -> MistakePair:
+        """Return a pair that shows what its mistakes do, but for the checks in which it differs (see `Mistake.pairs`)."""
+        shows = other.shows | one.shows
+        for check, saw in differs.items():
+            if saw is None:
+                shows.pop(check, None)
+            else:
+                shows[check] = other.shows[check] if saw == AS_THE_OTHER else saw
+        return cls((one, other), shows)
+
+
+def list_recorded_pairs(mistakes: Mapping[str, Mistake]) -> list[MistakePair]:
+    """Return the pairs that the records of mistakes hold."""
+    found = ((one, mistakes.get(name), differs) for one in mistakes.values() for name, differs in one.pairs.items())
+    return [MistakePair.of(one, other, differs) for one, other, differs in found if other is not None]
 
 
 def read_mistakes(path: Path, name: str) -> dict[str, Mistake]:
@@ -172,7 +207,13 @@ def read_mistakes(path: Path, name: str) -> dict[str, Mistake]:
         return {}
     entry = json.loads(path.read_text(encoding="utf-8"))[name]
     return {
-        key: Mistake(key, value["question"], value["hint"], {check: _revive(saw) for check, saw in value["shows"].items()})
+        key: Mistake(
+            key,
+            value["question"],
+            value["hint"],
+            {check: _revive(saw) for check, saw in value["shows"].items()},
+            {other: {check: _revive(saw) for check, saw in shown.items()} for other, shown in value.get("pairs", {}).items()},
+        )
         for key, value in entry.items()
     }
 
@@ -184,6 +225,7 @@ def render_mistakes(name: str, mistakes: dict[str, Mistake]) -> str:
             "question": value.question,
             "hint": value.hint,
             "shows": {check: _plain(saw, DIGITS) for check, saw in value.shows.items()},
+            **({"pairs": _plain(value.pairs, DIGITS)} if value.pairs else {}),
         }
         for key, value in mistakes.items()
     }

@@ -92,10 +92,10 @@ def _code_of(file: Path) -> str:
     """
     if file.suffix != ".py":
         return file.read_text(encoding="utf-8")
-    return ast.dump(_drop_docstrings(ast.parse(file.read_text(encoding="utf-8"))))
+    return ast.dump(drop_docstrings(ast.parse(file.read_text(encoding="utf-8"))))
 
 
-def _drop_docstrings(tree: Tree) -> Tree:
+def drop_docstrings(tree: Tree) -> Tree:
     """Return a tree that was changed to have no docstrings."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and ast.get_docstring(node):
@@ -376,7 +376,7 @@ def _part(text: str, ours: frozenset[str]) -> StatementCode | None:
     except (SyntaxError, ValueError):
         return None
     if not _is_check(getattr(node, "name", "")):  # whose docstring is its title
-        node = _drop_docstrings(node)
+        node = drop_docstrings(node)
     parts = list(_run_at_import(node))
     imports: list[str] = []
     own: set[str] = set()

@@ -25,6 +25,7 @@ from grader.judge.compare import difference, format_value, is_number
 from grader.judge.failure import explain_failure
 from grader.judge.harness import Harness
 from grader.proof.catalogue import load_catalogue
+from grader.proof.pairs import record_pairs
 from grader.proof.pool import TrialPool
 from grader.proof.trials import record_mistakes
 from grader.report.model import write_atomically
@@ -46,7 +47,8 @@ class BuildOptions:
         seed: Of the hidden cases; by default, the one in the file.
         mistakes: Whether to bring the files of mistakes up to date, which takes longest.
         workers: How many mistakes to try at a time.
-        report: Is passed a line for each case whose inputs or answer are others now: by how much, and for which checks.
+        report: Is passed a line for each case whose inputs or answer are others now: by how much, and for which checks; and
+            one on the pairs of mistakes that were tried.
     """
 
     check: bool = False
@@ -127,6 +129,9 @@ def _from_trials(harness: Harness, recipes: list[CaseRecipe], stub: dict[str, st
         catalogue = load_catalogue(home, "mistakes")
         with TrialPool(harness, min(options.workers, 1 + len(catalogue) // WORTH_A_WORKER), "mistakes") as pool:
             recorded = record_mistakes(pool, catalogue)
+            text = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
+            recorded["visible"], counts = record_pairs(pool, text, catalogue, recorded["visible"])
+            options.report(counts.describe())
         for suite, found in recorded.items():
             path, known = home.mistakes[suite], answers.read_mistakes(home.mistakes[suite], name)
             if not mistakes_agree(known, found):
@@ -143,9 +148,15 @@ def mistakes_agree(old: dict[str, Mistake], new: dict[str, Mistake]) -> bool:
     if [(was.id, was.question, was.hint) for was in old.values()] != [(now.id, now.question, now.hint) for now in new.values()]:
         return False
     return all(
-        set(was.shows) == set(now.shows) and all(_alike(was.shows[check], saw) for check, saw in now.shows.items())
+        _shows_agree(was.shows, now.shows)
+        and was.pairs.keys() == now.pairs.keys()
+        and all(_shows_agree(was.pairs[other], shown) for other, shown in now.pairs.items())
         for was, now in zip(old.values(), new.values(), strict=True)
     )
+
+
+def _shows_agree(was: dict[str, Any], now: dict[str, Any]) -> bool:
+    return was.keys() == now.keys() and all(_alike(was[check], saw) for check, saw in now.items())
 
 
 def _alike(was: Any, now: Any) -> bool:
@@ -158,7 +169,11 @@ def _kept(was: Mistake | None, now: Mistake) -> Mistake:
     random = {check for check, saw in now.shows.items() if UNPREDICTABLE in (saw, before.get(check))}
     kept = {check for check in (now.shows.keys() & before.keys()) - random if _alike(before[check], now.shows[check])}
     shows = {check: before[check] if check in kept else saw for check, saw in now.shows.items()}
-    return replace(now, shows=shows)
+    pairs = {
+        other: known if (known := was and was.pairs.get(other)) and _shows_agree(known, shown) else shown
+        for other, shown in now.pairs.items()
+    }
+    return replace(now, shows=shows, pairs=pairs)
 
 
 def load_recipes(home: AssignmentFiles) -> list[CaseRecipe]:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TypeVar
 
-from grader.answers import UNPREDICTABLE, Mistake
+from grader.answers import UNPREDICTABLE, Mistake, MistakePair
+from grader.judge.evidence import is_telling
 from grader.judge.failure import CheckFailed
 
 MOST_SUSPECTS = 40  # that are tried in pairs
+
+Known = TypeVar("Known", Mistake, MistakePair)
 
 
 @dataclass(frozen=True)
@@ -18,7 +22,7 @@ class Suspicion:
 
     Attributes:
         mistakes: Those that it looks like, equally well, in the order of the catalogue.
-        hints: For the student, that of the mistake that explains most first.
+        hints: For the student, that of the mistake that explains most first; of several that are certain, one is right.
         certain: Whether the mistakes explain all that was seen of the question, and not only a part of it.
     """
 
@@ -27,18 +31,23 @@ class Suspicion:
     certain: bool
 
 
-def diagnose(mistakes: Sequence[Mistake], seen: Mapping[str, CheckFailed | None]) -> dict[str, Suspicion]:
+def diagnose(
+    mistakes: Sequence[Mistake], seen: Mapping[str, CheckFailed | None], pairs: Sequence[MistakePair] = ()
+) -> dict[str, Suspicion]:
     """Return, for the failed checks of a question, what they look like; a check that looks like nothing known is left out.
 
-    One mistake that explains everything comes first, then two that do so together, then one that explains a part. Anything else
-    stays unnamed: silence is better than a false accusation.
+    One mistake that explains everything comes first, then a pair of which that is recorded, then two that do so together, then
+    one that explains a part. Anything else stays unnamed: silence is better than a false accusation.
 
     Args:
         seen: For each of the question's checks that was run, how it failed, or None if it passed.
+        pairs: What is recorded of two mistakes in one work.
     """
     failed = {check: failure for check, failure in seen.items() if failure is not None}
     if whole := find_fitting_mistakes(mistakes, seen):
-        return dict.fromkeys(failed, Suspicion(tuple(whole), (find_hint(whole),), certain=True))
+        return dict.fromkeys(failed, Suspicion(tuple(whole), choose_hints(whole), certain=True))
+    if recorded := _find_recorded_pair(pairs, seen):
+        return dict.fromkeys(failed, recorded)
     passed = seen.keys() - failed.keys()
     known = [mistake for mistake in mistakes if mistake.shows.keys() & failed.keys() and not mistake.shows.keys() & passed]
     suspects = [suspect for mistake in known if (suspect := _Suspect.of(mistake, failed)).explained]
@@ -55,26 +64,42 @@ def find_fitting_mistakes(mistakes: Sequence[Mistake], seen: Mapping[str, CheckF
     Args:
         seen: See `diagnose`.
     """
+    return _find_fitting(mistakes, seen)
+
+
+def _find_fitting(known: Sequence[Known], seen: Mapping[str, CheckFailed | None]) -> list[Known]:
     failed = {check: failure for check, failure in seen.items() if failure is not None}
     passed = seen.keys() - failed.keys()
-    evidence = {
-        mistake.id: _evidence(mistake, failed)
-        for mistake in mistakes
-        if failed.keys() <= mistake.shows.keys() and not passed & mistake.shows.keys()
-    }
-    most = max(evidence.values(), default=0)
-    return [mistake for mistake in mistakes if most and evidence.get(mistake.id) == most]
+    evidence = [
+        _evidence(one, failed) if failed.keys() <= one.shows.keys() and not passed & one.shows.keys() else 0 for one in known
+    ]
+    most = max(evidence, default=0)
+    return [one for one, found in zip(known, evidence, strict=True) if most and found == most]
 
 
-def _evidence(mistake: Mistake, failed: Mapping[str, CheckFailed]) -> int:
-    """Return in how many of the failed checks the mistake shows the same; 0 if it shows something else in any."""
-    evident = {check: failure for check, failure in failed.items() if mistake.shows[check] != UNPREDICTABLE}
-    return len(evident) if all(failure.evidence.fits(mistake.shows[check]) for check, failure in evident.items()) else 0
+def _evidence(known: Mistake | MistakePair, failed: Mapping[str, CheckFailed]) -> int:
+    """Return in how many of the failed checks a mistake or pair shows the same; 0 if it shows something else in any."""
+    evident = {check: failure for check, failure in failed.items() if known.shows[check] != UNPREDICTABLE}
+    return len(evident) if all(failure.evidence.fits(known.shows[check]) for check, failure in evident.items()) else 0
 
 
-def find_hint(mistakes: Sequence[Mistake]) -> str:
-    """Return the hint for mistakes that fit equally well: that of the first, since catalogues begin with the general ones."""
-    return mistakes[0].hint if mistakes else ""
+def _find_recorded_pair(pairs: Sequence[MistakePair], seen: Mapping[str, CheckFailed | None]) -> Suspicion | None:
+    """Return what the recorded pairs that fit say: both mistakes of the only one, or the mistake that all have in common."""
+    fitting = _find_fitting(pairs, seen)
+    if not fitting:
+        return None
+    common = [one for one in fitting[0].mistakes if all(one in pair.mistakes for pair in fitting)]
+    mistakes = tuple(common or fitting[0].mistakes)
+    return Suspicion(mistakes, tuple(dict.fromkeys(one.hint for one in mistakes)), certain=False)
+
+
+def choose_hints(mistakes: Sequence[Mistake]) -> tuple[str, ...]:
+    """Return the hints for mistakes that fit equally well: of two both, of more that of the first, the most general.
+
+    Nothing that was seen tells which of the two it is, and the question about the other one would be a false accusation.
+    """
+    hints = tuple(dict.fromkeys(mistake.hint for mistake in mistakes))
+    return hints if len(hints) == 2 else hints[:1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,19 +110,22 @@ class _Suspect:
         fails: The failed checks that it would fail.
         explained: Those in which it shows what was seen.
         differs: Those in which it shows something else.
+        telling: Whether numbers are among what it explains.
     """
 
     mistake: Mistake
     fails: frozenset[str]
     explained: frozenset[str]
     differs: frozenset[str]
+    telling: bool
 
     @classmethod
     def of(cls, mistake: Mistake, failed: Mapping[str, CheckFailed]) -> _Suspect:
         fails = frozenset(mistake.shows.keys() & failed.keys())
         evident = {check for check in fails if mistake.shows[check] != UNPREDICTABLE}
         explained = frozenset(check for check in evident if failed[check].evidence.fits(mistake.shows[check]))
-        return cls(mistake, fails, explained, frozenset(evident) - explained)
+        telling = any(is_telling(mistake.shows[check]) for check in explained)
+        return cls(mistake, fails, explained, frozenset(evident) - explained, telling)
 
 
 def _find_pair(suspects: Sequence[_Suspect], failed: Iterable[str]) -> dict[str, Suspicion]:
@@ -137,12 +165,16 @@ def _find_pair(suspects: Sequence[_Suspect], failed: Iterable[str]) -> dict[str,
 
 
 def _find_parts(suspects: Sequence[_Suspect]) -> dict[str, Suspicion]:
-    """Return, for each check, the mistakes that explain it and contradict no other, those that explain most of all checks."""
-    consistent = [suspect for suspect in suspects if not suspect.differs]
-    found = {}
-    for check in sorted({check for suspect in consistent for check in suspect.explained}):
-        fitting = [suspect for suspect in consistent if check in suspect.explained]
-        most = max(len(suspect.explained) for suspect in fitting)
-        mistakes = tuple(suspect.mistake for suspect in fitting if len(suspect.explained) == most)
-        found[check] = Suspicion(mistakes, (find_hint(mistakes),), certain=False)
+    """Return, for each check, the mistakes that explain it, those that explain most of all checks.
+
+    They contradict no other check. Where there is no such mistake, one will do that explains numbers, and shows other ones in
+    checks that failed as well: there, something else may have come in between.
+    """
+    found: dict[str, Suspicion] = {}
+    for group in ([one for one in suspects if not one.differs], [one for one in suspects if one.telling]):
+        for check in sorted({check for suspect in group for check in suspect.explained} - found.keys()):
+            fitting = [suspect for suspect in group if check in suspect.explained]
+            most = max(len(suspect.explained) for suspect in fitting)
+            mistakes = tuple(suspect.mistake for suspect in fitting if len(suspect.explained) == most)
+            found[check] = Suspicion(mistakes, choose_hints(mistakes)[:1], certain=False)
     return found

@@ -95,6 +95,11 @@ class WrongAnswerEvidence(Evidence):
         return difference(one, other, how.rtol * NEAR, how.atol * NEAR, how.exact_dtype, equal_nan=True) is None
 
 
+def is_telling(recorded: Any) -> bool:
+    """Return whether what was recorded has numbers to know it by; an exception, or chance, may have other causes."""
+    return isinstance(recorded, list) and any(isinstance(one, float) and one for form in recorded for one in form[1:])
+
+
 class AnswerStructure:
     """What an answer is made of, and its numbers beside those that are expected.
 

@@ -50,8 +50,12 @@ class Setting:
 
 def select_checks(checks: CollectedChecks, options: GradingOptions) -> list[tuple[pytest.Function, CheckResult]]:
     """Return the checks that are asked for, each with a result of its own: not run yet."""
-    chosen = (entry for entry in checks.declared if options.select is None or entry[1].question in options.select)
-    return [(item, result.model_copy()) for item, result in chosen]
+    return [
+        (item, result.model_copy())
+        for item, result in checks.declared
+        if (options.select is None or result.question in options.select)
+        and (options.suites is None or result.suite in options.suites)
+    ]
 
 
 class CheckRunner:
@@ -147,7 +151,7 @@ class CheckRunner:
         for suite in self.report.suites if checks else ():  # right work is not searched for mistakes
             # Only visible checks explain the failure of a visible check, so that its hint reveals nothing about hidden ones.
             known = {check: failure for check, failure in seen.items() if suite != "visible" or check.startswith("visible/")}
-            suspicions = diagnose(self.material.mistakes, known)
+            suspicions = diagnose(self.material.mistakes, known, self.material.pairs)
             for check in checks:
                 if check.suite == suite:
                     _suspect(check, suspicions.get(check.id))

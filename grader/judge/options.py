@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, field
 
-from grader.answers import Case, Mistake
+from grader.answers import Case, Mistake, MistakePair
 from grader.report.model import CheckResult, Report
 
 
@@ -17,11 +17,13 @@ class SuiteData:
         cases: By suite and name.
         stub: The fingerprints of its functions.
         mistakes: Catalogued mistakes, with their evidence by check id as in reports.
+        pairs: What two of them show together, where that was recorded.
     """
 
     cases: dict[str, dict[str, Case]]
     stub: dict[str, frozenset[str]]
     mistakes: list[Mistake]
+    pairs: list[MistakePair]
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class GradingOptions:
         before: By id, earlier results of checks. Such a check is run again only if `again` names it, or if a question that its
             own needs was passed and is not now, or the other way round.
         again: See `before`.
+        suites: Those of the grader's suites to run; None for all.
     """
 
     select: Collection[str] | None = None
@@ -48,3 +51,4 @@ class GradingOptions:
     explains: bool = True
     before: Mapping[str, CheckResult] = field(default_factory=dict)
     again: Set[str] = frozenset()
+    suites: Collection[str] | None = None

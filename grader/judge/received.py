@@ -10,7 +10,7 @@ from typing import Any
 from grader.assignment import Question
 from grader.sandbox.arguments import HOLDS, IS
 
-MOST_LINES = 12
+MOST_LINES, MAX_NAME = 12, 80
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def choose_call(question: Question, calls: Sequence[tuple[str, dict[str, Any]]])
         used = [call for call in group if not call[0].endswith("__init__")] or group
         if used:
             function, arguments = used[-1]
-            return ReceivedCall(function, dict(list(_name_values(arguments))[:MOST_LINES]))
+            return ReceivedCall(function[:MAX_NAME], dict(list(_name_values(arguments))[:MOST_LINES]))
     return None
 
 

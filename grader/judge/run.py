@@ -323,11 +323,13 @@ class Grader:
         found = {suite: _whole(answers.read_answers, self.home.answers[suite], name) for suite in self.suites}
         for suite in self.suites:
             for key, mistake in _whole(answers.read_mistakes, self.home.mistakes[suite], name).items():
-                shows = {f"{suite}/{check}": saw for check, saw in mistake.shows.items()}
-                known = mistakes.get(key)
-                mistakes[key] = replace(mistake, shows={**known.shows, **shows} if known else shows)
+                known = mistakes.get(key, replace(mistake, shows={}, pairs={}))
+                mistakes[key] = replace(known, shows=known.shows | _name_checks(suite, mistake.shows), pairs=dict(known.pairs))
+                for other, differs in mistake.pairs.items():
+                    mistakes[key].pairs[other] = known.pairs.get(other, {}) | _name_checks(suite, differs)
         stub = next(iter(found.values())).unwritten()
-        return SuiteData({suite: content.cases for suite, content in found.items()}, stub, list(mistakes.values()))
+        cases = {suite: content.cases for suite, content in found.items()}
+        return SuiteData(cases, stub, list(mistakes.values()), answers.list_recorded_pairs(mistakes))
 
     @property
     def _known(self) -> SuiteData:
@@ -442,3 +444,8 @@ def _whole(read: Callable[[Path, str], Read], path: Path, name: str) -> Read:
         return read(path, name)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path} is damaged ({type(error).__name__}: {error}); unpack the assignment again") from error
+
+
+def _name_checks(suite: str, shows: dict[str, Any]) -> dict[str, Any]:
+    """Return what checks of a suite see, by check as reports name it."""
+    return {f"{suite}/{check}": saw for check, saw in shows.items()}

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MAX_CURVES, MAX_POINTS = 8, 500  # of a check, and of a curve
 MAX_VALUE = 1e12  # nothing beyond can be drawn, nor is it the result of anything
 MAX_ENTRIES = 4  # of a check on the leaderboard
+MAX_LINE = 600  # characters of what a function received
+EXPLAINING_SECONDS = 2.0  # of a call that decides nothing
 
 
 @dataclass(frozen=True)
@@ -349,7 +351,7 @@ class SubmissionUnderTest:
             return None
         self._shared.explained.add(question.id)
         try:
-            seconds = self._clock.limit(question)
+            seconds = min(self._clock.limit(question), EXPLAINING_SECONDS)
             calls = self._sandbox.list_arguments(tried.driver, tried.inputs, self._submission, seconds, self._seed)
         except (CheckNotRun, SandboxFault):
             return None
@@ -361,7 +363,7 @@ def describe_call(case: Case, question: Question, received: ReceivedCall | None)
     inputs = [f"  {name} = {format_value(value, SHOWN_INPUTS)}" for name, value in case.inputs.items()]
     if received is None:
         return [f"{question.function} was tried with (case {case.name}):", *inputs]
-    lines = [f"  {name} = {format_value(value, SHOWN_INPUTS)}" for name, value in received.arguments.items()]
+    lines = [f"  {name} = {format_value(value, SHOWN_INPUTS)}"[:MAX_LINE] for name, value in received.arguments.items()]
     begin = f"{received.function} {'received' if lines else 'was called without arguments'} (case {case.name}):"
     rest = [line for name, line in zip(case.inputs, inputs, strict=True) if not received.whole and not received.shows(name)]
     return [begin, *lines, *(["the case was made with:", *rest] if rest else [])]

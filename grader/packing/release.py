@@ -59,7 +59,7 @@ python grade.py --submission PATH       # another file, a notebook, a folder or 
 python grade.py --check-install         # what is missing of requirements.txt
 ```
 
-{notebook}Each question that has not passed shows its first difference: the case, what was expected, what your function
+{notebook}Each question that has not passed shows its first difference: what was expected, what your function received and
 returned, your own lines of a traceback, what your code printed{hints}. *Not started* means that
 a function is still as you got it; *not run*, that other questions must pass first.
 

@@ -84,7 +84,7 @@ class Trial:
         looks = {check.mistakes for check in checks if check.suite == "hidden" and name in check.mistakes}
         idea = name.partition(", ")[0]
         groups = {mistakes for mistakes in looks if any(mistake.partition(", ")[0] != idea for mistake in mistakes)}
-        recognised = {check.suite for check in checks if hint and check.hint == hint}
+        recognised = {check.suite for check in checks if hint and not check.partial and hint in check.hint.splitlines()}
         return Verdict(
             lost={ending: tuple(ids) for ending, ids in lost.items()},
             recognised=tuple(sorted(recognised)),
@@ -206,7 +206,14 @@ def run_task(grader: Grader, task: TrialTask, coverage: Path, anew: bool = False
     )
 
 
-def try_variant(grader: Grader, submission: str, select: set[str] | None, seed: int = 0, thorough: bool = True) -> Trial:
+def try_variant(
+    grader: Grader,
+    submission: str,
+    select: set[str] | None,
+    seed: int = 0,
+    thorough: bool = True,
+    suites: Sequence[str] = SUITES,
+) -> Trial:
     """Return the trial of a submission's text by the checks of these questions.
 
     Args:
@@ -215,7 +222,8 @@ def try_variant(grader: Grader, submission: str, select: set[str] | None, seed: 
     with tempfile.TemporaryDirectory(prefix="grader-") as folder:
         path = Path(folder) / grader.home.assignment.submission
         path.write_text(submission, encoding="utf-8")
-        report = grader.grade(path, GradingOptions(select, seed=seed, thorough=thorough, explains=False))
+        options = GradingOptions(select, seed=seed, thorough=thorough, explains=False, suites=suites)
+        report = grader.grade(path, options)
     return Trial(report, {check: failure and failure.evidence.shown for check, failure in grader.seen.items()})
 
 

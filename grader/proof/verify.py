@@ -21,6 +21,7 @@ from grader.proof.catalogue import CatalogueError, Variant, load_catalogue
 from grader.proof.collateral import MistakeCost, judge_costs, judge_visibility, measure_cost, read_exceptions
 from grader.proof.matrix import KillMatrix
 from grader.proof.mutants import Mutant, Survivor, make_mutants, read_survivors
+from grader.proof.pairs import measure_hints
 from grader.proof.pool import PendingResult, TrialPool
 from grader.proof.records import TrialRunner, shorten_name
 from grader.proof.testside import TRIED, prove_test_side
@@ -158,6 +159,7 @@ class Proof:
         if not self.options.quick:
             yield from self.mutants(changed)
             yield from prove_test_side(pool, self.home, sample)
+            yield from measure_hints(pool, self.home, self.right, self.wrong, sample)
         yield from self.trials.findings()
 
     def _cover(self, pool: TrialPool, tasks: list[TrialTask]) -> PendingResult[None] | None:

@@ -104,7 +104,7 @@ class CheckResult(_Result):
         detail: Details for instructors.
         signature: A short hash of what the check saw, if it failed; wrong answers with the same
             signature are the same.
-        hint: The hint of those `mistakes`, or the hints of `suspects`, a line each, for the student.
+        hint: The hints of those `mistakes`, of which one is right, or the hints of `suspects`, a line each, for the student.
         mistakes: Ids of the catalogued mistakes that explain all failures of the question, for
             statistics.
         suspects: Ids of those that explain only a part of them, where none explains all.
@@ -140,7 +140,8 @@ class CheckResult(_Result):
         """Return what a student whose mistake was recognised should ask themselves, and how sure that is."""
         asked = self.hint.splitlines()
         if len(asked) > 1:
-            return "This looks like two known mistakes. Ask yourself:" + "".join(f"\n- {question}" for question in asked)
+            which = "two known mistakes" if self.partial else "one of two known mistakes"
+            return f"This looks like {which}. Ask yourself:" + "".join(f"\n- {question}" for question in asked)
         looks = "Part of it may be a known mistake" if self.partial else "This looks like a known mistake"
         return f"{looks}. Ask yourself: {self.hint}" if asked else ""
 

@@ -129,6 +129,13 @@ returns_as_tensors = altered(
 )
 
 
+average_of_the_first_episodes = altered(
+    "Summaries",
+    {"self.episode_returns[-self.window :]": "self.episode_returns[: self.window]"},
+    hint="Which episodes is your moving average about: the first ones, or the latest?",
+    source="student code",
+)
+
 # Model.layers
 
 init_of_torch = altered(
@@ -939,6 +946,16 @@ gae_targets_are_advantages = altered(
     hint="What is the value network to predict: a return, or how much better it was?",
 )
 
+end_of_the_next_row = altered(
+    "GAE",
+    {
+        'continues = 1.0 - trajectory["resets"]': ""
+        'continues = 1.0 - np.concatenate([trajectory["resets"][1:], trajectory["resets"][-1:]])'
+    },
+    hint="Which row's reset says that nothing follows row t?",
+    source="student code",
+)
+
 # TrajectorySampler.shuffle_trajectory
 
 shuffles_nothing = altered(
@@ -1011,6 +1028,12 @@ shuffled_into_lists = altered(
     {"self.trajectory[key] = value[order]": "self.trajectory[key] = [value[row] for row in order]"},
     hint="What were the entries of the trajectory before, and what are they now?",
     form=True,
+)
+
+log_probs_not_shuffled = altered(
+    "TrajectorySampler.shuffle_trajectory",
+    {'if key != "state":': 'if key not in ("state", "log_probs"):'},
+    hint="Which array keeps its old order?",
 )
 
 # TrajectorySampler.get_next

@@ -107,6 +107,13 @@ rewards_stored_in_a_column = altered(
     form=True,
 )
 
+next_observation_is_the_first = altered(
+    "ReplayBuffer.store",
+    {"self.next_obs_buf[self.ptr] = next_obs": "self.next_obs_buf[self.ptr] = obs"},
+    hint="What does `next_obs_buf` hold after one transition: the state before the action, or the one after it?",
+    source="student code",
+)
+
 # ReplayBuffer.sample_batch
 
 drawn_with_replacement = altered(
@@ -299,6 +306,12 @@ nothing_between_layers = altered(
     hint="What are three linear layers with nothing between them?",
 )
 
+nothing_behind_the_second_layer = altered(
+    "Actor",
+    {"F.relu(self.hidden2(x))": "self.hidden2(x)"},
+    hint="What stands between the second hidden layer and the last layer?",
+)
+
 nothing_behind_the_actor = altered(
     "Actor",
     {"torch.tanh(self.out(x))": "self.out(x)"},
@@ -475,6 +488,15 @@ one_rate_for_both = altered(
     hint="Which of the two networks learns more slowly, and why would one want that?",
 )
 
+critic_in_the_optimizer_of_the_actor = altered(
+    "DDPGAgent.networks",
+    {
+        "optim.Adam(self.actor.parameters(), lr=3e-4, fused=True)": ""
+        "optim.Adam([*self.actor.parameters(), *self.critic.parameters()], lr=3e-4, fused=True)"
+    },
+    hint="Whose parameters does `actor_optimizer` change?",
+)
+
 rates_exchanged = altered(
     "DDPGAgent.networks",
     {
@@ -569,6 +591,16 @@ clipped_to_the_environment = altered(
         "np.clip(action + self.noise.sample(), self.env.action_space.low, self.env.action_space.high)",
     },
     hint="The pendulum takes ±2: to which range is the agent's action clipped, and in whose units?",
+    source="student code",
+)
+
+action_kept_without_its_noise = altered(
+    "DDPGAgent.select_action",
+    {
+        "action = np.clip(action + self.noise.sample(), -1.0, 1.0)": ""
+        "self.transition = [state, action]\nreturn np.clip(action + self.noise.sample(), -1.0, 1.0)"
+    },
+    hint="Which action does the environment get, and which one will the buffer hold?",
     source="student code",
 )
 
@@ -768,6 +800,13 @@ judged_by_the_actor_of_now = altered(
     "DDPGAgent.update_model.critic",
     {"F.mse_loss(self.critic(state, action), target)": "F.mse_loss(self.critic(state, self.actor(state)), target)"},
     hint="The reward was paid for an action: for which one?",
+)
+
+errors_summed = altered(
+    "DDPGAgent.update_model.critic",
+    {"F.mse_loss(self.critic(state, action), target)": 'F.mse_loss(self.critic(state, action), target, reduction="sum")'},
+    hint="What does the size of the batch do to the critic's loss: is it a mean, or a sum?",
+    source="student code",
 )
 
 halved_errors = altered(
@@ -1074,6 +1113,13 @@ targets_copied = altered(
     hint="How far does a target go in one update, and what is tau for?",
 )
 
+targets_added_up = altered(
+    "DDPGAgent._target_soft_update",
+    {"slow.lerp_(fast, self.tau)": "slow.add_(self.tau * fast)"},
+    hint="Two weights belong to a target and its network: what must they add up to?",
+    source="student code",
+)
+
 tau_the_wrong_way_round = altered(
     "DDPGAgent._target_soft_update",
     {"slow.lerp_(fast, self.tau)": "slow.lerp_(fast, 1 - self.tau)"},
@@ -1205,6 +1251,13 @@ old_state_forever = altered(
         "_, reward, done = self.step(action)\nscore += reward\n",
     },
     hint="In which state is each action chosen: print it?",
+)
+
+first_state_of_an_episode_lost = altered(
+    "DDPGAgent.train",
+    {"                state, _ = self.env.reset()": "                self.env.reset()"},
+    hint="In which state is the first action of the second episode chosen?",
+    source="student code",
 )
 
 steps_not_numbered = altered(
@@ -1352,6 +1405,12 @@ callers_action_changed = altered(
     },
     hint="Print the agent's action before and after the step: which one is stored?",
     form=True,
+)
+
+beyond_the_range_in_reverse = altered(
+    "ActionNormalizer",
+    {"np.clip(2 * (action - low) / (high - low) - 1.0, -1.0, 1.0)": "2 * (action - low) / (high - low) - 1.0"},
+    hint="What does `reverse_action` make of an action beyond the environment's range?",
 )
 
 not_the_reverse = altered(

@@ -304,7 +304,7 @@ plt.show()
 # With $\theta$ near 0 it wanders far and slowly. With $\theta = 1$ nothing is left of the last value: it is white noise. (Those
 # are the course text's settings: a process with memory is introduced, and then its memory is turned off.)
 #
-# **Write `OUNoise.reset` and `sample`.** A new array for every sample: the last one may still be in use somewhere.
+# **Write `OUNoise.reset` and `sample`.**
 #
 # The cell measures 20,000 samples. On the left is how paths look (all three are shaken alike), in the middle the
 # autocorrelation, which should lie near the dotted lines. On the right, points with inertia (`utils.PointMass`) are pushed by
@@ -316,7 +316,7 @@ _, row = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained")
 print("θ      mean           variance             correlation of neighbours")
 for theta, colour in SHOWN.items():
     noise = submitted.OUNoise(2, mu=0.0, theta=theta, sigma=0.2, rng=0)
-    path = np.array([noise.sample() for _ in range(20_000)])
+    path = np.array([np.array(noise.sample()) for _ in range(20_000)])
     x = path[:, 0] - path[:, 0].mean()
     correlation = [1.0] + [float(np.mean(x[k:] * x[:-k]) / x.var()) for k in range(1, 31)]
     variance = 0.2**2 / (theta * (2 - theta))

@@ -250,14 +250,13 @@ def returns_are_a_list(rollout_buffer, discount_factor=0.95):
 # get_vanilla_policy_gradient_loss
 
 
-@mistake(
+vanilla_uphill = altered(
     "get_vanilla_policy_gradient_loss",
+    {"return -(log_prob": "return (log_prob"},
     hint="An optimizer minimises: what do you want to maximise?",
     source="student code",
     learns=False,
 )
-def vanilla_uphill(policy, observation, action, return_or_advantage, **kwargs):
-    return (policy(observation).gather(1, action) * return_or_advantage).mean()
 
 
 @mistake(
@@ -271,21 +270,19 @@ def vanilla_loss_is_rebuilt(policy, observation, action, return_or_advantage, **
     return -(torch.tensor(log_prob, requires_grad=True).unsqueeze(1) * return_or_advantage).mean()
 
 
-@mistake(
+vanilla_all_actions = altered(
     "get_vanilla_policy_gradient_loss",
+    {"policy(observation).gather(1, action)": "policy(observation)"},
     hint="Which of the log-probabilities belongs to the action that was taken?",
     source="student code",
 )
-def vanilla_all_actions(policy, observation, action, return_or_advantage, **kwargs):
-    return -(policy(observation) * return_or_advantage).mean()
 
 
-@mistake(
+vanilla_likeliest_action = altered(
     "get_vanilla_policy_gradient_loss",
+    {"policy(observation).gather(1, action)": "policy(observation).max(dim=1, keepdim=True).values"},
     hint="Which action does the return belong to: the likeliest one, or the one that was taken?",
 )
-def vanilla_likeliest_action(policy, observation, action, return_or_advantage, **kwargs):
-    return -(policy(observation).max(dim=1, keepdim=True).values * return_or_advantage).mean()
 
 
 @mistake("get_vanilla_policy_gradient_loss", hint="What does the mean go over: rows, or rows times actions?")
@@ -295,13 +292,12 @@ def vanilla_mean_over_actions_too(policy, observation, action, return_or_advanta
     return -(log_prob * taken * return_or_advantage).mean()
 
 
-@mistake(
+vanilla_every_row_with_every_other = altered(
     "get_vanilla_policy_gradient_loss",
+    {"policy(observation).gather(1, action)": "policy(observation).gather(1, action).squeeze(1)"},
     hint="Does each row's log-probability meet its own return, and no other? Print the shape of the product.",
     source="student code",
 )
-def vanilla_every_row_with_every_other(policy, observation, action, return_or_advantage, **kwargs):
-    return -(policy(observation).gather(1, action).squeeze(1) * return_or_advantage).mean()
 
 
 @mistake("get_vanilla_policy_gradient_loss", hint="Over which axis should the probabilities sum to one?", source="student code")
@@ -310,22 +306,25 @@ def vanilla_softmax_over_the_batch(policy, observation, action, return_or_advant
     return -(log_prob.gather(1, action) * return_or_advantage).mean()
 
 
-@mistake("get_vanilla_policy_gradient_loss", hint="Does the formula contain the probability, or its logarithm?")
-def vanilla_without_logarithm(policy, observation, action, return_or_advantage, **kwargs):
-    return -(policy(observation).exp().gather(1, action) * return_or_advantage).mean()
-
-
-@mistake(
-    "get_vanilla_policy_gradient_loss", hint="The policy's outputs are logarithms already: what does another log do to them?"
+vanilla_without_logarithm = altered(
+    "get_vanilla_policy_gradient_loss",
+    {"policy(observation).gather(1, action)": "policy(observation).exp().gather(1, action)"},
+    hint="Does the formula contain the probability, or its logarithm?",
 )
-def vanilla_logarithm_twice(policy, observation, action, return_or_advantage, **kwargs):
-    log_prob = torch.log(policy(observation))
-    return -(log_prob.gather(1, action) * return_or_advantage).mean()
 
 
-@mistake("get_vanilla_policy_gradient_loss", hint="Is it a sum or a mean? What happens to the step size when the batch grows?")
-def vanilla_sum(policy, observation, action, return_or_advantage, **kwargs):
-    return -(policy(observation).gather(1, action) * return_or_advantage).sum()
+vanilla_logarithm_twice = altered(
+    "get_vanilla_policy_gradient_loss",
+    {"policy(observation).gather(1, action)": "torch.log(policy(observation)).gather(1, action)"},
+    hint="The policy's outputs are logarithms already: what does another log do to them?",
+)
+
+
+vanilla_sum = altered(
+    "get_vanilla_policy_gradient_loss",
+    {".mean()": ".sum()"},
+    hint="Is it a sum or a mean? What happens to the step size when the batch grows?",
+)
 
 
 @mistake("get_vanilla_policy_gradient_loss", hint="Who standardises the returns? The loss is to take them as they are.")
@@ -334,12 +333,11 @@ def vanilla_standardises_again(policy, observation, action, return_or_advantage,
     return -(policy(observation).gather(1, action) * weight).mean()
 
 
-@mistake(
+vanilla_gathers_along_the_batch = altered(
     "get_vanilla_policy_gradient_loss",
+    {"policy(observation).gather(1, action)": "policy(observation).gather(0, action)"},
     hint="gather needs a number for each row of the batch: along which axis do the actions lie?",
 )
-def vanilla_gathers_along_the_batch(policy, observation, action, return_or_advantage, **kwargs):
-    return -(policy(observation).gather(0, action) * return_or_advantage).mean()
 
 
 @mistake(
@@ -352,9 +350,11 @@ def vanilla_with_entropy_bonus(policy, observation, action, return_or_advantage,
     return -(log_prob.gather(1, action) * return_or_advantage).mean() - 0.01 * entropy
 
 
-@mistake("get_vanilla_policy_gradient_loss", hint="Which of the log-probabilities belongs to the action that was taken?")
-def vanilla_sum_of_all_actions(policy, observation, action, return_or_advantage, **kwargs):
-    return -(policy(observation).sum(dim=1, keepdim=True) * return_or_advantage).mean()
+vanilla_sum_of_all_actions = altered(
+    "get_vanilla_policy_gradient_loss",
+    {"policy(observation).gather(1, action)": "policy(observation).sum(dim=1, keepdim=True)"},
+    hint="Which of the log-probabilities belongs to the action that was taken?",
+)
 
 
 @mistake("get_vanilla_policy_gradient_loss", hint="How many numbers is a loss?")
@@ -1274,15 +1274,12 @@ def ppo_ratio_of_old_and_old(policy, observation, old_logits, action, return_or_
     return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
 
 
-@mistake(
+ppo_ratio_of_new_and_new = altered(
     "get_PPO_policy_gradient_loss",
+    {"torch.exp(log_prob - old_logits.gather(1, action))": "torch.exp(log_prob - log_prob.detach())"},
     hint="Both log-probabilities come from the policy of this moment: where is the old one?",
     source="student code",
 )
-def ppo_ratio_of_new_and_new(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
-    log_prob = policy(observation).gather(1, action)
-    ratio = torch.exp(log_prob - log_prob.detach())
-    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
 
 
 @mistake("get_PPO_policy_gradient_loss", hint="Which operations connect your loss to the network's weights?")
@@ -1291,24 +1288,27 @@ def ppo_loss_detached(policy, observation, old_logits, action, return_or_advanta
     return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
 
 
-@mistake("get_PPO_policy_gradient_loss", hint="How do you get a ratio from two logarithms?", source="student code")
-def ppo_difference_without_exp(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
-    ratio = policy(observation).gather(1, action) - old_logits.gather(1, action)
-    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
-
-
-@mistake(
-    "get_PPO_policy_gradient_loss", hint="Is the ratio one of probabilities, or of their logarithms?", source="student code"
+ppo_difference_without_exp = altered(
+    "get_PPO_policy_gradient_loss",
+    {"torch.exp(log_prob - old_logits.gather(1, action))": "log_prob - old_logits.gather(1, action)"},
+    hint="How do you get a ratio from two logarithms?",
+    source="student code",
 )
-def ppo_ratio_of_logarithms(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
-    ratio = policy(observation).gather(1, action) / old_logits.gather(1, action)
-    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
 
 
-@mistake("get_PPO_policy_gradient_loss", hint="Which policy stands above the line of the ratio, and which below?")
-def ppo_ratio_upside_down(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
-    ratio = 1 / ratio_of(policy, observation, old_logits, action)
-    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
+ppo_ratio_of_logarithms = altered(
+    "get_PPO_policy_gradient_loss",
+    {"torch.exp(log_prob - old_logits.gather(1, action))": "log_prob / old_logits.gather(1, action)"},
+    hint="Is the ratio one of probabilities, or of their logarithms?",
+    source="student code",
+)
+
+
+ppo_ratio_upside_down = altered(
+    "get_PPO_policy_gradient_loss",
+    {"torch.exp(log_prob - old_logits.gather(1, action))": "torch.exp(old_logits.gather(1, action) - log_prob)"},
+    hint="Which policy stands above the line of the ratio, and which below?",
+)
 
 
 @mistake("get_PPO_policy_gradient_loss", hint="What is being limited, the ratio or the product?", source="student code")
@@ -1317,10 +1317,12 @@ def ppo_clamps_the_product(policy, observation, old_logits, action, return_or_ad
     return -torch.min(product, product.clamp(1 - ppo_clip, 1 + ppo_clip)).mean()
 
 
-@mistake("get_PPO_policy_gradient_loss", hint="Around which value should the ratio stay?", source="student code")
-def ppo_clamps_around_zero(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
-    ratio = ratio_of(policy, observation, old_logits, action)
-    return -torch.min(ratio * return_or_advantage, ratio.clamp(-ppo_clip, ppo_clip) * return_or_advantage).mean()
+ppo_clamps_around_zero = altered(
+    "get_PPO_policy_gradient_loss",
+    {"ratio.clamp(1 - ppo_clip, 1 + ppo_clip)": "ratio.clamp(-ppo_clip, ppo_clip)"},
+    hint="Around which value should the ratio stay?",
+    source="student code",
+)
 
 
 @mistake(
@@ -1347,10 +1349,11 @@ def ppo_only_clipped(policy, observation, old_logits, action, return_or_advantag
     return -(ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
 
 
-@mistake("get_PPO_policy_gradient_loss", hint="The ratio can leave the range on two sides: which one do you stop?")
-def ppo_clipped_above_only(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
-    ratio = ratio_of(policy, observation, old_logits, action)
-    return -torch.min(ratio * return_or_advantage, ratio.clamp(max=1 + ppo_clip) * return_or_advantage).mean()
+ppo_clipped_above_only = altered(
+    "get_PPO_policy_gradient_loss",
+    {"ratio.clamp(1 - ppo_clip, 1 + ppo_clip)": "ratio.clamp(max=1 + ppo_clip)"},
+    hint="The ratio can leave the range on two sides: which one do you stop?",
+)
 
 
 @mistake("get_PPO_policy_gradient_loss", hint="Is the range one of the ratio, or of its logarithm?")
@@ -1360,10 +1363,11 @@ def ppo_clips_the_logarithm(policy, observation, old_logits, action, return_or_a
     return -torch.min(ratio * return_or_advantage, clipped * return_or_advantage).mean()
 
 
-@mistake("get_PPO_policy_gradient_loss", hint="Is the clip range that you use the one you are given?")
-def ppo_own_clip_range(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
-    ratio = ratio_of(policy, observation, old_logits, action)
-    return -torch.min(ratio * return_or_advantage, ratio.clamp(0.8, 1.2) * return_or_advantage).mean()
+ppo_own_clip_range = altered(
+    "get_PPO_policy_gradient_loss",
+    {"ratio.clamp(1 - ppo_clip, 1 + ppo_clip)": "ratio.clamp(0.8, 1.2)"},
+    hint="Is the clip range that you use the one you are given?",
+)
 
 
 @mistake("get_PPO_policy_gradient_loss", hint="What does the clip range default to?")
@@ -1391,10 +1395,11 @@ def ppo_old_policy_is_trained_too(policy, observation, old_logits, action, retur
     return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
 
 
-@mistake("get_PPO_policy_gradient_loss", hint="The ratio can leave the range on two sides: which one do you stop?")
-def ppo_clipped_below_only(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
-    ratio = ratio_of(policy, observation, old_logits, action)
-    return -torch.min(ratio * return_or_advantage, ratio.clamp(min=1 - ppo_clip) * return_or_advantage).mean()
+ppo_clipped_below_only = altered(
+    "get_PPO_policy_gradient_loss",
+    {"ratio.clamp(1 - ppo_clip, 1 + ppo_clip)": "ratio.clamp(min=1 - ppo_clip)"},
+    hint="The ratio can leave the range on two sides: which one do you stop?",
+)
 
 
 @mistake(
@@ -1417,10 +1422,11 @@ def ppo_samples_again(policy, observation, old_logits, action, return_or_advanta
     return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
 
 
-@mistake("get_PPO_policy_gradient_loss", hint="Is it a sum or a mean? What happens to the step size when the batch grows?")
-def ppo_sum(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
-    ratio = ratio_of(policy, observation, old_logits, action)
-    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).sum()
+ppo_sum = altered(
+    "get_PPO_policy_gradient_loss",
+    {").mean()": ").sum()"},
+    hint="Is it a sum or a mean? What happens to the step size when the batch grows?",
+)
 
 
 @mistake(

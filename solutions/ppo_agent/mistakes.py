@@ -781,6 +781,15 @@ entropy_of_the_most_likely = altered(
     hint="Have you taken the mean over all actions, or the density at the mean action?",
 )
 
+entropy_upside_down = altered(
+    "IndependentGaussianProcess.entropy",
+    {
+        "return log_sigma.sum(dim=-1, keepdim=True) + 0.5 * self.n * (np.log(2 * np.pi) + 1)": ""
+        "return -log_sigma.sum(dim=-1, keepdim=True) - 0.5 * self.n * (np.log(2 * np.pi) + 1)"
+    },
+    hint="Has a wide distribution more entropy than a narrow one, or less?",
+)
+
 entropy_not_halved = altered(
     "IndependentGaussianProcess.entropy",
     {"0.5 * self.n * (np.log(2 * np.pi) + 1)": "self.n * (np.log(2 * np.pi) + 1)"},
@@ -1342,6 +1351,20 @@ update_missed_if_there_are_more = altered(
     source="student code",
 )
 
+update_one_episode_late = altered(
+    "PPOAgent.backward",
+    {"if len(self.episodes) < self.episodes_per_update:": "if len(self.episodes) <= self.episodes_per_update:"},
+    hint="How many episodes are waiting when your update begins, and how many should be?",
+    source="student code",
+)
+
+ends_exchanged = altered(
+    "PPOAgent.backward",
+    {"rewards, terminals, truncateds, strict=True": "rewards, truncateds, terminals, strict=True"},
+    hint="In which order does `append` take the two ends?",
+    source="student code",
+)
+
 update_never = altered(
     "PPOAgent.backward",
     {"metrics = self.update()": "metrics = {}"},
@@ -1493,6 +1516,12 @@ target_is_the_reward = altered(
     "PPOAgent.finish_episode",
     {"value_target = advantage + self.critic(state).flatten()": "value_target = torch.tensor(memory.rewards)"},
     hint="What comes after the next reward, and is it part of the value?",
+)
+
+target_without_a_sign = altered(
+    "PPOAgent.finish_episode",
+    {"value_target = advantage + self.critic(state).flatten()": "value_target = advantage - self.critic(state).flatten()"},
+    hint="An advantage is a return minus a value: which of the two do you get back from it, and how?",
 )
 
 target_of_the_next_state = altered(

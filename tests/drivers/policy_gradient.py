@@ -763,17 +763,18 @@ class Pieces:
         self.remarks: list[str] = []
         self._blamed: set[int] = set()
 
-    def piece(self, name: str, fault: Callable[..., str | None]) -> Callable[..., Any]:
+    def piece(self, name: str, fault: Callable[[Any, list[Any]], str | None]) -> Callable[..., Any]:
         """Return the submission's function of this name.
 
         Args:
-            fault: What is wrong with a result, if something is; it is given the result and the arguments.
+            fault: What is wrong with a result, if something is; it is given the result and the arguments, however these
+                were passed.
         """
         function = getattr(self.submitted, name)
 
         def piece(*given: Any, **named: Any) -> Any:
             result = self.results[name] = self.blaming(name, functools.partial(function, *given, **named))
-            if found := fault(result, *given, **named):
+            if found := fault(result, [*given, *named.values()]):
                 self.remarks.append(f"your {name} returned {found}")
             if not torch.is_grad_enabled():
                 self.remarks.append(f"your {name} left torch's gradient mode off")
@@ -793,8 +794,14 @@ class Pieces:
             raise
 
 
-def rows_of_numbers(result: Any, rows: int) -> str | None:
-    """Return what is wrong with numbers that should be float32 [rows, 1] without a gradient; None if nothing is."""
+def rows_of_numbers(result: Any, given: list[Any]) -> str | None:
+    """Return what is wrong with numbers that should be float32 [rows, 1] without a gradient; None if nothing is.
+
+    Args:
+        given: Among which is a buffer, or tensors, with so many rows.
+    """
+    sizes = [value.final_size if isinstance(value, utils.RolloutBuffer) else len(value) for value in given if has_rows(value)]
+    rows = sizes[0] if sizes else 0
     wanted = f"expected float32 [{rows}, 1]"
     if not isinstance(result, Tensor) or result.dtype != torch.float32 or result.shape != (rows, 1):
         return f"{short_form(result, -1)}, {wanted}"
@@ -803,13 +810,18 @@ def rows_of_numbers(result: Any, rows: int) -> str | None:
     return None if result.isfinite().all() else f"numbers that are nan or infinite, {wanted}"
 
 
-def no_rollouts(result: Any, *_: Any, **__: Any) -> str | None:
+def has_rows(value: Any) -> bool:
+    """Return whether a value is a buffer, or a tensor with rows."""
+    return isinstance(value, utils.RolloutBuffer) or (isinstance(value, Tensor) and value.ndim > 0)
+
+
+def no_rollouts(result: Any, _: list[Any]) -> str | None:
     """Return what is wrong with the result of `collect_rollouts`, if it is of another kind."""
     kind = rollout_facts(result)["returned"]
     return None if kind == PAIR else f"{kind}, expected {PAIR}"
 
 
-def one_loss(result: Any, **_: Any) -> str | None:
+def one_loss(result: Any, _: list[Any]) -> str | None:
     """Return what is wrong with a loss, if something is."""
     if not isinstance(result, Tensor) or result.numel() != 1:
         return f"{short_form(result, -1)}, expected a scalar"
@@ -845,16 +857,14 @@ def one_update(submitted, loss: str, rollouts: int, epochs: int, critic_loss_mul
             policy=policy,
             optimizer=utils.PlainAdam([*policy.parameters(), *value_net.parameters()], lr=1e-3),
             get_policy_gradient_loss=pieces.piece(loss, one_loss),
-            get_returns=pieces.piece("get_returns", lambda result, buffer, **_: rows_of_numbers(result, buffer.final_size)),
+            get_returns=pieces.piece("get_returns", rows_of_numbers),
             rollouts=rollouts,
             rollouts_before_training=rollouts,
             training_epochs_per_rollout=epochs,
             minibatch_size=1000,
             critic_loss_multiplier=critic_loss_multiplier,
             value_net=value_net,
-            get_advantages=pieces.piece(
-                "get_advantages", lambda result, net, observations, returns: rows_of_numbers(result, len(observations))
-            ),
+            get_advantages=pieces.piece("get_advantages", rows_of_numbers),
             get_value_net_loss=pieces.piece("get_value_net_loss", one_loss),
             rollout_seed=np.array(seed),
         )

@@ -860,7 +860,8 @@ class FixedLoss:
     """The loss of a rollout, with advantages and targets that stay what they were when it was made.
 
     Its forms are all that the stub allows: the value loss of one step or of the whole return, with
-    or without the last frames of games, and the entropy with or without the last column.
+    or without the last frames of games, and the entropy with or without the last column, or ticks
+    in which nothing is played.
     """
 
     def __init__(self, logits: Tensor, values: Tensor, rollout: Sequence[np.ndarray], gamma: float = 0.99) -> None:
@@ -879,9 +880,10 @@ class FixedLoss:
         policy = -(chosen * self.advantages * self.played)[:, :-1].mean()
         entropies = -(log_probs.exp() * log_probs).sum(dim=-1)
         found = []
-        for target, of_last_frames, columns in itertools.product(self.targets, (0.0, 1.0), (None, -1)):
+        kinds = itertools.product(self.targets, (0.0, 1.0), (None, -1), (torch.ones_like(self.played), self.played))
+        for target, of_last_frames, columns, counted in kinds:
             errors = (self.played * (target - values) ** 2 + of_last_frames * (1 - self.played) * values**2)[:, :-1]
-            found.append(float(policy + errors.mean() - 0.01 * entropies[:, :columns].mean()))
+            found.append(float(policy + errors.mean() - 0.01 * (counted * entropies)[:, :columns].mean()))
         return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader import answers
-from grader.answers import UNPREDICTABLE, Mistake
+from grader.answers import AS_THE_OTHER, UNPREDICTABLE, Mistake, MistakePair
 from grader.assignment import AssignmentFiles, HintVisibility
-from grader.judge.diagnosis import diagnose, find_fitting_mistakes, find_hint
+from grader.judge.diagnosis import choose_hints, diagnose, find_fitting_mistakes
 from grader.judge.evidence import Evidence, subsample_arrays
 from grader.judge.failure import CheckFailed
 from grader.judge.run import Grader
 from grader.platforms.gradescope import report as gradescope
 from grader.proof.catalogue import load_catalogue
+from grader.proof.merging import merge_changes
 from grader.report import terminal
-from grader.report.model import Outcome, Report
+from grader.report.model import CheckResult, Outcome, Report
 from grader.sandbox.reply import Isolation, Reply
 from tests.kit.examples import examples
-from tests.kit.merging import merge
 
 pytestmark = pytest.mark.recorded
 
@@ -168,11 +169,20 @@ def test_chance_is_no_evidence() -> None:
     assert find_fitting_mistakes([by_chance, ONE], seen(a=1, b=2)) == [ONE]
 
 
-def test_the_general_hint_comes_first() -> None:
-    """Of several that fit, the first of the catalogue gives the hint."""
-    assert find_hint([ONE, OTHER]) == "hint of one"
-    assert find_hint([]) == ""
+def test_hints_of_what_cannot_be_told_apart() -> None:
+    """Of two mistakes that fit equally well the wrong one would be a false accusation; of many, the general one comes first."""
+    assert choose_hints([ONE]) == ("hint of one",)
+    assert choose_hints([ONE, OTHER]) == ("hint of one", "hint of other")
+    assert choose_hints([ONE, replace(OTHER, hint=ONE.hint)]) == ("hint of one",)
+    assert choose_hints([ONE, OTHER, mistake("third", a=1)]) == ("hint of one",)
     assert find_fitting_mistakes([ONE], {}) == []
+
+
+def test_two_that_fit_are_called_one_of_two() -> None:
+    """Catches: a report that accuses of both."""
+    check = CheckResult(id="visible/a", question="q", suite="visible", title="", max_points=1, hint="left?\nright?")
+    assert check.advice() == "This looks like one of two known mistakes. Ask yourself:\n- left?\n- right?"
+    assert check.model_copy(update={"partial": True}).advice().startswith("This looks like two known mistakes.")
 
 
 # What explains a part
@@ -221,6 +231,55 @@ def test_a_part_is_named_only_where_nothing_contradicts_it() -> None:
     assert named([mistake("by chance", a=UNPREDICTABLE)], a=1, d=5) == {}
 
 
+class NumberEvidence(Evidence):
+    """A number that is stored as those of answers are: a hash, and a sum."""
+
+    def record(self) -> Any:
+        return [["same", float(self.shown)]]
+
+    def fits(self, recorded: Any) -> bool:
+        return bool(recorded == self.record())
+
+
+def test_numbers_tell_a_part_even_where_another_fault_comes_in_between() -> None:
+    """Catches: two faults that meet in one check, where neither is told, though the numbers of another are exactly one's."""
+    left = mistake("left", a=[["same", 1.0]], b=[["same", 2.0]])
+    shown = {
+        f"visible/{check}": CheckFailed(Outcome.FAILED, "", evidence=NumberEvidence(number))
+        for check, number in (("a", 1), ("b", 9))
+    }
+    left = replace(left, shows={f"visible/{check}": saw for check, saw in left.shows.items()})
+    found = diagnose([left], shown)
+    assert {check: [one.id for one in suspicion.mistakes] for check, suspicion in found.items()} == {"visible/a": ["left"]}
+    assert not found["visible/a"].certain
+    assert diagnose([left], shown | {"visible/b": None}) == {}
+
+
+def test_a_recorded_pair_is_told() -> None:
+    """Catches: two mistakes of which neither shows its own number anywhere, because both change it."""
+    pair = MistakePair.of(LEFT, RIGHT, {"a": 7, "b": AS_THE_OTHER, "c": None})
+    assert pair.shows == {"a": 7, "b": 3}
+    found = diagnose([LEFT, RIGHT], seen(a=7, b=3, c=None), [pair])
+    assert {check: suspicion.hints for check, suspicion in found.items()} == dict.fromkeys(
+        "ab", ("hint of left", "hint of right")
+    )
+    assert not found["a"].certain
+    assert diagnose([LEFT, RIGHT], seen(a=7, b=3, c=4), [pair]) == {}
+    assert diagnose([LEFT, RIGHT], seen(a=7, b=4, c=None), [pair]) == {}
+
+
+def test_pairs_that_show_the_same_tell_what_they_have_in_common() -> None:
+    """Catches: an accusation of a second mistake of which nothing is known but that there is one."""
+    third = mistake("third", c=4)
+    pairs = [MistakePair((LEFT, RIGHT), {"a": 7}), MistakePair((LEFT, third), {"a": 7})]
+    assert diagnose([LEFT, RIGHT, third], seen(a=7), pairs)["a"].hints == ("hint of left",)
+
+
+def test_one_mistake_comes_before_a_pair() -> None:
+    """Catches: two accusations where one explains everything."""
+    assert diagnose([LEFT], seen(a=1, b=2), [MistakePair((LEFT, RIGHT), {"a": 1, "b": 2})])["a"].certain
+
+
 def test_twins_of_a_pair_are_named_together() -> None:
     """Nothing that was seen tells them apart, so the first gives the hint."""
     twin = mistake("twin", c=4)
@@ -234,7 +293,9 @@ def test_two_faults_in_a_function_are_both_told(home: AssignmentFiles, graded, t
     known = {variant.id: variant for variant in load_catalogue(home, "mistakes")}
     one, other = known["takes_the_likeliest_action"], known["ends_not_stored"]
     path = tmp_path / "submitted.py"
-    path.write_text(merge((home.solution / "submitted.py").read_text(encoding="utf-8"), one.submission, other.submission))
+    path.write_text(
+        merge_changes((home.solution / "submitted.py").read_text(encoding="utf-8"), one.submission, other.submission)
+    )
     report = graded(path, one.question, suites=SUITES)
     failed = [check for check in report.checks if check.outcome is Outcome.FAILED and check.question == one.question]
     told = terminal.render_plain(report.for_student())
@@ -243,6 +304,22 @@ def test_two_faults_in_a_function_are_both_told(home: AssignmentFiles, graded, t
     assert f"- {one.hint}" in told
     assert f"- {other.hint}" in told
     assert one.id not in told
+
+
+@pytest.mark.parametrize(
+    "names", [("vanilla_uphill", "vanilla_sum"), ("ppo_own_clip_range", "ppo_sum"), ("ppo_ratio_upside_down", "ppo_sum")]
+)
+def test_two_faults_in_one_number_are_both_told(home: AssignmentFiles, graded, tmp_path: Path, names: tuple[str, str]) -> None:
+    """Catches: a loss with the wrong sign that is a sum as well, of which no check sees one of the two alone."""
+    known = {variant.id: variant for variant in load_catalogue(home, "mistakes")}
+    one, other = (known[name] for name in names)
+    path = tmp_path / "submitted.py"
+    path.write_text(
+        merge_changes((home.solution / "submitted.py").read_text(encoding="utf-8"), one.submission, other.submission)
+    )
+    told = terminal.render_plain(graded(path, one.question).for_student())
+    assert f"- {one.hint}" in told
+    assert f"- {other.hint}" in told
 
 
 def test_large_arrays_are_thinned_alike() -> None:
@@ -282,6 +359,9 @@ class Recorded:
 
     def load(self, path: Path, seconds: float) -> Reply:
         return Reply("ok")
+
+    def list_arguments(self, *_: Any) -> list[tuple[str, dict[str, Any]]]:
+        return []
 
     def call(self, driver: str, inputs: dict, submission: Path, seconds: float, seed: int) -> Reply:
         (case,) = [

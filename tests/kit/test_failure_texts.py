@@ -15,8 +15,8 @@ import pytest
 from grader.assignment import AssignmentFiles
 from grader.judge.run import Grader
 from grader.proof.catalogue import load_catalogue
+from grader.proof.merging import merge_changes
 from grader.report import terminal
-from tests.kit.merging import merge
 
 pytestmark = pytest.mark.recorded
 
@@ -90,7 +90,7 @@ def texts(home: AssignmentFiles, replaced) -> Iterator[str]:
             yield _text(grader, name, path, {variants[name].question})
         for one, other in TOGETHER:
             path, solution = replaced(), (home.solution / home.assignment.submission).read_text(encoding="utf-8")
-            path.write_text(merge(solution, variants[one].submission, variants[other].submission), encoding="utf-8")
+            path.write_text(merge_changes(solution, variants[one].submission, variants[other].submission), encoding="utf-8")
             yield _text(grader, f"{one}, {other}", path, {variants[one].question})
         for name, (function, body) in (OTHERWISE | EXCEPTIONS).items():
             yield _text(grader, name, replaced(**{function: body}), {function})

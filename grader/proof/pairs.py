@@ -1,0 +1,204 @@
+"""What two catalogued mistakes show that are made together, as far as neither shows it alone.
+
+Where each of two mistakes has checks of its own, what both show is put together when a submission is graded
+(`judge.diagnosis`). It is tried out here where both have a hand in the same number, or hide one another, by the visible checks:
+those alone lead to a hint that students read.
+
+Of the pairs of a question, those are left out that cannot be in one work, or that nothing new is known of in the end: two
+placements of one mistake, two edits of the same expression, mistakes that show the same as one before them, mistakes of which
+no number tells (exceptions, chance), and pairs of which no check tells both. Of the others MOST_PAIRS are tried, of each
+question as many, those of general mistakes first, since catalogues begin with these.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, combinations, zip_longest
+from operator import itemgetter
+from typing import Any
+
+from grader.answers import AS_THE_OTHER, UNPREDICTABLE, Mistake
+from grader.assignment import AssignmentFiles
+from grader.judge.evidence import is_telling
+from grader.judge.run import Grader
+from grader.proof.boundary import Finding
+from grader.proof.catalogue import Variant
+from grader.proof.merging import MergeConflict, merge_changes
+from grader.proof.pool import TrialPool
+from grader.proof.trials import list_unit_questions, try_variant
+
+MOST_PAIRS = 300  # of an assignment: a build takes minutes, not hours
+DRAWN = 40  # works of which a proof looks at what students would read
+SUITE = "visible"
+
+Shows = dict[str, Any]  # what mistakes show, by check
+
+
+@dataclass(frozen=True)
+class PairedMistakes:
+    """Two mistakes in one submission.
+
+    Attributes:
+        one, other: The mistakes, in the order of the catalogue.
+        submission: The whole submission that both make.
+    """
+
+    one: Variant
+    other: Variant
+    submission: str
+
+
+@dataclass(frozen=True)
+class PairCounts:
+    """What became of the pairs of an assignment.
+
+    Attributes:
+        all: Of two mistakes of one question.
+        tried: Those that can be made together, and may show something new.
+        kept: Those that show it.
+    """
+
+    all: int
+    tried: int
+    kept: int
+
+    def describe(self) -> str:
+        """Return the counts in a line."""
+        return (
+            f"of {self.all} pairs of mistakes of one question, {self.tried} could show what neither shows alone, {self.kept} do"
+        )
+
+
+def list_pairs(solution: str, mistakes: Sequence[Variant], shows: Mapping[str, Shows]) -> tuple[list[PairedMistakes], int]:
+    """Return the pairs that are worth a trial, and how many there are in all.
+
+    Args:
+        shows: By mistake, what it shows.
+    """
+    count, known = 0, {name: _telling(shown) for name, shown in shows.items()}
+    first = {_outline(shown): name for name, shown in reversed(list(shows.items()))}
+    promising: dict[str, list[tuple[int, Variant, Variant]]] = defaultdict(list)
+    for (place, one), (other_place, other) in combinations(enumerate(mistakes), 2):
+        if one.question != other.question or one.idea == other.idea:
+            continue
+        count += 1
+        twins = any(first.get(_outline(shows.get(variant.id, {}))) != variant.id for variant in (one, other))
+        if not twins and known.get(one.id, {}).keys() & known.get(other.id, {}).keys():
+            promising[one.question].append((place + other_place, one, other))
+    turns = zip_longest(*(sorted(pairs, key=itemgetter(0)) for pairs in promising.values()))
+    found: list[PairedMistakes] = []
+    for pair in filter(None, chain.from_iterable(turns)):
+        if len(found) == MOST_PAIRS:
+            break
+        _, one, other = pair
+        with contextlib.suppress(MergeConflict):
+            found.append(PairedMistakes(one, other, merge_changes(solution, one.submission, other.submission)))
+    return found, count
+
+
+def record_pairs(
+    pool: TrialPool, solution: str, mistakes: Sequence[Variant], recorded: Mapping[str, Mistake]
+) -> tuple[dict[str, Mistake], PairCounts]:
+    """Return the recorded mistakes with what pairs of them show, where it takes both to show it; and what there was to try.
+
+    Args:
+        recorded: By id, what each mistake shows alone to the visible checks.
+    """
+    alone = {name: entry.shows for name, entry in recorded.items()}
+    pairs, count = list_pairs(solution, mistakes, alone)
+    pending = [
+        pool.submit(_try_pair, pair.one.function, pair.submission, [alone[pair.one.id], alone[pair.other.id]]) for pair in pairs
+    ]
+    found, kept = dict(recorded), 0
+    for pair, tried in zip(pairs, pending, strict=True):
+        if (shown := tried.result()) is not None:
+            entry, kept = found[pair.one.id], kept + 1
+            found[pair.one.id] = replace(entry, pairs=entry.pairs | {pair.other.id: shown})
+    return found, PairCounts(count, len(pairs), kept)
+
+
+def _try_pair(grader: Grader, function: str, submission: str, alone: list[Shows]) -> Shows | None:
+    """Return where the pair shows something else than its mistakes do together; None where nothing new tells of both."""
+    try_variant(grader, submission, list_unit_questions(grader.home.assignment, function), suites=(SUITE,))
+    one, other = alone
+    shown: Shows = {}
+    fails = {check.removeprefix(f"{SUITE}/"): failure.evidence for check, failure in grader.seen.items() if failure is not None}
+    for check in sorted(fails.keys() | one.keys() | other.keys()):
+        if check not in fails:
+            shown[check] = None
+        elif UNPREDICTABLE in (one.get(check), other.get(check)):
+            shown[check] = UNPREDICTABLE
+        elif check in one and fails[check].fits(one[check]):
+            continue  # as the first one alone
+        elif check in other and fails[check].fits(other[check]):
+            if check in one:
+                shown[check] = AS_THE_OTHER
+        else:
+            shown[check] = fails[check].record()
+    explained = [
+        any(is_telling(saw) and check in fails and fails[check].fits(saw) for check, saw in side.items()) for side in alone
+    ]
+    passes = None in shown.values() and all(explained)  # a check in which one takes back what the other does
+    return shown if passes or any(map(is_telling, shown.values())) else None
+
+
+def _telling(shows: Shows) -> Shows:
+    return {check: saw for check, saw in shows.items() if is_telling(saw)}
+
+
+def _outline(shows: Shows) -> str:
+    return repr(sorted(shows.items()))
+
+
+# What students would read
+
+
+def measure_hints(
+    pool: TrialPool, home: AssignmentFiles, right: Sequence[Variant], wrong: Sequence[Variant], seed: int
+) -> Iterator[Finding]:
+    """Yield how many of some pairs of mistakes, and of some mistakes in other right code, visible checks give the hints of.
+
+    Args:
+        right, wrong: The alternatives and mistakes of the catalogue.
+        seed: By which they are drawn.
+    """
+    solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
+    chance = random.Random(seed)
+    for what, firsts in (("pairs of mistakes", wrong), ("mistakes in an alternative", right)):
+        drawn = list(_draw_works(solution, firsts, wrong, chance))
+        pending = [pool.submit(_list_hints, mistakes[0].function, submission) for mistakes, submission in drawn]
+        told: Counter[str] = Counter()
+        for (mistakes, _), hints in zip(drawn, pending, strict=True):
+            known, found = {mistake.hint for mistake in mistakes}, set(hints.result())
+            told["all" if known <= found else "one" if known & found else "false" if found else "none"] += 1
+        if drawn:
+            parts = [f"{told[how]} {words}" for how, words in TOLD.items() if told[how] or how in ("all", "none")]
+            yield f"of {len(drawn)} {what} (drawn by {seed}), {', '.join(parts)}", None
+
+
+TOLD = {"all": "are told", "one": "in part", "none": "are not", "false": "get another hint alone"}
+
+
+def _draw_works(
+    solution: str, firsts: Sequence[Variant], wrong: Sequence[Variant], chance: random.Random
+) -> Iterator[tuple[list[Variant], str]]:
+    """Yield DRAWN submissions of two variants that can be combined, and the mistakes in them."""
+    pairs = [(one, other) for one in firsts for other in wrong if one.question == other.question and one.idea != other.idea]
+    count = 0
+    for one, other in chance.sample(pairs, len(pairs)):
+        if count == DRAWN:
+            break
+        with contextlib.suppress(MergeConflict):
+            submission = merge_changes(solution, one.submission, other.submission)
+            yield [variant for variant in (one, other) if variant.hint], submission
+            count += 1
+
+
+def _list_hints(grader: Grader, function: str, submission: str) -> list[str]:
+    """Return the hints that visible checks of a function give."""
+    report = try_variant(grader, submission, list_unit_questions(grader.home.assignment, function), suites=(SUITE,)).report
+    return [hint for check in report.checks for hint in check.hint.splitlines()]

@@ -1,0 +1,144 @@
+"""A failed check tells what the function received: the values themselves, as they were when it was called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.assignment import AssignmentFiles
+from grader.judge.run import Grader, GradingOptions
+from grader.report import terminal
+from grader.report.model import CheckResult, Report
+from grader.sandbox.arguments import note_arguments
+
+pytestmark = pytest.mark.recorded
+
+SUITES = ("visible", "hidden")
+
+
+def messages(report: Report, question: str) -> list[str]:
+    return [check.message for check in report.checks if check.question == question and check.message]
+
+
+def test_values_and_not_what_a_case_is_made_of(replaced, graded) -> None:
+    """Catches: weights = [1] in place of the observations. A network is named, and what it was made with is told."""
+    report = graded(replaced(get_advantages="return returns - 1"), "get_advantages")
+    (first, *others) = messages(report, "get_advantages")
+    assert "get_advantages received (case advantages_hand_table):" in first
+    assert "\n  value_net = a SimpleReLuNetwork\n  observations = [[0, 5], [1, 5], [2, 5], [3, 5]]\n  returns = [[2]" in first
+    assert "\nthe case was made with:\n  weights =" in first
+    assert others
+    assert not any(" received " in message for message in others)  # once is enough
+
+
+def test_arguments_as_they_were(replaced, graded) -> None:
+    """Catches: what the function made of its arguments, shown as what it was given."""
+    body = "returns.zero_()\nobservations.fill_(7)\nreturn returns"
+    first = messages(graded(replaced(get_advantages=body), "get_advantages"), "get_advantages")[0]
+    assert "observations = [[0, 5]" in first
+    assert "returns = [[2]" in first
+
+
+def test_parts_of_a_buffer(replaced, graded) -> None:
+    """An object that is made of arrays is shown by these."""
+    first = messages(graded(replaced(get_returns="return torch.zeros(22, 1)"), "get_returns"), "get_returns")[0]
+    assert "\n  rollout_buffer.terminateds = bool[22] False, but True at [10], [21]" in first
+    assert "\n  discount_factor = 0.5" in first
+
+
+def test_nothing_of_hidden_checks(replaced, graded) -> None:
+    """Catches: a call more for each failed check, and inputs of hidden checks in the process of the submission once more."""
+    report = graded(replaced(get_returns="return torch.zeros(22, 1)"), "get_returns", suites=SUITES)
+    hidden = [check for check in report.checks if check.suite == "hidden" and check.message]
+    assert hidden
+    assert not any(" received " in check.message for check in hidden)
+
+
+def test_one_call_more_for_a_question_that_fails(home: AssignmentFiles, replaced, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: what is asked for though everything passes, or in a proof, which reads no message."""
+    with Grader(home) as grader:
+        asked: list[str] = []
+        ask = grader.harness.sandbox.list_arguments
+
+        def counted(driver: str, *others: Any) -> Any:
+            asked.append(driver)
+            return ask(driver, *others)
+
+        monkeypatch.setattr(grader.harness.sandbox, "list_arguments", counted)
+        grader.grade(home.solution, GradingOptions(["get_returns"]))
+        assert asked == []
+        wrong: Path = replaced(get_returns="return torch.zeros(22, 1)")
+        grader.grade(wrong, GradingOptions(["get_returns"], explains=False))
+        assert asked == []
+        grader.grade(wrong, GradingOptions(["get_returns"]))
+        assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "import sys\nsys.setprofile(None)\nreturn torch.zeros(22, 1)",
+        "import os\nif len(calls) > 0:\n    os._exit(0)\ncalls.append(1)\nreturn torch.zeros(22, 1)",
+        "rollout_buffer.rewards = Strange()\nreturn torch.zeros(22, 1)",
+    ],
+)
+def test_what_hinders_it_costs_nothing(replaced, graded, body: str) -> None:
+    """Catches: a grader error, or another verdict, where the second call goes otherwise than the first one."""
+    code = "calls = []\n\n\nclass Strange:\n    def __getattribute__(self, name):\n        raise SystemExit\n"
+    path = replaced(get_returns=body)
+    path.write_text(path.read_text(encoding="utf-8") + code, encoding="utf-8")
+    report = graded(path, "get_returns")
+    assert report.final
+    assert report.points == 0
+
+
+def called(source: str, call: str, tmp_path: Path) -> dict[str, Any]:
+    path = tmp_path / "submitted.py"
+    path.write_text(source)
+    names: dict[str, Any] = {}
+    exec(compile(source, str(path), "exec"), names)
+    with note_arguments(str(path)) as found:
+        eval(call, names)
+    return found
+
+
+def test_only_what_comes_from_outside(tmp_path: Path) -> None:
+    """Catches: a helper of the submission, shown as the function that was asked for."""
+    source = "def helper(x):\n    return x\n\ndef outer(a, *rest, key=1, **more):\n    return [helper(a) for _ in range(3)]\n"
+    assert called(source, "outer(1, 2, 3, other=[4])", tmp_path) == {
+        "outer": {"a": 1, "rest": [2, 3], "key": 1, "more": {"other": [4]}}
+    }
+
+
+def test_methods_and_the_last_call(tmp_path: Path) -> None:
+    """A method is named with its class, and the call that counts is the last one."""
+    source = (
+        "class Noise:\n    def __init__(self, size):\n        self.size = size\n    def sample(self, n):\n        return n\n"
+    )
+    found = called(source, "[noise.sample(n) for noise in [Noise(3)] for n in (1, 2)]", tmp_path)
+    assert found == {"Noise.__init__": {"size": 3}, "Noise.sample": {"n": 2}}
+    assert list(found)[-1] == "Noise.sample"
+
+
+def test_what_is_no_plain_data_is_named(tmp_path: Path) -> None:
+    """Catches: values that cannot cross, for which everything would be lost."""
+    source = "class Held:\n    def __init__(self):\n        self.part, self._own = 2.5, 1\n\ndef take(*values):\n    pass\n"
+    found = called(source, "take(Held(), 1 << 300, len, 'x' * 999, {1: 2}, None)", tmp_path)
+    assert found["take"]["values"] == [
+        {"is": "a Held", "holds": {"part": 2.5}},
+        {"is": "a very large int"},
+        {"is": "a builtin_function_or_method"},
+        "x" * 200,
+        {"is": "a dict of 1"},
+        None,
+    ]
+
+
+def test_it_is_shown_in_tables_too(replaced, graded) -> None:
+    """The report for a student keeps it, as text like any other."""
+    report = graded(replaced(get_advantages="return returns - 1"), "get_advantages")
+    check: CheckResult = next(check for check in report.checks if check.message)
+    assert "received" in terminal.render_plain(report.for_student())
+    assert "\x1b" not in check.message
