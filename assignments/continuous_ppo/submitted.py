@@ -210,7 +210,8 @@ class TrajectorySampler:
         runner: `get_next()` returns a trajectory of arrays.
         num_epochs: How often each trajectory is used.
         num_minibatches: Into how many minibatches the rows of an epoch are split.
-        transforms: Called in this order with each minibatch, which they change in place.
+        transforms: Called in this order with each minibatch, a dictionary, under whose keys they put
+            new arrays.
 
     Attributes:
         trajectory: The trajectory in use; None at first.

@@ -143,8 +143,8 @@ def train_on_rollout(states, actions, rewards, is_not_done, prev_memory_states, 
             constant, and 0 if the game ended with r_t.
         entropy: Of -Σ_a π(a|s_t) log π(a|s_t), over all columns.
 
-    A tick in which nothing is played counts in J and in the value loss as 0; in the entropy it does
-    not matter. For the value loss, G_t may be the target instead; and the entropy may leave out the
+    A tick in which nothing is played counts in J and in the value loss as 0; in the entropy as 0 or
+    like any other. For the value loss, G_t may be the target instead; and the entropy may leave out the
     last column.
 
     Going through the rollout is graded on its own; all that follows, only once there is a loss and

@@ -8,10 +8,11 @@ from itertools import combinations
 from typing import TypeVar
 
 from grader.answers import UNPREDICTABLE, Mistake, MistakePair
-from grader.judge.evidence import is_telling
+from grader.judge.evidence import count_sums
 from grader.judge.failure import CheckFailed
 
 MOST_SUSPECTS = 40  # that are tried in pairs
+ENOUGH_SUMS = 2  # one may be the same by accident: cases that are made to be read have small numbers
 
 Known = TypeVar("Known", Mistake, MistakePair)
 
@@ -110,7 +111,7 @@ class _Suspect:
         fails: The failed checks that it would fail.
         explained: Those in which it shows what was seen.
         differs: Those in which it shows something else.
-        telling: Whether numbers are among what it explains.
+        telling: Whether enough numbers are among what it explains, where it does not explain everything.
     """
 
     mistake: Mistake
@@ -124,7 +125,7 @@ class _Suspect:
         fails = frozenset(mistake.shows.keys() & failed.keys())
         evident = {check for check in fails if mistake.shows[check] != UNPREDICTABLE}
         explained = frozenset(check for check in evident if failed[check].evidence.fits(mistake.shows[check]))
-        telling = any(is_telling(mistake.shows[check]) for check in explained)
+        telling = sum(count_sums(mistake.shows[check]) for check in explained) >= ENOUGH_SUMS
         return cls(mistake, fails, explained, frozenset(evident) - explained, telling)
 
 

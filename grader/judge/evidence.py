@@ -95,9 +95,10 @@ class WrongAnswerEvidence(Evidence):
         return difference(one, other, how.rtol * NEAR, how.atol * NEAR, how.exact_dtype, equal_nan=True) is None
 
 
-def is_telling(recorded: Any) -> bool:
-    """Return whether what was recorded has numbers to know it by; an exception, or chance, may have other causes."""
-    return isinstance(recorded, list) and any(isinstance(one, float) and one for form in recorded for one in form[1:])
+def count_sums(recorded: Any) -> int:
+    """Return by how many numbers what was recorded is known again: none of an exception, or of what chance decides."""
+    forms = recorded if isinstance(recorded, list) else []
+    return max((sum(isinstance(one, float) and one != 0 for one in form[1:]) for form in forms), default=0)
 
 
 class AnswerStructure:

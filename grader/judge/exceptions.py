@@ -81,7 +81,8 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"Can't call numpy\(\) on Tensor that requires grad",
-        "This tensor still carries a gradient: use .detach().numpy() where NumPy is to have it.",
+        "This tensor still carries a gradient, which NumPy would lose: in a loss, take torch's function in place of NumPy's; "
+        "elsewhere, .detach().numpy().",
     ),
     (
         r"must have the same dtype, but got (\w+) and (\w+)|expected scalar type (\w+) but found (\w+)",

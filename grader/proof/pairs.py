@@ -23,7 +23,7 @@ from typing import Any
 
 from grader.answers import AS_THE_OTHER, UNPREDICTABLE, Mistake
 from grader.assignment import AssignmentFiles
-from grader.judge.evidence import is_telling
+from grader.judge.evidence import count_sums
 from grader.judge.run import Grader
 from grader.proof.boundary import Finding
 from grader.proof.catalogue import Variant
@@ -140,14 +140,14 @@ def _try_pair(grader: Grader, function: str, submission: str, alone: list[Shows]
         else:
             shown[check] = fails[check].record()
     explained = [
-        any(is_telling(saw) and check in fails and fails[check].fits(saw) for check, saw in side.items()) for side in alone
+        any(count_sums(saw) and check in fails and fails[check].fits(saw) for check, saw in side.items()) for side in alone
     ]
     passes = None in shown.values() and all(explained)  # a check in which one takes back what the other does
-    return shown if passes or any(map(is_telling, shown.values())) else None
+    return shown if passes or any(map(count_sums, shown.values())) else None
 
 
 def _telling(shows: Shows) -> Shows:
-    return {check: saw for check, saw in shows.items() if is_telling(saw)}
+    return {check: saw for check, saw in shows.items() if count_sums(saw)}
 
 
 def _outline(shows: Shows) -> str:

@@ -217,6 +217,15 @@ def advantages_flat_inside(value_net, observations, returns):
 # train_policy_gradient
 
 
+arguments_by_name = altered(
+    "train_policy_gradient.without_critic",
+    {
+        "returns = get_returns(rollout_buffer)": "returns = get_returns(rollout_buffer=rollout_buffer)",
+        "get_advantages(value_net, rollout_buffer.observations, returns)": ""
+        "get_advantages(value_net=value_net, observations=rollout_buffer.observations, returns=returns)",
+    },
+)
+
 zero_grad_first = altered(
     "train_policy_gradient.minibatches",
     {

@@ -589,6 +589,11 @@ ends_game_by_game = altered(
 
 # train_on_rollout.entropy
 
+entropy_of_what_is_played = altered(
+    "train_on_rollout.entropy",
+    {"-(probas * logprobas).sum(dim=-1).mean()": "-(is_not_done * (probas * logprobas).sum(dim=-1)).mean()"},
+)
+
 entropy_of_a_distribution = altered(
     "train_on_rollout.entropy",
     {"-(probas * logprobas).sum(dim=-1).mean()": "torch.distributions.Categorical(logits=logits).entropy().mean()"},

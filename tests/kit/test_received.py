@@ -80,13 +80,14 @@ def test_one_call_more_for_a_question_that_fails(home: AssignmentFiles, replaced
     "body",
     [
         "import sys\nsys.setprofile(None)\nreturn torch.zeros(22, 1)",
-        "import os\nif len(calls) > 0:\n    os._exit(0)\ncalls.append(1)\nreturn torch.zeros(22, 1)",
+        "import os, sys\nif sys.getprofile():\n    os._exit(0)\nreturn torch.zeros(22, 1)",
+        "import sys, time\nif sys.getprofile():\n    time.sleep(100)\nreturn torch.zeros(22, 1)",
         "rollout_buffer.rewards = Strange()\nreturn torch.zeros(22, 1)",
     ],
 )
 def test_what_hinders_it_costs_nothing(replaced, graded, body: str) -> None:
     """Catches: a grader error, or another verdict, where the second call goes otherwise than the first one."""
-    code = "calls = []\n\n\nclass Strange:\n    def __getattribute__(self, name):\n        raise SystemExit\n"
+    code = "class Strange:\n    def __getattribute__(self, name):\n        raise SystemExit\n"
     path = replaced(get_returns=body)
     path.write_text(path.read_text(encoding="utf-8") + code, encoding="utf-8")
     report = graded(path, "get_returns")
