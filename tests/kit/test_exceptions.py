@@ -67,7 +67,7 @@ COMMON = {
     ),
     "no gradient": ("loss = values.mean()\n    loss.backward()", "not connected to any parameter", "`loss`"),
     "backward of a vector": ("loss = weight * 2\n    loss.backward()", "a loss that is one number", "of shape [3]"),
-    "NumPy of what has a gradient": ("weight.numpy()", "use .detach().numpy()", "`weight`"),
+    "NumPy of what has a gradient": ("weight.numpy()", "elsewhere, .detach().numpy()", "`weight`"),
     "dtypes": ("layer(torch.from_numpy(np.ones((2, 3))))", "NumPy makes float64", ""),
     "an array in place of a tensor": ("layer(np.ones((2, 3)))", "there is a NumPy array", ""),
     "index out of range": ("values[5]", "There is no index 5: dimension 0 has 5 entries", "`values`"),
