@@ -242,7 +242,7 @@ class NumberEvidence(Evidence):
 
 
 def test_numbers_tell_a_part_even_where_another_fault_comes_in_between() -> None:
-    """Catches: two faults that meet in one check, where neither is told, though the numbers of another are exactly one's."""
+    """Catches: no hint for two faults that meet in one check, though another check shows exactly the numbers of one of them."""
     left = Mistake("left", "question", "hint of left", {"a": [["same", 1.0, 1.0]], "b": [["same", 2.0, 2.0]]})
     shown: dict[str, CheckFailed | None] = {
         check: CheckFailed(Outcome.FAILED, "", evidence=NumberEvidence(number)) for check, number in (("a", 1), ("b", 9))

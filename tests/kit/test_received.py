@@ -1,4 +1,4 @@
-"""A failed check tells what the function received: the values themselves, as they were when it was called."""
+"""A failed check shows the arguments that the function received, as they were when it was called."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def messages(report: Report, question: str) -> list[str]:
 
 
 def test_values_and_not_what_a_case_is_made_of(replaced, graded) -> None:
-    """Catches: weights = [1] in place of the observations. A network is named, and what it was made with is told."""
+    """Catches: weights = [1] in place of the observations. Of a network, its type and the case's inputs are shown."""
     report = graded(replaced(get_advantages="return returns - 1"), "get_advantages")
     (first, *others) = messages(report, "get_advantages")
     assert "get_advantages received (case advantages_hand_table):" in first
@@ -137,9 +137,13 @@ def test_what_is_no_plain_data_is_named(tmp_path: Path) -> None:
     ]
 
 
-def test_it_is_shown_in_tables_too(replaced, graded) -> None:
-    """The report for a student keeps it, as text like any other."""
-    report = graded(replaced(get_advantages="return returns - 1"), "get_advantages")
+def test_names_from_the_submission_are_text(replaced, graded) -> None:
+    """Catches: escape sequences in the name of a function, which a submission chooses, in the terminal of whoever reads it."""
+    path = replaced(get_advantages="return returns - 1")
+    renamed = "get_advantages.__code__ = get_advantages.__code__.replace(co_name='\\x1b[31mred')\n"
+    path.write_text(path.read_text(encoding="utf-8") + renamed, encoding="utf-8")
+    report = graded(path, "get_advantages")
     check: CheckResult = next(check for check in report.checks if check.message)
+    assert "red received (case" in check.message
     assert "received" in terminal.render_plain(report.for_student())
     assert "\x1b" not in check.message
