@@ -29,6 +29,9 @@ class Case:
     Attributes:
         inputs: The driver's keyword arguments.
         answer: The value that the solution's driver returned; None before `build`.
+        nudges: By the name of an input, how many of its leading axes count its rows, each of which is nudged to find out what
+            the answer depends on; without any, nobody looks.
+        influences: What the solution's answer depends on (see `judge.influence`).
     """
 
     name: str
@@ -36,6 +39,8 @@ class Case:
     question: str
     inputs: dict[str, Any]
     answer: Any = None
+    nudges: Mapping[str, int] = field(default_factory=dict)
+    influences: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,7 @@ class CaseRecipe:
 
     Attributes:
         make: Returns the inputs of the case, given a generator.
+        nudges: See `Case`.
     """
 
     name: str
@@ -51,20 +57,25 @@ class CaseRecipe:
     question: str
     suite: str
     make: Callable[[np.random.Generator], dict[str, Any]]
+    nudges: Mapping[str, int] = field(default_factory=dict)
 
     def cook(self, seed: int) -> Case:
         """Return the case; the generator depends on the seed and the case's name alone, not on the order of cases."""
         generator = np.random.default_rng([seed, zlib.crc32(self.name.encode())])
-        return Case(self.name, self.driver, self.question, self.make(generator))
+        return Case(self.name, self.driver, self.question, self.make(generator), nudges=self.nudges)
 
 
 def case(
-    driver: str, question: str, hidden: bool = False
+    driver: str, question: str, hidden: bool = False, nudges: Mapping[str, int] | None = None
 ) -> Callable[[Callable[[np.random.Generator], dict[str, Any]]], CaseRecipe]:
-    """Return a decorator that declares a case, named after its function, which makes the inputs from a generator."""
+    """Return a decorator that declares a case, named after its function, which makes the inputs from a generator.
+
+    Args:
+        nudges: See `Case`; of visible cases only, since what comes of it is told to students.
+    """
 
     def declare(make: Callable[[np.random.Generator], dict[str, Any]]) -> CaseRecipe:
-        return CaseRecipe(make.__name__, driver, question, "hidden" if hidden else "visible", make)
+        return CaseRecipe(make.__name__, driver, question, "hidden" if hidden else "visible", make, nudges or {})
 
     return declare
 
@@ -102,7 +113,15 @@ def read_answers(path: Path, name: str) -> SuiteAnswers:
     """Return the cases and answers of assignment `name` from the file."""
     entry = json.loads(path.read_text(encoding="utf-8"))[name]
     cases = {
-        key: Case(key, value["driver"], value["question"], _revive(value["inputs"]), _revive(value["answer"]))
+        key: Case(
+            key,
+            value["driver"],
+            value["question"],
+            _revive(value["inputs"]),
+            _revive(value["answer"]),
+            value.get("nudges", {}),
+            _revive(value.get("influences", {})),
+        )
         for key, value in entry["cases"].items()
     }
     return SuiteAnswers(entry["seed"], cases, entry["stub"], entry.get("released", {}))
@@ -127,6 +146,7 @@ def render_answers(name: str, answers: SuiteAnswers, packed: bool = False) -> st
                 "driver": value.driver,
                 "inputs": plain(value.inputs),
                 "answer": plain(value.answer),
+                **({"nudges": dict(value.nudges), "influences": _packed(value.influences)} if value.nudges else {}),
             }
             for key, value in answers.cases.items()
         },

@@ -24,6 +24,7 @@ from grader.fingerprints import list_check_ingredients
 from grader.judge.compare import difference, format_value, is_number
 from grader.judge.failure import explain_failure
 from grader.judge.harness import Harness
+from grader.judge.influence import MAX_NUDGES, MAX_OUTPUT, Influences, list_nudges, measure_influences
 from grader.proof.catalogue import load_catalogue
 from grader.proof.pairs import record_pairs
 from grader.proof.pool import TrialPool
@@ -219,13 +220,34 @@ def solve_cases(harness: Harness, cases: dict[str, Case]) -> dict[str, Case]:
             question = home.assignment.question(case.question)
             why = explain_failure(reply, question, SECONDS, home.assignment.limits.memory_mb, reply.output)
             raise UsageError(f"case {key}: its driver {case.driver!r} fails on the solution: {why}\n{reply.output}".strip())
-        solved[key] = Case(key, case.driver, case.question, case.inputs, reply.facts)
+        solved[key] = replace(case, answer=reply.facts, influences=_measure(harness, submission, case))
         size = len(answers.render_answers("", SuiteAnswers(0, {key: solved[key]}, {})))
         if size > MAX_CASE:
             raise UsageError(
                 f"case {key} takes {size / 1e3:.0f} kB of text, at most {MAX_CASE / 1e3:.0f}: give it fewer numbers"
             )
     return solved
+
+
+def _measure(harness: Harness, submission: Path, case: Case) -> Influences:
+    """Return what the solution's answer to a case depends on, for the inputs that the case nudges."""
+    if not case.nudges:
+        return {}
+    if unknown := case.nudges.keys() - case.inputs.keys():
+        raise UsageError(f"case {case.name}: nudges {min(unknown)!r}, which is not an input of it")
+    if (count := sum(1 for _ in list_nudges(case.inputs, case.nudges))) > MAX_NUDGES:
+        raise UsageError(f"case {case.name}: nudges {count} rows, at most {MAX_NUDGES}; use a smaller case")
+
+    def call(inputs: dict[str, Any], seed: int = 0) -> Any:
+        return harness.sandbox.call(case.driver, inputs, submission, SECONDS, seed).facts
+
+    if difference(call(case.inputs), call(case.inputs, seed=1), equal_nan=True) is not None:
+        raise UsageError(f"case {case.name}: chance decides about its answer, so that nudges would show nothing")
+    found = measure_influences(call, case.inputs, case.nudges)
+    if not found:
+        raise UsageError(f"case {case.name}: nudges move no number of its answer, of arrays of at most {MAX_OUTPUT}")
+    # Influences are told apart by percents, which half precision can do.
+    return {name: {output: matrix.astype(np.float16) for output, matrix in of.items()} for name, of in found.items()}
 
 
 def _notebook(home: AssignmentFiles) -> str | None:
@@ -298,6 +320,8 @@ def _same(was: Case, now: Case, tolerance: _Tolerances) -> bool:
         and difference(now.inputs, was.inputs, rtol=1e-12, atol=0.0, exact_dtype=True) is None
         and difference(now.answer, was.answer, **tolerance, exact_dtype=True) is None
         and difference(was.answer, now.answer, **tolerance, exact_dtype=True) is None  # a tensor is an array, not the reverse
+        and was.nudges == now.nudges
+        and difference(was.influences, now.influences, rtol=0.02, atol=0.005) is None
     )
 
 

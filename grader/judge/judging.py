@@ -16,6 +16,7 @@ from grader.judge.compare import format_value
 from grader.judge.diagnosis import Suspicion, diagnose
 from grader.judge.evidence import hash_evidence
 from grader.judge.failure import CheckFailed, CheckNotRun
+from grader.judge.patterns import find_pattern
 from grader.judge.student import LastCall, LoadedSubmission, RunContext, SubmissionUnderTest
 from grader.judge.variables import describe_globals
 from grader.report.model import Cause, CheckResult, Outcome, Report
@@ -74,10 +75,11 @@ class CheckRunner:
         self.results = {item.nodeid: result for item, result in chosen}
         report.checks = list(self.results.values())
         # Visible checks run first: after the hidden ones, a submission could reveal them in the output of a visible check.
-        self.items = sorted((item for item, _ in chosen), key=lambda item: self.results[item.nodeid].suite != "visible")
+        self.items = [item for item, _ in chosen]
         self.seen: dict[str, dict[str, CheckFailed | None]] = {}  # by question and check: how it failed, or None if not
         self.replies = {suite: ReplyCache() for suite in SUITES}  # of the submission
         self.tried: dict[str, LastCall] = {}  # by check: its last call of the submission
+        self.patterns: dict[str, str] = {}  # by check: a question about what its failure has for a pattern
 
     def run(self) -> None:
         """Run the checks, one after another. A fault of theirs, or of the judge, ends in the report's note."""
@@ -87,10 +89,16 @@ class CheckRunner:
             if self.checks.errors:
                 self.report.stop(Cause.SUITE, "; ".join(self.checks.errors))
                 return
-            for item in self.items:
+            visible, others = ([item for item in self.items if self._is_visible(item) is shown] for shown in (True, False))
+            for item in visible:
                 self._judge(item, self.results[item.nodeid])
                 if self.stopped:
+                    break
+            self._find_patterns()  # before anything hidden is called
+            for item in others:
+                if self.stopped:
                     return
+                self._judge(item, self.results[item.nodeid])
         except Exception as error:
             self.report.stop(Cause.GRADER, f"{type(error).__name__}: {error}")
         finally:
@@ -154,7 +162,26 @@ class CheckRunner:
             suspicions = diagnose(self.material.mistakes, known, self.material.pairs)
             for check in checks:
                 if check.suite == suite:
-                    _suspect(check, suspicions.get(check.id))
+                    _suspect(check, suspicions.get(check.id), self.patterns.get(check.id, ""))
+
+    def _is_visible(self, item: pytest.Function) -> bool:
+        return self.results[item.nodeid].suite == "visible"
+
+    def _find_patterns(self) -> None:
+        """Let each question of which nothing explains the visible failures say what pattern one of these has, if any."""
+        if not self.options.explains or self.sandbox.interrupted.is_set():
+            return
+        visible = [check for check in self.report.checks if check.suite == "visible" and not check.hint]
+        for question in dict.fromkeys(check.question for check in visible):
+            failures = [
+                (check.id, failure, self.tried.get(check.id))
+                for check in visible
+                if check.question == question and (failure := self.seen.get(question, {}).get(check.id))
+            ]
+            if found := find_pattern(failures, self.shared, self.submission.path, self.assignment.question(question)):
+                self.patterns |= [found]
+                self._diagnose(next(check for check in visible if check.id == found[0]))
+        self._publish()
 
     def _needs_moved(self, result: CheckResult) -> bool:
         """Return whether a question that its own needs was passed before and is no more, or the other way round."""
@@ -251,12 +278,13 @@ class CheckRunner:
         return SubmissionUnderTest(self.shared, submission, question, cases, replies, explains)
 
 
-def _suspect(check: CheckResult, suspicion: Suspicion | None) -> None:
-    """Let the result of a check say what it looks like, or nothing any more."""
+def _suspect(check: CheckResult, suspicion: Suspicion | None, pattern: str) -> None:
+    """Let the result of a check say what it looks like, or what pattern it has, or nothing any more."""
     ids = tuple(mistake.id for mistake in suspicion.mistakes) if suspicion else ()
     check.partial = suspicion is not None and not suspicion.certain
     check.mistakes, check.suspects = ((), ids) if check.partial else (ids, ())
-    check.hint = "\n".join(suspicion.hints) if suspicion else ""
+    check.hint = "\n".join(suspicion.hints) if suspicion else pattern
+    check.measured = suspicion is None and bool(pattern)
 
 
 def _missing_needs(question: Question, checks: Iterable[CheckResult]) -> list[str]:

@@ -109,6 +109,7 @@ class CheckResult(_Result):
             statistics.
         suspects: Ids of those that explain only a part of them, where none explains all.
         partial: Whether the hint is that of suspects.
+        measured: Whether the hint is about what was measured on the submission, where no known mistake explains anything.
         unwritten: Whether the check only met the stub's own NotImplementedError.
         curves: By name, the return that it earned in each collection of rollouts while it learned;
             they decide nothing.
@@ -131,6 +132,7 @@ class CheckResult(_Result):
     mistakes: tuple[str, ...] = ()
     suspects: tuple[str, ...] = ()
     partial: bool = False
+    measured: bool = False
     unwritten: bool = False
     curves: dict[str, list[float]] = {}
     entries: tuple[LeaderboardEntry, ...] = ()
@@ -138,6 +140,8 @@ class CheckResult(_Result):
 
     def advice(self) -> str:
         """Return what a student whose mistake was recognised should ask themselves, and how sure that is."""
+        if self.measured:
+            return f"No known mistake explains this, but it has a pattern. Ask yourself: {self.hint}"
         asked = self.hint.splitlines()
         if len(asked) > 1:
             which = "two known mistakes" if self.partial else "one of two known mistakes"

@@ -205,7 +205,7 @@ def trajectory(rng, size, ends, obs_dim=3, **options):
     )
 
 
-@case("gae", question="GAE")
+@case("gae", question="GAE", nudges={"rewards": 1, "observations": 1, "latest_observation": 0})
 def gae_by_hand(rng):
     """Three steps, of which none ends: rewards 1, 2, 3, values 4, 5, 6 and then 8, γ = λ = ½. δ = -½, 0, 1."""
     return dict(
@@ -219,22 +219,22 @@ def gae_by_hand(rng):
     )
 
 
-@case("gae", question="GAE")
+@case("gae", question="GAE", nudges={"rewards": 1, "observations": 1, "latest_observation": 0})
 def gae_one_episode(rng):
     return trajectory(rng, 6, [5], gamma=0.9, lambda_=0.8)
 
 
-@case("gae", question="GAE")
+@case("gae", question="GAE", nudges={"rewards": 1, "observations": 1, "latest_observation": 0})
 def gae_unfinished(rng):
     return trajectory(rng, 7, [], gamma=0.9, lambda_=0.8)
 
 
-@case("gae", question="GAE")
+@case("gae", question="GAE", nudges={"rewards": 1, "observations": 1, "latest_observation": 0})
 def gae_several_episodes(rng):
     return trajectory(rng, 13, [3, 4, 9], gamma=0.95, lambda_=0.7)
 
 
-@case("gae", question="GAE")
+@case("gae", question="GAE", nudges={"rewards": 1, "observations": 1})
 def gae_no_lambda(rng):
     """With λ = 0 an advantage is δ alone, and nothing may be divided by it."""
     return trajectory(rng, 7, [3], gamma=0.9, lambda_=0.0)
@@ -266,7 +266,7 @@ def gae_one_step(rng):
     return trajectory(rng, 1, [], gamma=0.9, lambda_=0.9)
 
 
-@case("gae", question="GAE")
+@case("gae", question="GAE", nudges={"rewards": 1, "observations": 1})
 def gae_truncated(rng):
     """Two of three ends came from a time limit. Their rewards hold the value already, so it is an end like any other."""
     return trajectory(rng, 12, [2, 6, 9], gamma=0.9, lambda_=0.85, truncated=[2, 9])
@@ -302,7 +302,7 @@ def batched(rng, size, num_envs, **options):
     )
 
 
-@case("gae", question="GAE")
+@case("gae", question="GAE", nudges={"rewards": 2, "observations": 2, "latest_observation": 1})
 def gae_some_environments(rng):
     """Three environments, of which the second goes on after the last step."""
     return batched(rng, 5, 3)
@@ -434,20 +434,20 @@ BOTH_SIDES = np.tile([-0.9, 0.05, 1.1, -0.4, -0.05, 0.4], 2)
 BOTH_SIGNS = np.repeat([1.5, -0.75], 6).astype(np.float32)
 
 
-@case("policy_loss", question="PPO.policy_loss")
+@case("policy_loss", question="PPO.policy_loss", nudges={"advantages": 1})
 def ratio_one(rng):
     """The policy has not moved: every ratio is 1."""
     return losses(rng, np.zeros(7), cliprange=0.2)
 
 
-@case("policy_loss", question="PPO.policy_loss")
+@case("policy_loss", question="PPO.policy_loss", nudges={"advantages": 1, "log_probs": 1})
 def ratios_inside(rng):
     """Some ratios are inside this range and would be outside of the default one, with advantages that a clip would change."""
     weights = np.array([1.0, -1.5, 0.7, -0.6, 2.0], np.float32)
     return losses(rng, [0.1, -0.35, 0.05, -0.02, 0.35], advantages=weights, cliprange=0.5)
 
 
-@case("policy_loss", question="PPO.policy_loss")
+@case("policy_loss", question="PPO.policy_loss", nudges={"advantages": 1, "log_probs": 1})
 def ratios_on_both_sides(rng):
     """Ratios far below, inside and far above the clip range, each with both signs of advantage."""
     return losses(rng, BOTH_SIDES, advantages=BOTH_SIGNS, cliprange=0.2)
@@ -489,7 +489,7 @@ def one_row(rng):
     return losses(rng, [0.35], act_dim=2, cliprange=0.2)
 
 
-@case("value_loss", question="PPO.value_loss")
+@case("value_loss", question="PPO.value_loss", nudges={"value_targets": 1, "values": 1})
 def value_by_hand(rng):
     """V = 2, 0, 5, 1 from V_old = 1, with ε = ½: clipped to 1½, ½, 1½, 1. Targets 3, 3, 0, 1 leave (2¼ + 9 + 25 + 0) / 4."""
     return dict(
@@ -507,12 +507,12 @@ def value_inputs(rng, rows, move, **options):
     )
 
 
-@case("value_loss", question="PPO.value_loss")
+@case("value_loss", question="PPO.value_loss", nudges={"value_targets": 1, "values": 1, "old_values": 1})
 def values_near_the_old(rng):
     return value_inputs(rng, 7, 0.02, cliprange=0.3)
 
 
-@case("value_loss", question="PPO.value_loss")
+@case("value_loss", question="PPO.value_loss", nudges={"value_targets": 1, "values": 1, "old_values": 1})
 def values_far_from_the_old(rng):
     return value_inputs(rng, 12, 1.5, cliprange=0.25)
 

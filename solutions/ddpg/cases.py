@@ -280,23 +280,23 @@ def steps_of_another_test(rng):
 # The agent: updates
 
 
-@case("updates", question="DDPGAgent.update_model.critic")
+@case("updates", question="DDPGAgent.update_model.critic", nudges={"rews": 1, "next_obs": 1})
 def critic_without_ends(rng):
     return transitions(rng, 6, 3, 1, []) | dict(gamma=0.9)
 
 
-@case("updates", question="DDPGAgent.update_model.critic")
+@case("updates", question="DDPGAgent.update_model.critic", nudges={"rews": 1, "next_obs": 1})
 def critic_without_discount(rng):
     return transitions(rng, 5, 3, 1, []) | dict(gamma=1.0)
 
 
-@case("updates", question="DDPGAgent.update_model.critic")
+@case("updates", question="DDPGAgent.update_model.critic", nudges={"rews": 1, "next_obs": 1})
 def critic_of_the_moment(rng):
     """γ = 0: only the reward counts."""
     return transitions(rng, 5, 3, 1, []) | dict(gamma=0.0)
 
 
-@case("updates", question="DDPGAgent.update_model.critic")
+@case("updates", question="DDPGAgent.update_model.critic", nudges={"rews": 1, "next_obs": 1})
 def critic_of_two_actions_with_ends(rng):
     return transitions(rng, 6, 3, 2, [0, 3]) | dict(gamma=0.8)
 
@@ -328,7 +328,7 @@ def critic_with_gamma_1(rng):
     return transitions(rng, 6, 2, 1, [4]) | dict(gamma=1.0)
 
 
-@case("updates", question="DDPGAgent.update_model.critic")
+@case("updates", question="DDPGAgent.update_model.critic", nudges={"rews": 1, "next_obs": 1})
 def critic_with_ends(rng):
     return transitions(rng, 7, 3, 1, [1, 4, 5]) | dict(gamma=0.9)
 
@@ -367,7 +367,7 @@ def critic_many_times(rng):
     return large | dict(rews=10 * large["rews"], gamma=0.95, count=3, critic_lr=1e-3, actor_lr=0.1)
 
 
-@case("updates", question="DDPGAgent.update_model.actor")
+@case("updates", question="DDPGAgent.update_model.actor", nudges={"obs": 1, "rews": 1})
 def actor_once(rng):
     return transitions(rng, 7, 3, 1, [2, 5]) | dict(gamma=0.9, of_the_actor=True)
 

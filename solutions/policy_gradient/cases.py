@@ -50,22 +50,22 @@ def returns_table(rng):
     return dict(rewards=np.array([*range(11)] * 2), terminateds=ends(22, 10, 21), discount_factor=0.5)
 
 
-@case("returns", question="get_returns")
+@case("returns", question="get_returns", nudges={"rewards": 1})
 def returns_one_episode(rng):
     return dict(rewards=normal(rng, 6), terminateds=ends(6, 5), discount_factor=0.8)
 
 
-@case("returns", question="get_returns")
+@case("returns", question="get_returns", nudges={"rewards": 1})
 def returns_several_episodes(rng):
     return dict(rewards=normal(rng, 13), terminateds=ends(13, 3, 4, 9, 12), discount_factor=0.9)
 
 
-@case("returns", question="get_returns")
+@case("returns", question="get_returns", nudges={"rewards": 1})
 def returns_default_discount(rng):
     return dict(rewards=normal(rng, 8), terminateds=ends(8, 2, 7))
 
 
-@case("returns", question="get_returns")
+@case("returns", question="get_returns", nudges={"rewards": 1})
 def returns_tail(rng):
     return dict(rewards=nonzero(rng, 9), terminateds=ends(9, 1, 5), discount_factor=0.6)
 
@@ -76,7 +76,7 @@ def returns_discount_zero(rng):
     return dict(rewards=nonzero(rng, 8), terminateds=ends(8, 3, 7), discount_factor=0.0)
 
 
-@case("returns", question="get_returns")
+@case("returns", question="get_returns", nudges={"rewards": 1})
 def returns_discount_one(rng):
     return dict(rewards=nonzero(rng, 8), terminateds=ends(8, 2, 7), discount_factor=1.0)
 
@@ -156,12 +156,12 @@ def vanilla_seed_example(rng):
     )
 
 
-@case("vanilla_loss", question="get_vanilla_policy_gradient_loss")
+@case("vanilla_loss", question="get_vanilla_policy_gradient_loss", nudges={"return_or_advantage": 1})
 def vanilla_batch(rng):
     return vanilla_inputs(rng, 7, 3, 8, 4)
 
 
-@case("vanilla_loss", question="get_vanilla_policy_gradient_loss")
+@case("vanilla_loss", question="get_vanilla_policy_gradient_loss", nudges={"return_or_advantage": 1})
 def vanilla_positive_returns(rng):
     inputs = vanilla_inputs(rng, 5, 2, 6, 3)
     return inputs | dict(return_or_advantage=np.abs(inputs["return_or_advantage"]))
@@ -265,12 +265,12 @@ def rollouts_of_cartpole(rng):
 # get_value_net_loss and get_advantages
 
 
-@case("value_loss", question="get_value_net_loss")
+@case("value_loss", question="get_value_net_loss", nudges={"returns": 1})
 def value_loss_batch(rng):
     return dict(weights=layers(rng, 3, 8, 8, 1), observation=normal(rng, 7, 3), returns=nonzero(rng, 7, 1) * 2)
 
 
-@case("value_loss", question="get_value_net_loss")
+@case("value_loss", question="get_value_net_loss", nudges={"returns": 1})
 def value_loss_hand_table(rng):
     """A network that returns its first input plus one: the errors are 1, -2, 3, 0, 2, so the loss is 18 / 5."""
     weights = [np.array([[1.0, 0.0]]), np.zeros(1), np.eye(1), np.zeros(1), np.eye(1), np.ones(1)]
@@ -298,12 +298,12 @@ def value_loss_large_batch(rng):
     return dict(weights=layers(rng, 4, 8, 8, 1), observation=normal(rng, 64, 4), returns=normal(rng, 64, 1, scale=4))
 
 
-@case("advantages", question="get_advantages")
+@case("advantages", question="get_advantages", nudges={"returns": 1})
 def advantages_batch(rng):
     return dict(weights=layers(rng, 3, 8, 8, 1), observations=normal(rng, 9, 3), returns=normal(rng, 9, 1, scale=3) + 2)
 
 
-@case("advantages", question="get_advantages")
+@case("advantages", question="get_advantages", nudges={"returns": 1})
 def advantages_hand_table(rng):
     """The network of `value_loss_hand_table`: R - V is 1, -1, 3, -3, so the advantages are these over their deviation."""
     weights = [np.array([[1.0, 0.0]]), np.zeros(1), np.eye(1), np.zeros(1), np.eye(1), np.ones(1)]
@@ -544,13 +544,13 @@ def log_policy(weights, observation):
     return values - np.log(np.exp(values).sum(axis=1, keepdims=True))
 
 
-@case("ppo_loss", question="get_PPO_policy_gradient_loss")
+@case("ppo_loss", question="get_PPO_policy_gradient_loss", nudges={"return_or_advantage": 1})
 def ppo_before_the_first_step(rng):
     """The old policy is the policy: every ratio is 1."""
     return ppo_inputs(rng, 6, 3, 8, 4, move=0.0) | dict(ppo_clip=0.2)
 
 
-@case("ppo_loss", question="get_PPO_policy_gradient_loss")
+@case("ppo_loss", question="get_PPO_policy_gradient_loss", nudges={"return_or_advantage": 1, "old_logits": 1})
 def ppo_inside_the_range(rng):
     return ppo_inputs(rng, 6, 3, 8, 4, move=0.02) | dict(ppo_clip=0.3)
 
@@ -570,7 +570,7 @@ def with_ratios(inputs, log_ratios):
     return inputs | dict(action=action, old_logits=np.log(old).astype(np.float32))
 
 
-@case("ppo_loss", question="get_PPO_policy_gradient_loss")
+@case("ppo_loss", question="get_PPO_policy_gradient_loss", nudges={"return_or_advantage": 1, "old_logits": 1})
 def ppo_both_sides(rng):
     """Ratios far below, inside and far above the clip range, each with both signs of advantage."""
     inputs = ppo_inputs(rng, 12, 3, 8, 4, move=0.0)
@@ -599,7 +599,7 @@ def ppo_farther(rng):
     return far_ratios(far_inputs(rng, 8, 2, 6, 3, least=-300), [0, -0.5, 0, 0.12, 0, 0.7, 0, -0.1]) | dict(ppo_clip=0.15)
 
 
-@case("ppo_loss", question="get_PPO_policy_gradient_loss")
+@case("ppo_loss", question="get_PPO_policy_gradient_loss", nudges={"return_or_advantage": 1})
 def ppo_without_a_range(rng):
     """Ratios between the clip ranges that one might take for the default, and beyond, with the signs that clip them."""
     inputs = ppo_inputs(rng, 10, 3, 8, 4, move=0.0)

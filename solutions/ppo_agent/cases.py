@@ -30,7 +30,7 @@ def flags(count: int, *at: int) -> np.ndarray:
     return np.isin(np.arange(count), at)
 
 
-@case("estimate", question="GeneralizedAdvantageEstimator.length")
+@case("estimate", question="GeneralizedAdvantageEstimator.length", nudges={"reward": 1, "state": 1, "next_state": 1})
 def six_steps(rng):
     return steps(rng, 6, 2) | dict(gamma=0.8, lamb=0.6)
 
@@ -50,12 +50,12 @@ def two_steps(rng):
     return steps(rng, 2, 3) | dict(gamma=0.9, lamb=0.8)
 
 
-@case("estimate", question="GeneralizedAdvantageEstimator.bootstrap")
+@case("estimate", question="GeneralizedAdvantageEstimator.bootstrap", nudges={"reward": 1, "state": 1, "next_state": 1})
 def goes_on(rng):
     return steps(rng, 6, 3) | dict(gamma=0.9, lamb=0.7)
 
 
-@case("estimate", question="GeneralizedAdvantageEstimator.bootstrap")
+@case("estimate", question="GeneralizedAdvantageEstimator.bootstrap", nudges={"reward": 1, "state": 1})
 def nothing_else_given(rng):
     given = steps(rng, 5, 2) | dict(gamma=0.8, lamb=0.9)
     del given["next_state"]
@@ -69,7 +69,7 @@ def one_step_and_nothing_else(rng):
     return given
 
 
-@case("estimate", question="GeneralizedAdvantageEstimator.bootstrap")
+@case("estimate", question="GeneralizedAdvantageEstimator.bootstrap", nudges={"reward": 1, "state": 1, "next_state": 1})
 def another_episode_in_the_next_row(rng):
     """λ is 0, so that nothing but the value of what follows can come from the next row."""
     given = steps(rng, 7, 2) | dict(gamma=0.9, lamb=0.0, terminated=flags(7), truncated=flags(7, 2, 4))
@@ -77,7 +77,7 @@ def another_episode_in_the_next_row(rng):
     return given
 
 
-@case("estimate", question="GeneralizedAdvantageEstimator.bootstrap")
+@case("estimate", question="GeneralizedAdvantageEstimator.bootstrap", nudges={"reward": 1, "state": 1, "next_state": 1})
 def time_is_up_twice(rng):
     return steps(rng, 6, 2) | dict(gamma=0.9, lamb=0.6, terminated=flags(6), truncated=flags(6, 2, 5))
 
@@ -104,27 +104,27 @@ def five_arguments_and_an_end(rng):
 # Ends: what follows a step is the next row here, so that only values and sums that are not cut show.
 
 
-@case("estimate", question="GeneralizedAdvantageEstimator.ends")
+@case("estimate", question="GeneralizedAdvantageEstimator.ends", nudges={"reward": 1, "state": 1, "next_state": 1})
 def comes_to_an_end(rng):
     return steps(rng, 5, 2) | dict(gamma=0.8, lamb=0.9, terminated=flags(5, 4), truncated=flags(5))
 
 
-@case("estimate", question="GeneralizedAdvantageEstimator.ends")
+@case("estimate", question="GeneralizedAdvantageEstimator.ends", nudges={"reward": 1, "state": 1, "next_state": 1})
 def terminated_inside(rng):
     return steps(rng, 9, 3) | dict(gamma=0.9, lamb=0.8, terminated=flags(9, 2, 6), truncated=flags(9))
 
 
-@case("estimate", question="GeneralizedAdvantageEstimator.ends")
+@case("estimate", question="GeneralizedAdvantageEstimator.ends", nudges={"reward": 1, "state": 1, "next_state": 1})
 def truncated_inside(rng):
     return steps(rng, 9, 2) | dict(gamma=0.85, lamb=0.9, terminated=flags(9), truncated=flags(9, 3, 6))
 
 
-@case("estimate", question="GeneralizedAdvantageEstimator.ends")
+@case("estimate", question="GeneralizedAdvantageEstimator.ends", nudges={"reward": 1, "state": 1, "next_state": 1})
 def gamma_of_zero(rng):
     return steps(rng, 6, 2) | dict(gamma=0.0, lamb=0.9, terminated=flags(6, 4), truncated=flags(6, 1))
 
 
-@case("estimate", question="GeneralizedAdvantageEstimator.ends")
+@case("estimate", question="GeneralizedAdvantageEstimator.ends", nudges={"reward": 1, "state": 1, "next_state": 1})
 def lambda_of_zero(rng):
     return steps(rng, 6, 2) | dict(gamma=0.9, lamb=0.0, terminated=flags(6, 1), truncated=flags(6, 4))
 
@@ -134,7 +134,7 @@ def gamma_of_one(rng):
     return steps(rng, 7, 2) | dict(gamma=1.0, lamb=0.6, truncated=flags(7, 2, 5))
 
 
-@case("estimate", question="GeneralizedAdvantageEstimator.ends")
+@case("estimate", question="GeneralizedAdvantageEstimator.ends", nudges={"reward": 1, "state": 1, "next_state": 1})
 def lambda_of_one(rng):
     return steps(rng, 7, 2) | dict(gamma=0.8, lamb=1.0, terminated=flags(7, 1, 4))
 
@@ -305,7 +305,7 @@ def gaussians(rng: np.random.Generator, count: int, n: int) -> dict:
     return dict(mu=mu, log_sigma=log_sigma, y=mu + np.exp(log_sigma) * normal(rng, count, n))
 
 
-@case("density", question="IndependentGaussianProcess.get_dist")
+@case("density", question="IndependentGaussianProcess.get_dist", nudges={"y": 1, "mu": 1})
 def seeds_example(rng):
     return dict(
         mu=np.array([[0, 1], [1, 0], [-1, 2]], np.float32),
@@ -314,12 +314,12 @@ def seeds_example(rng):
     )
 
 
-@case("density", question="IndependentGaussianProcess.get_dist")
+@case("density", question="IndependentGaussianProcess.get_dist", nudges={"y": 1, "mu": 1})
 def three_dimensions(rng):
     return gaussians(rng, 7, 3)
 
 
-@case("density", question="IndependentGaussianProcess.get_dist")
+@case("density", question="IndependentGaussianProcess.get_dist", nudges={"y": 1, "mu": 1})
 def at_the_mean(rng):
     given = gaussians(rng, 5, 2)
     given["y"][1] = given["mu"][1]
@@ -363,7 +363,7 @@ def far_from_the_mean(rng):
     return given | dict(y=given["mu"] + np.exp(given["log_sigma"]) * normal(rng, 6, 2, scale=40.0))
 
 
-@case("entropy", question="IndependentGaussianProcess.entropy")
+@case("entropy", question="IndependentGaussianProcess.entropy", nudges={"log_sigma": 1})
 def entropy_of_three_dimensions(rng):
     given = gaussians(rng, 5, 3)
     del given["y"]
@@ -708,18 +708,18 @@ RATIOS = np.repeat([-2.6, -0.9, -0.08, 0.06, 0.8, 2.4], 2)
 SIGNS = np.tile([1.0, -1.0], 6)
 
 
-@case("policy_loss", question="PPOAgent.policy_loss")
+@case("policy_loss", question="PPOAgent.policy_loss", nudges={"advantage": 1, "log_prob": 1})
 def at_the_first_step(rng):
     """The policy is still the one that acted."""
     return policy_batch(rng, np.zeros(6), normal(rng, 6) + 0.4, 2) | dict(clip=0.2, entropy_coef=0.0)
 
 
-@case("policy_loss", question="PPOAgent.policy_loss")
+@case("policy_loss", question="PPOAgent.policy_loss", nudges={"advantage": 1, "log_prob": 1})
 def ratios_on_both_sides(rng):
     return policy_batch(rng, RATIOS, SIGNS * rng.uniform(0.5, 2.0, 12), 3) | dict(clip=0.2, entropy_coef=0.0)
 
 
-@case("policy_loss", question="PPOAgent.policy_loss")
+@case("policy_loss", question="PPOAgent.policy_loss", nudges={"advantage": 1, "log_prob": 1})
 def with_an_entropy_bonus(rng):
     return policy_batch(rng, 0.3 * normal(rng, 5), normal(rng, 5), 2) | dict(clip=0.2, entropy_coef=0.3)
 
@@ -767,7 +767,7 @@ def one_dimension_of_actions(rng):
     return policy_batch(rng, 0.4 * rng.normal(size=7), normal(rng, 7) - 0.3, 1) | dict(clip=0.15, entropy_coef=0.7)
 
 
-@case("value_loss", question="PPOAgent.value_loss")
+@case("value_loss", question="PPOAgent.value_loss", nudges={"value": 1, "value_target": 1})
 def values_and_targets(rng):
     return dict(value=normal(rng, 7, scale=2.0), value_target=normal(rng, 7, scale=3.0) - 1.0)
 

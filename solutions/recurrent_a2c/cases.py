@@ -128,7 +128,7 @@ def going_one_game(rng):
 # The losses
 
 
-@case("losses", question="train_on_rollout.policy")
+@case("losses", question="train_on_rollout.policy", nudges={"rewards": 2, "values": 2})
 def losses_by_hand(rng):
     """Two games that are the same, three ticks, γ = ½: the returns are 3.5, 5 and 2, the advantages 2.5, 3 and 2."""
     return dict(
@@ -146,7 +146,7 @@ def losses_without_ends(rng):
     return both(rng, 6, 6)
 
 
-@case("losses", question="train_on_rollout.policy")
+@case("losses", question="train_on_rollout.policy", nudges={"rewards": 2, "values": 2})
 def losses_to_be_continued(rng):
     """What comes after the rollout is worth something."""
     return both(rng, 4, 5, bootstrap=True)
@@ -158,12 +158,12 @@ def losses_of_one_game(rng):
     return both(rng, 1, 2, bootstrap=True)
 
 
-@case("losses", question="train_on_rollout.value")
+@case("losses", question="train_on_rollout.value", nudges={"rewards": 2, "values": 2})
 def losses_without_discount(rng):
     return both(rng, 3, 5) | dict(gamma=1.0)
 
 
-@case("losses", question="train_on_rollout.value")
+@case("losses", question="train_on_rollout.value", nudges={"rewards": 2, "values": 2})
 def losses_of_the_moment(rng):
     return both(rng, 4, 4) | dict(gamma=0.0)
 

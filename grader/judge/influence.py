@@ -1,0 +1,284 @@
+"""What an answer depends on, and how strongly: measured on the submission, and compared with the solution.
+
+A wrong answer that no known mistake explains still has properties. If one number of an input is nudged, some numbers of the
+answer move, by so much for each unit: finite differences of the function itself, whatever its code looks like. `build` stores
+those of the solution for the cases that ask for it (`case(..., nudges=...)`). After a failure, the judge measures those of the
+submission, and asks about the first difference: a return that does not depend on a later reward, one that depends on a reward
+beyond the end of the episode, a loss that weighs every row as often as there are rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grader.judge.compare import format_number
+
+STEP = 0.01  # of a nudge: of float32 numbers around 1, differences keep two digits and more
+MAX_NUDGES, MAX_OUTPUT = 48, 64  # of a case, and numbers of an output
+WEAK = 0.02  # of the strongest influence: what is weaker is taken for none, or left out of consideration
+CLOSE = 0.03  # two influences agree to within this share
+
+Influences = dict[str, dict[str, np.ndarray]]
+"""By input and output: what a unit of each row of the input adds to each number of the output, [output, input]."""
+
+
+def list_outputs(facts: Any, most: int = MAX_OUTPUT, nested: bool = False) -> dict[str, np.ndarray]:
+    """Return the numbers of an answer by name: arrays that are small enough, lists of floats, and single floats.
+
+    Args:
+        most: Numbers of an array.
+        nested: Whether to list those of dictionaries in it as well, as in `{"gradient": {"mean": array}}`.
+    """
+    named = facts if isinstance(facts, dict) else {"result": facts}
+    found: dict[str, np.ndarray] = {}
+    for name, value in named.items():
+        if nested and isinstance(value, dict):
+            inner = list_outputs(value, most)
+            found |= {part if part.startswith("gradient") else f"{name} for {part}": array for part, array in inner.items()}
+        if isinstance(value, list) and value and all(isinstance(item, float) for item in value):
+            value = np.array(value)
+        if isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f" and 0 < value.size <= most):
+            found[str(name)] = np.asarray(value, np.float64)
+    return found
+
+
+def list_nudges(inputs: Mapping[str, Any], nudges: Mapping[str, int]) -> Iterator[tuple[str, int, float, dict[str, Any]]]:
+    """Yield `(input, row, step, inputs)` for each row of these inputs: the inputs of a case with one number of the row nudged.
+
+    Args:
+        nudges: By the name of an input, how many of its leading axes count its rows. Of what a row holds, the first number is
+            nudged.
+    """
+    for name, axes in nudges.items():
+        array = np.asarray(inputs[name])
+        rows = int(np.prod(array.shape[:axes], dtype=int))
+        for row in range(rows):
+            nudged = array.copy()
+            first = nudged.reshape(rows, -1)[row]
+            before = float(first[0])
+            first[0] += STEP
+            yield name, row, float(first[0]) - before, {**inputs, name: nudged.view(type(inputs[name]))}
+
+
+def measure_influences(
+    call: Callable[[dict[str, Any]], Any], inputs: Mapping[str, Any], nudges: Mapping[str, int]
+) -> Influences | None:
+    """Return the influences of these inputs on an answer; None if a call fails, or returns something of another form.
+
+    Args:
+        call: Returns the answer to some inputs, or None if there is none.
+        nudges: See `list_nudges`.
+    """
+    base = list_outputs(call(dict(inputs)))
+    columns: dict[str, dict[str, list[np.ndarray]]] = {name: {output: [] for output in base} for name in nudges}
+    for name, _, step, nudged in list_nudges(inputs, nudges):
+        moved = list_outputs(call(nudged))
+        if {output: value.shape for output, value in moved.items()} != {output: value.shape for output, value in base.items()}:
+            return None
+        for output, value in moved.items():
+            columns[name][output].append((value - base[output]).ravel() / step)
+    return {name: {output: np.stack(column, axis=1) for output, column in of.items()} for name, of in columns.items() if base}
+
+
+def explain_influences(
+    inputs: Mapping[str, Any], answer: Any, nudges: Mapping[str, int], expected: Influences, got: Influences
+) -> str | None:
+    """Return a question about the first output whose influences differ from the expected ones, or None.
+
+    Args:
+        inputs, answer: Of the case; the answer is the solution's.
+        nudges: See `list_nudges`.
+    """
+    shapes = {name: value.shape for name, value in list_outputs(answer).items()}
+    flags = {name: value for name, value in inputs.items() if isinstance(value, np.ndarray) and value.dtype == bool}
+    for name, axes in nudges.items():
+        rows = np.asarray(inputs[name]).shape[:axes]
+        for output, right in expected.get(name, {}).items():
+            found = got.get(name, {}).get(output)
+            if found is None or output not in shapes or found.shape != right.shape or not np.isfinite(found).all():
+                continue
+            if said := _Pair.of(name, rows, output, shapes[output], right, flags).explain(right, found):
+                return said
+    return None
+
+
+Place = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """An input and an output.
+
+    Attributes:
+        source, target: Their names.
+        rows: The axes by which the rows of the input are counted.
+        shape: Those by which the numbers of the output are; without any, it is looked at as a whole.
+        time: The axis that both have in common, and along which one depends on the other; None if there is no such axis.
+        flags: The boolean inputs of the case that say something about each row, by name.
+    """
+
+    source: str
+    rows: Place
+    target: str
+    shape: Place
+    time: int | None
+    flags: Mapping[str, np.ndarray]
+
+    @classmethod
+    def of(
+        cls, source: str, rows: Place, target: str, shape: Place, expected: np.ndarray, flags: Mapping[str, np.ndarray]
+    ) -> _Pair:
+        of_rows = {name: value for name, value in flags.items() if value.shape == rows}
+        while len(shape) > len(rows) and shape[-1] == 1:
+            shape = shape[:-1]
+        if not rows or shape != rows:
+            return cls(source, rows, target, (), None, of_rows)
+        # Environments, say, do not depend on each other; what is left is time.
+        where = [np.unravel_index(index, rows) for index in np.nonzero(expected)]
+        mixed = [axis for axis in range(len(rows)) if (where[0][axis] != where[1][axis]).any()]
+        return cls(source, rows, target, shape, mixed[0] if mixed else 0, of_rows)
+
+    def explain(self, expected: np.ndarray, got: np.ndarray) -> str | None:
+        """Return the question about what differs first: what is missing, what is too much, then how strong it is."""
+        if not self.shape:
+            expected, got = _as_one(expected, got)
+        weak = WEAK * max(float(np.abs(expected).max()), 1e-3)
+        there, none = np.abs(expected) > weak, np.abs(expected) < weak / 10
+        if missing := self._list(there & (np.abs(got) < weak / 10)):
+            return self._ask_missing(missing, self._list(there))
+        if extra := self._list(none & (np.abs(got) > weak)):
+            return (
+                self._ask_extra(extra, self._list(none)) if there.any() else f"Why does {self.target} depend on {self.source}?"
+            )
+        both = self._list(there)
+        return self._ask_strength(both, [float(got[pair] / expected[pair]) for pair in both]) if both else None
+
+    def _list(self, where: np.ndarray) -> list[tuple[int, int]]:
+        """Return the pairs (number of the output, row of the input) that a mask has, the closest in time first."""
+        pairs = [(int(target), int(row)) for target, row in np.argwhere(where)]
+        return sorted(pairs, key=lambda pair: (abs(self._lag(pair) or 0), pair))
+
+    def _lag(self, pair: tuple[int, int]) -> int | None:
+        """Return by how many steps the row of the input is later than the number of the output; None without common steps."""
+        if self.time is None:
+            return None
+        target, row = (list(np.unravel_index(place, self.rows)) for place in pair)
+        lag = int(row.pop(self.time)) - int(target.pop(self.time))
+        return lag if row == target else None
+
+    def _whole_lags(self, pairs: Sequence[tuple[int, int]], of: Sequence[tuple[int, int]]) -> list[int]:
+        """Return the lags of which all pairs of the second list are in the first, if there are two and more."""
+        chosen, found = set(pairs), []
+        for lag in sorted({lag for pair in of if (lag := self._lag(pair)) is not None}, key=abs):
+            same = [pair for pair in of if self._lag(pair) == lag]
+            if len(same) > 1 and chosen.issuperset(same):
+                found.append(lag)
+        return found
+
+    def _ask_missing(self, missing: Sequence[tuple[int, int]], there: Sequence[tuple[int, int]]) -> str:
+        if len(missing) == len(there):
+            return f"Why does {self.target} not depend on {self.source}{' at all' if self.rows else ''}?"
+        if lags := self._whole_lags(missing, there):
+            return f"Why does {self._at_t()} not depend on {self._at_lag(lags[0])}?"
+        target, row = missing[0]
+        others = "" if self.shape else ", as it does on other rows"
+        return f"Why does {self._number(target)} not depend on {self._row(row)}{others}?"
+
+    def _ask_extra(self, extra: Sequence[tuple[int, int]], nothing: Sequence[tuple[int, int]]) -> str:
+        if lags := self._whole_lags(extra, nothing):
+            return f"Why does {self._at_t()} depend on {self._at_lag(lags[0])}?"
+        target, row = extra[0]
+        return f"Why does {self._number(target)} depend on {self._row(row)}{self._remark_on_flags(target, row)}?"
+
+    def _ask_strength(self, pairs: Sequence[tuple[int, int]], ratios: Sequence[float]) -> str | None:
+        wrong = [(pair, ratio) for pair, ratio in zip(pairs, ratios, strict=True) if abs(ratio - 1) > CLOSE]
+        if not wrong:
+            return None
+        middle = float(np.median(ratios))
+        if all(abs(ratio - middle) <= CLOSE * abs(middle) for ratio in ratios):
+            if abs(middle + 1) <= CLOSE:
+                return f"Why does {self.target} fall where {self.source} should make it grow, and the other way round?"
+            return f"Why does {self.source} move {self.target} {self._strongly(middle)}{self._remark_on_rows(middle)}?"
+        for lag, ratio in self._ratios_by_lag(pairs, ratios).items():
+            if abs(ratio - 1) > CLOSE:
+                return f"Why does {self._at_lag(lag)} move {self._at_t()} {self._strongly(ratio)}?"
+        (target, row), ratio = wrong[0]
+        return f"Why does {self._row(row)} move {self._number(target)} {self._strongly(ratio)}?"
+
+    def _ratios_by_lag(self, pairs: Sequence[tuple[int, int]], ratios: Sequence[float]) -> dict[int, float]:
+        """Return by lag how strong the influence is, nothing if that does not depend on the lag alone."""
+        found: dict[int, list[float]] = {}
+        for pair, ratio in zip(pairs, ratios, strict=True):
+            lag = self._lag(pair)
+            if lag is None:
+                return {}
+            found.setdefault(lag, []).append(ratio)
+        middle = {lag: float(np.median(group)) for lag, group in found.items()}
+        for lag, group in found.items():
+            if any(abs(ratio - middle[lag]) > CLOSE * max(1, abs(middle[lag])) for ratio in group):
+                return {}
+        return middle
+
+    @staticmethod
+    def _strongly(ratio: float) -> str:
+        return f"{format_times(ratio)} as strongly as it should"
+
+    def _remark_on_rows(self, ratio: float) -> str:
+        rows = self.rows[0] if self.rows else 1
+        if rows > 2 and abs(ratio / rows - 1) <= CLOSE:
+            return f", with {rows} rows"
+        return f", which is 1/{rows}, with {rows} rows" if rows > 2 and abs(ratio * rows - 1) <= CLOSE else ""
+
+    def _remark_on_flags(self, target: int, row: int) -> str:
+        """Return what a boolean input says of the row, or of the step at which an episode ends before it, if any does."""
+        place = tuple(int(index) for index in np.unravel_index(row, self.rows)) if self.rows else ()
+        if self.time is None:
+            found = [name for name, flags in self.flags.items() if flags[place]]
+            return f", where {found[0]}{_index(place)} is True" if found else ""
+        if self._lag((target, row)) is None:
+            return ""
+        first, last = sorted(int(np.unravel_index(one, self.rows)[self.time]) for one in (target, row))
+        for name, flags in self.flags.items():
+            for step in range(first, last):
+                between = (*place[: self.time], step, *place[self.time + 1 :])
+                if flags[between]:
+                    return f", though {name}{_index(between)} is True"
+        return ""
+
+    def _at_t(self) -> str:
+        return f"{self.target}{self._step('t')}"
+
+    def _at_lag(self, lag: int) -> str:
+        step = "t" if lag == 0 else f"t {'+' if lag > 0 else '-'} {abs(lag)}"
+        return f"{self.source}{self._step(step)}"
+
+    def _step(self, step: str) -> str:
+        """Return the index of a step: other axes have letters."""
+        names = [step if axis == self.time else letter for axis, letter in zip(range(len(self.rows)), "ijk", strict=False)]
+        return f"[{', '.join(names)}]"
+
+    def _row(self, row: int) -> str:
+        return f"{self.source}{_index(np.unravel_index(row, self.rows)) if self.rows else ''}"
+
+    def _number(self, target: int) -> str:
+        return f"{self.target}{_index(np.unravel_index(target, self.shape)) if self.shape else ''}"
+
+
+def _as_one(expected: np.ndarray, got: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return two matrices with one row each: how far each input moves all numbers of the output, in the expected direction."""
+    size = np.linalg.norm(expected, axis=0)
+    along = (expected * got).sum(axis=0) / np.where(size > 0, size, 1)
+    return size[None], np.where(size > 1e-2 * size.max(), along, np.linalg.norm(got, axis=0))[None]
+
+
+def _index(place: Sequence[Any]) -> str:
+    return f"[{', '.join(str(int(index)) for index in place)}]"
+
+
+def format_times(ratio: float) -> str:
+    """Return a factor in words, with three digits."""
+    return f"{format_number(float(f'{ratio:.3g}'))} times"

@@ -1,0 +1,77 @@
+"""The pattern of a failure that no known mistake explains: how its numbers relate to the right ones, what they depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from grader.assignment import Question
+from grader.judge.compare import difference
+from grader.judge.evidence import WrongAnswerEvidence
+from grader.judge.failure import CheckFailed, CheckNotRun
+from grader.judge.influence import explain_influences, measure_influences
+from grader.judge.relations import explain_relation
+from grader.judge.student import LastCall, RunContext
+from grader.report.model import Cause
+from grader.sandbox.reply import SandboxFault
+
+MOST_SECONDS = 2.0  # that the calls of a question may be charged for: they decide nothing
+
+
+def find_pattern(
+    failures: Sequence[tuple[str, CheckFailed, LastCall | None]],
+    shared: RunContext,
+    submission: Path | None,
+    question: Question,
+) -> tuple[str, str] | None:
+    """Return a check and a question about the pattern of its failure, or None if none of these failures has any.
+
+    What is asked is true of the submission, whatever its mistake is. First come relations, which cost no call.
+
+    Args:
+        failures: Checks of one question, how they failed, and their last calls.
+        submission: Its file.
+    """
+    wrong = [(check, failure.evidence, tried) for check, failure, tried in failures if failure.cause is Cause.WRONG_ANSWER]
+    for check, evidence, _ in wrong:
+        if isinstance(evidence, WrongAnswerEvidence) and (said := explain_relation(evidence.expected, evidence.got)):
+            return check, said
+    for check, _, tried in wrong:
+        if submission and tried and tried.case and tried.case.influences:
+            said = _explain_dependence(tried, _Probe(shared, submission, question, tried))
+            return (check, said) if said else None
+    return None
+
+
+class _Probe:
+    """Calls the driver of a case with other inputs, for a limited time."""
+
+    def __init__(self, shared: RunContext, submission: Path, question: Question, tried: LastCall) -> None:
+        self._shared, self._submission, self._question, self._tried = shared, submission, question, tried
+        self._left = MOST_SECONDS
+
+    def __call__(self, inputs: dict[str, Any], seed: int | None = None) -> Any:
+        """Return the facts, or None if there are none, or no time is left."""
+        if self._left <= 0:
+            return None
+        try:
+            seconds = min(self._left, self._shared.clock.limit(self._question))
+            reply = self._shared.sandbox.call(
+                self._tried.driver, inputs, self._submission, seconds, self._tried.seed if seed is None else seed
+            )
+        except (CheckNotRun, SandboxFault):
+            self._left = 0
+            return None
+        self._left -= max(reply.spent, reply.seconds)
+        return reply.facts if reply.status == "ok" else None
+
+
+def _explain_dependence(tried: LastCall, probe: _Probe) -> str | None:
+    case = tried.case
+    assert case is not None  # as chosen
+    once, again = probe(case.inputs), probe(case.inputs, tried.seed + 1)
+    if None not in (once, again) and difference(once, again, equal_nan=True) is not None:
+        return "Why is the result another one each time, for equal arguments?"
+    found = measure_influences(probe, case.inputs, case.nudges)
+    return explain_influences(case.inputs, case.answer, case.nudges, case.influences, found) if found else None
