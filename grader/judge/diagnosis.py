@@ -33,7 +33,10 @@ class Suspicion:
 
 
 def diagnose(
-    mistakes: Sequence[Mistake], seen: Mapping[str, CheckFailed | None], pairs: Sequence[MistakePair] = ()
+    mistakes: Sequence[Mistake],
+    seen: Mapping[str, CheckFailed | None],
+    pairs: Sequence[MistakePair] = (),
+    question: str | None = None,
 ) -> dict[str, Suspicion]:
     """Return, for the failed checks of a question, what they look like; a check that looks like nothing known is left out.
 
@@ -43,7 +46,11 @@ def diagnose(
     Args:
         seen: For each of the question's checks that was run, how it failed, or None if it passed.
         pairs: What is recorded of two mistakes in one work.
+        question: Whose checks these are. A mistake of another one, in the same function, is named only where more than yes and
+            no speaks for it.
     """
+    if question is not None:
+        mistakes = [one for one in mistakes if one.question == question or _tells_more(one, seen)]
     failed = {check: failure for check, failure in seen.items() if failure is not None}
     if whole := find_fitting_mistakes(mistakes, seen):
         return dict.fromkeys(failed, Suspicion(tuple(whole), choose_hints(whole), certain=True))
@@ -53,6 +60,12 @@ def diagnose(
     known = [mistake for mistake in mistakes if mistake.shows.keys() & failed.keys() and not mistake.shows.keys() & passed]
     suspects = [suspect for mistake in known if (suspect := _Suspect.of(mistake, failed)).explained]
     return _find_pair(suspects[:MOST_SUSPECTS], failed.keys()) or _find_parts(suspects)
+
+
+def _tells_more(mistake: Mistake, seen: Mapping[str, object]) -> bool:
+    """Return whether these checks see numbers of a mistake, or an exception, and not only a few values of True or False."""
+    shows = [mistake.shows[check] for check in mistake.shows.keys() & seen.keys()]
+    return any(isinstance(one, dict) for one in shows) or sum(map(count_sums, shows)) >= ENOUGH_SUMS
 
 
 def find_fitting_mistakes(mistakes: Sequence[Mistake], seen: Mapping[str, CheckFailed | None]) -> list[Mistake]:

@@ -201,12 +201,22 @@ def _sums(numbers: np.ndarray, signed: bool = True) -> list[float]:
     """Return weighted sums of some numbers, each of a block of successive ones."""
     if not numbers.size:
         return []
-    # Weights from 1 to 2, all different, with alternating sign: neither a shift nor an exchange leaves a sum as it is.
     places = np.arange(numbers.size)
-    weights = (1 + places * ((math.sqrt(5) - 1) / 2) % 1) * (np.where(places % 2, -1.0, 1.0) if signed else 1.0)
+    weights = _spread(places) * (np.where(places % 2, -1.0, 1.0) if signed else 1.0)
     with np.errstate(over="ignore", invalid="ignore"):  # sums of numbers near the largest of float64 are infinite
         blocks = np.array_split(weights * numbers, min(SUMS, -(-numbers.size // BLOCK)))
         return [float(np.nan_to_num(block.sum())) for block in blocks]
+
+
+def _spread(places: np.ndarray) -> np.ndarray:
+    """Return weights from 1 to 2 without a pattern: no shift or exchange leaves a sum as it is, nor do small integers.
+
+    They are the same on every machine, which no library's random numbers promise. The mixing is that of MurmurHash3.
+    """
+    mixed = (places + 1).astype(np.uint64)
+    for factor in (0x85EBCA6B, 0xC2B2AE35):
+        mixed = ((mixed ^ (mixed >> np.uint64(16))) * np.uint64(factor)) & np.uint64(0xFFFFFFFF)
+    return 1 + (mixed ^ (mixed >> np.uint64(16))).astype(np.float64) / 2**32
 
 
 def subsample_arrays(tree: Any) -> Any:

@@ -20,6 +20,7 @@ from grader.judge.compare import format_number
 STEP = 0.01  # of a nudge: of float32 numbers around 1, differences keep two digits and more
 MAX_NUDGES, MAX_OUTPUT = 48, 64  # of a case, and numbers of an output
 WEAK = 0.02  # of the strongest influence: what is weaker is taken for none, or left out of consideration
+NOISE = 0.002  # of the largest number of an output: what rounding may look like, after the division by a step
 CLOSE = 0.03  # two influences agree to within this share
 
 Influences = dict[str, dict[str, np.ndarray]]
@@ -80,7 +81,8 @@ def measure_influences(
         if {output: value.shape for output, value in moved.items()} != {output: value.shape for output, value in base.items()}:
             return None
         for output, value in moved.items():
-            columns[name][output].append((value - base[output]).ravel() / step)
+            with np.errstate(invalid="ignore", over="ignore"):  # of a submission, any number may come
+                columns[name][output].append((value - base[output]).ravel() / step)
     return {name: {output: np.stack(column, axis=1) for output, column in of.items()} for name, of in columns.items() if base}
 
 
@@ -93,15 +95,16 @@ def explain_influences(
         inputs, answer: Of the case; the answer is the solution's.
         nudges: See `list_nudges`.
     """
-    shapes = {name: value.shape for name, value in list_outputs(answer).items()}
+    outputs = list_outputs(answer)
     flags = {name: value for name, value in inputs.items() if isinstance(value, np.ndarray) and value.dtype == bool}
     for name, axes in nudges.items():
         rows = np.asarray(inputs[name]).shape[:axes]
         for output, right in expected.get(name, {}).items():
             found = got.get(name, {}).get(output)
-            if found is None or output not in shapes or found.shape != right.shape or not np.isfinite(found).all():
+            if found is None or output not in outputs or found.shape != right.shape or not np.isfinite(found).all():
                 continue
-            if said := _Pair.of(name, rows, output, shapes[output], right, flags).explain(right, found):
+            weak = max(WEAK * float(np.abs(right).max()), NOISE * float(np.abs(outputs[output]).max()))
+            if said := _Pair.of(name, rows, output, outputs[output].shape, right, flags).explain(right, found, weak):
                 return said
     return None
 
@@ -136,24 +139,25 @@ class _Pair:
         while len(shape) > len(rows) and shape[-1] == 1:
             shape = shape[:-1]
         if not rows or shape != rows:
-            return cls(source, rows, target, (), None, of_rows)
+            return cls(source, rows, quote_words(target), (), None, of_rows)
         # Environments, say, do not depend on each other; what is left is time.
         where = [np.unravel_index(index, rows) for index in np.nonzero(expected)]
         mixed = [axis for axis in range(len(rows)) if (where[0][axis] != where[1][axis]).any()]
-        return cls(source, rows, target, shape, mixed[0] if mixed else 0, of_rows)
+        return cls(source, rows, quote_words(target), shape, mixed[0] if mixed else 0, of_rows)
 
-    def explain(self, expected: np.ndarray, got: np.ndarray) -> str | None:
-        """Return the question about what differs first: what is missing, what is too much, then how strong it is."""
+    def explain(self, expected: np.ndarray, got: np.ndarray, weak: float) -> str | None:
+        """Return the question about what differs first: what is missing, what is too much, then how strong it is.
+
+        Args:
+            weak: An influence below this is too weak to tell.
+        """
         if not self.shape:
             expected, got = _as_one(expected, got)
-        weak = WEAK * max(float(np.abs(expected).max()), 1e-3)
         there, none = np.abs(expected) > weak, np.abs(expected) < weak / 10
         if missing := self._list(there & (np.abs(got) < weak / 10)):
             return self._ask_missing(missing, self._list(there))
         if extra := self._list(none & (np.abs(got) > weak)):
-            return (
-                self._ask_extra(extra, self._list(none)) if there.any() else f"Why does {self.target} depend on {self.source}?"
-            )
+            return self._ask_extra(extra, self._list(none), self._list(there))
         both = self._list(there)
         return self._ask_strength(both, [float(got[pair] / expected[pair]) for pair in both]) if both else None
 
@@ -188,11 +192,18 @@ class _Pair:
         others = "" if self.shape else ", as it does on other rows"
         return f"Why does {self._number(target)} not depend on {self._row(row)}{others}?"
 
-    def _ask_extra(self, extra: Sequence[tuple[int, int]], nothing: Sequence[tuple[int, int]]) -> str:
-        if lags := self._whole_lags(extra, nothing):
-            return f"Why does {self._at_t()} depend on {self._at_lag(lags[0])}?"
+    def _ask_extra(
+        self, extra: Sequence[tuple[int, int]], nothing: Sequence[tuple[int, int]], there: Sequence[tuple[int, int]]
+    ) -> str:
+        if not there:
+            return f"Why does {self.target} depend on {self.source}?"
         target, row = extra[0]
-        return f"Why does {self._number(target)} depend on {self._row(row)}{self._remark_on_flags(target, row)}?"
+        remark = self._remark_on_flags(target, row)
+        expected = set(map(self._lag, there))
+        lags = [lag for lag in self._whole_lags(extra, nothing) if lag not in expected]
+        if lags and not remark:
+            return f"Why does {self._at_t()} depend on {self._at_lag(lags[0])}?"
+        return f"Why does {self._number(target)} depend on {self._row(row)}{remark}?"
 
     def _ask_strength(self, pairs: Sequence[tuple[int, int]], ratios: Sequence[float]) -> str | None:
         wrong = [(pair, ratio) for pair, ratio in zip(pairs, ratios, strict=True) if abs(ratio - 1) > CLOSE]
@@ -277,6 +288,11 @@ def _as_one(expected: np.ndarray, got: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 def _index(place: Sequence[Any]) -> str:
     return f"[{', '.join(str(int(index)) for index in place)}]"
+
+
+def quote_words(name: str) -> str:
+    """Return the name of a fact, in quotes if it is more than a word."""
+    return f"'{name}'" if " " in name else name
 
 
 def format_times(ratio: float) -> str:

@@ -159,7 +159,7 @@ class CheckRunner:
         for suite in self.report.suites if checks else ():  # right work is not searched for mistakes
             # Only visible checks explain the failure of a visible check, so that its hint reveals nothing about hidden ones.
             known = {check: failure for check, failure in seen.items() if suite != "visible" or check.startswith("visible/")}
-            suspicions = diagnose(self.material.mistakes, known, self.material.pairs)
+            suspicions = diagnose(self.material.mistakes, known, self.material.pairs, result.question)
             for check in checks:
                 if check.suite == suite:
                     _suspect(check, suspicions.get(check.id), self.patterns.get(check.id, ""))

@@ -8,7 +8,7 @@ from typing import Any
 
 from grader.assignment import Question
 from grader.judge.compare import difference
-from grader.judge.evidence import WrongAnswerEvidence
+from grader.judge.evidence import Evidence, WrongAnswerEvidence
 from grader.judge.failure import CheckFailed, CheckNotRun
 from grader.judge.influence import explain_influences, measure_influences
 from grader.judge.relations import explain_relation
@@ -27,20 +27,28 @@ def find_pattern(
 ) -> tuple[str, str] | None:
     """Return a check and a question about the pattern of its failure, or None if none of these failures has any.
 
-    What is asked is true of the submission, whatever its mistake is. First come relations, which cost no call.
+    What is asked is true of the submission, whatever its mistake is. First come relations that say much, which cost no call;
+    then what the answer depends on, and relations that may have many reasons.
 
     Args:
         failures: Checks of one question, how they failed, and their last calls.
         submission: Its file.
     """
     wrong = [(check, failure.evidence, tried) for check, failure, tried in failures if failure.cause is Cause.WRONG_ANSWER]
-    for check, evidence, _ in wrong:
-        if isinstance(evidence, WrongAnswerEvidence) and (said := explain_relation(evidence.expected, evidence.got)):
-            return check, said
+    if related := _find_relation(wrong, loosely=False):
+        return related
     for check, _, tried in wrong:
         if submission and tried and tried.case and tried.case.influences:
-            said = _explain_dependence(tried, _Probe(shared, submission, question, tried))
-            return (check, said) if said else None
+            if said := _explain_dependence(tried, _Probe(shared, submission, question, tried)):
+                return check, said
+            break
+    return _find_relation(wrong, loosely=True)
+
+
+def _find_relation(wrong: Sequence[tuple[str, Evidence, LastCall | None]], loosely: bool) -> tuple[str, str] | None:
+    for check, evidence, _ in wrong:
+        if isinstance(evidence, WrongAnswerEvidence) and (said := explain_relation(evidence.expected, evidence.got, loosely)):
+            return check, said
     return None
 
 

@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from grader.answers import Case
 from grader.assignment import Question
+from grader.judge.compare import SHOWN_INPUTS, format_value
 from grader.sandbox.arguments import HOLDS, IS
 
 MOST_LINES, MAX_NAME = 12, 80
+MAX_LINE = 600  # characters of what a function received
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,17 @@ def choose_call(question: Question, calls: Sequence[tuple[str, dict[str, Any]]])
             function, arguments = used[-1]
             return ReceivedCall(function[:MAX_NAME], dict(list(_name_values(arguments))[:MOST_LINES]))
     return None
+
+
+def describe_call(case: Case, question: Question, received: ReceivedCall | None) -> list[str]:
+    """Return the lines on what a function was tried with: what it received, and the case where that does not show all."""
+    inputs = [f"  {name} = {format_value(value, SHOWN_INPUTS)}" for name, value in case.inputs.items()]
+    if received is None:
+        return [f"{question.function} was tried with (case {case.name}):", *inputs]
+    lines = [f"  {name} = {format_value(value, SHOWN_INPUTS)}"[:MAX_LINE] for name, value in received.arguments.items()]
+    begin = f"{received.function} {'received' if lines else 'was called without arguments'} (case {case.name}):"
+    rest = [line for name, line in zip(case.inputs, inputs, strict=True) if not received.whole and not received.shows(name)]
+    return [begin, *lines, *(["the case was made with:", *rest] if rest else [])]
 
 
 def _name_values(arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:

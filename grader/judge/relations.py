@@ -8,52 +8,89 @@ import numpy as np
 
 from grader.judge.compare import format_number
 from grader.judge.evidence import MANY
-from grader.judge.influence import format_times, list_outputs
+from grader.judge.influence import format_times, list_outputs, quote_words
+
+MOST_COUNTED = 64
 
 
-def explain_relation(expected: Any, got: Any) -> str | None:
+def explain_relation(expected: Any, got: Any, loosely: bool = False) -> str | None:
     """Return a question about the first numbers of two answers that are related in a way that can be put into words, or None.
 
-    Factors, signs, an offset, rows that were moved, turned round or in another order: none of it needs the function again.
+    Factors, signs, an offset, rows that were moved or turned round: none of it needs the function again.
+
+    Args:
+        loosely: Whether less will do: numbers that are all 0 or all the same, or the right ones in any order.
     """
     right = list_outputs(expected, MANY, nested=True)
     for name, found in list_outputs(got, MANY, nested=True).items():
-        if name in right and (said := _relate(right[name], found)):
-            return f"Why {said.format(name=name)}?"
+        if name in right and (said := _relate(right[name], found, loosely)):
+            return f"Why {said.format(name=quote_words(name))}?"
     return None
 
 
-def _relate(expected: np.ndarray, got: np.ndarray) -> str | None:
-    if expected.shape != got.shape or not (np.isfinite(expected).all() and np.isfinite(got).all()) or not _apart(expected, got):
+def _relate(expected: np.ndarray, got: np.ndarray, loosely: bool) -> str | None:
+    if (
+        expected.shape != got.shape
+        or not expected.size
+        or not (np.isfinite(expected).all() and np.isfinite(got).all())
+        or not _apart(expected, got)
+    ):
         return None
-    right, found = expected.ravel(), got.ravel()
-    if not found.any() and right.any():
-        return "is {name} 0" if right.size == 1 else "is {name} 0 everywhere"
-    if not _apart(found, -right):
-        return "does {name} have the opposite sign"
-    if right.size < 3 or np.ptp(right) < 1e-3 * np.abs(right).max():
+    return _relate_loosely(expected, got) if loosely else _relate_size(expected, got) or _relate_place(expected, got)
+
+
+def _relate_loosely(expected: np.ndarray, got: np.ndarray) -> str | None:
+    if expected.any() and not got.any():
+        return f"is {{name}} 0{' everywhere' if expected.size > 1 else ''}"
+    if expected.size < 3:
         return None
-    if np.ptp(found) < 1e-6 * max(np.abs(found).max(), 1e-6):
+    if np.ptp(got) < 1e-6 * np.abs(got).max() < np.ptp(expected):
         return "is {name} the same everywhere"
-    factor = float((right @ found) / (right @ right))
-    if not _apart(factor * right, found):
-        return f"is {{name}} {format_times(factor)} what it should be, everywhere"
-    offset = float((found - right).mean())
-    if not _apart(right + offset, found):
-        return f"is {{name}} off by the same {format_number(float(f'{offset:.3g}'))} everywhere"
-    return _relate_order(expected, got)
-
-
-def _relate_order(expected: np.ndarray, got: np.ndarray) -> str | None:
-    if not _apart(expected[::-1], got):
-        return "does {name} stand in reverse order"
-    if expected.shape[0] > 3:
-        if not _apart(expected[1:], got[:-1]):
-            return "does {name}[t] hold what belongs to step t + 1"
-        if not _apart(expected[:-1], got[1:]):
-            return "does {name}[t] hold what belongs to step t - 1"
     if not _apart(np.sort(expected, axis=None), np.sort(got, axis=None)):
         return "does {name} hold the right numbers in another order"
+    return None
+
+
+def _relate_size(expected: np.ndarray, got: np.ndarray) -> str | None:
+    if not _apart(got, -expected):
+        return "does {name} have the opposite sign"
+    if expected.size < 3 or np.ptp(expected) <= 1e-3 * np.abs(expected).max():
+        return None  # any number is a multiple of any other
+    factor = float((expected * got).sum() / (expected * expected).sum())
+    if _is_count(factor) and not _apart(factor * expected, got):
+        return f"is {{name}} {format_times(factor)} what it should be, everywhere{_remark_on_shape(factor, expected.shape)}"
+    offset = float((got - expected).mean())
+    if not _apart(expected + offset, got):
+        return f"is {{name}} off by the same {format_number(float(f'{offset:.3g}'))} everywhere"
+    return None
+
+
+def _is_count(factor: float) -> bool:
+    """Return whether a factor is a whole number, or one part of a whole number: in a batch of one row, any may be found."""
+    size = abs(factor)
+    return size > 1 / MOST_COUNTED and any(
+        abs(one - round(one)) < 1e-3 and 1 < round(one) <= MOST_COUNTED for one in (size, 1 / size)
+    )
+
+
+def _remark_on_shape(factor: float, shape: tuple[int, ...]) -> str:
+    """Return which axis has as many numbers as a factor says: somewhere, a sum stands for a mean, or a mean for a sum."""
+    for axis, size in enumerate(shape):
+        for part, said in ((size, f"{size}"), (1 / size, f"1/{size}")):
+            if size > 1 and abs(factor / part - 1) < 1e-3:
+                return f" ({said}, and axis {axis} has {size} entries)"
+    return ""
+
+
+def _relate_place(expected: np.ndarray, got: np.ndarray) -> str | None:
+    if expected.ndim == 0 or expected.shape[0] < 4:
+        return None
+    if not _apart(expected[::-1], got):
+        return "does {name} stand in reverse order"
+    if not _apart(expected[1:], got[:-1]):
+        return "does {name}[t] hold what belongs to step t + 1"
+    if not _apart(expected[:-1], got[1:]):
+        return "does {name}[t] hold what belongs to step t - 1"
     return None
 
 

@@ -13,11 +13,11 @@ import numpy as np
 from grader.answers import Case
 from grader.assignment import Question
 from grader.judge.budgets import ReadingBudget, ReplyCache, TimeBudget
-from grader.judge.compare import SHOWN_INPUTS, Tolerance, difference, drop_large_arrays, format_value, is_number
+from grader.judge.compare import Tolerance, difference, drop_large_arrays, format_value, is_number
 from grader.judge.evidence import Evidence, WrongAnswerEvidence
 from grader.judge.failure import CheckFailed, CheckNotRun, explain_failure
 from grader.judge.origin import NotebookOrigin
-from grader.judge.received import ReceivedCall, choose_call
+from grader.judge.received import ReceivedCall, choose_call, describe_call
 from grader.judge.views import Stored
 from grader.report.model import Cause, LeaderboardEntry, Outcome
 from grader.sandbox.reply import Part, Reply, SandboxFault
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 MAX_CURVES, MAX_POINTS = 8, 500  # of a check, and of a curve
 MAX_VALUE = 1e12  # nothing beyond can be drawn, nor is it the result of anything
 MAX_ENTRIES = 4  # of a check on the leaderboard
-MAX_LINE = 600  # characters of what a function received
 EXPLAINING_SECONDS = 2.0  # of a call that decides nothing
 
 
@@ -356,17 +355,6 @@ class SubmissionUnderTest:
         except (CheckNotRun, SandboxFault):
             return None
         return choose_call(question, calls)
-
-
-def describe_call(case: Case, question: Question, received: ReceivedCall | None) -> list[str]:
-    """Return the lines on what a function was tried with: what it received, and the case where that does not show all."""
-    inputs = [f"  {name} = {format_value(value, SHOWN_INPUTS)}" for name, value in case.inputs.items()]
-    if received is None:
-        return [f"{question.function} was tried with (case {case.name}):", *inputs]
-    lines = [f"  {name} = {format_value(value, SHOWN_INPUTS)}"[:MAX_LINE] for name, value in received.arguments.items()]
-    begin = f"{received.function} {'received' if lines else 'was called without arguments'} (case {case.name}):"
-    rest = [line for name, line in zip(case.inputs, inputs, strict=True) if not received.whole and not received.shows(name)]
-    return [begin, *lines, *(["the case was made with:", *rest] if rest else [])]
 
 
 def describe_fact(name: str, value: Any, answer: Any) -> list[str]:

@@ -57,20 +57,19 @@ class PairCounts:
     """What became of the pairs of an assignment.
 
     Attributes:
-        all: Of two mistakes of one question.
+        total: Of two mistakes of one question.
         tried: Those that can be made together, and may show something new.
         kept: Those that show it.
     """
 
-    all: int
+    total: int
     tried: int
     kept: int
 
     def describe(self) -> str:
         """Return the counts in a line."""
-        return (
-            f"of {self.all} pairs of mistakes of one question, {self.tried} could show what neither shows alone, {self.kept} do"
-        )
+        counts = f"{self.tried} could show what neither shows alone, {self.kept} do"
+        return f"of {self.total} pairs of mistakes of one question, {counts}"
 
 
 def list_pairs(solution: str, mistakes: Sequence[Variant], shows: Mapping[str, Shows]) -> tuple[list[PairedMistakes], int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import sys
 from collections.abc import Iterator
 from types import CodeType, FrameType
@@ -16,9 +17,7 @@ MOST_PARTS = 12  # of an object
 MOST_NUMBERS = 1 << 14  # of an array
 MOST_TEXT = 200
 DEEPEST = 2
-IS, HOLDS = "is", "holds"  # the keys of what stands for a value that is no plain data
-
-VARARGS, VARKEYWORDS = 0x04, 0x08  # of CodeType.co_flags
+IS, HOLDS = "<is>", "<holds>"  # the keys of what replaces a value that is not plain data; no parameter has such a name
 
 Arguments = dict[str, Any]
 
@@ -28,8 +27,8 @@ def note_arguments(path: str) -> Iterator[dict[str, Arguments]]:
     """Yield a dictionary that fills with the arguments that functions of the file are called with from elsewhere.
 
     Its keys are names like `get_returns` and `GAE.__call__`, that of the last call last. Values are copies, so what a function
-    changes later is as it was; what is too large, or no plain data, is `{"is": what it is}`, an object that holds some numbers
-    and arrays `{"is": what it is, "holds": these by name}`. Calls among the functions of the file are not noted.
+    changes later is as it was; what is too large, or no plain data, is `{IS: what it is}`, an object that holds some numbers
+    and arrays `{IS: what it is, HOLDS: these by name}`. Calls among the functions of the file are not noted.
 
     Args:
         path: The file of the submission, as its code names it.
@@ -65,7 +64,7 @@ def _note_call(frame: FrameType, found: dict[str, Arguments]) -> None:
 
 
 def _list_parameters(code: CodeType) -> list[str]:
-    more = bool(code.co_flags & VARARGS) + bool(code.co_flags & VARKEYWORDS)
+    more = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
     return list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + more])
 
 
@@ -94,7 +93,7 @@ def _copy(value: Any, depth: int = 0) -> Any:
 
 
 def _copy_parts(value: Any) -> dict[str, Any]:
-    """Return `{"holds": the numbers and arrays that an object of few parts holds}`; nothing of a network or an environment."""
+    """Return `{HOLDS: the numbers and arrays that an object of few parts holds}`; nothing of a network or an environment."""
     held = getattr(value, "__dict__", None)
     if type(held) is not dict or any(hasattr(type(value), name) for name in ("parameters", "step")):
         return {}

@@ -11,7 +11,7 @@ from grader.assignment import AssignmentFiles
 from grader.judge.run import Grader, GradingOptions
 from grader.report import terminal
 from grader.report.model import CheckResult, Report
-from grader.sandbox.arguments import note_arguments
+from grader.sandbox.arguments import HOLDS, IS, note_arguments
 
 pytestmark = pytest.mark.recorded
 
@@ -128,11 +128,11 @@ def test_what_is_no_plain_data_is_named(tmp_path: Path) -> None:
     source = "class Held:\n    def __init__(self):\n        self.part, self._own = 2.5, 1\n\ndef take(*values):\n    pass\n"
     found = called(source, "take(Held(), 1 << 300, len, 'x' * 999, {1: 2}, None)", tmp_path)
     assert found["take"]["values"] == [
-        {"is": "a Held", "holds": {"part": 2.5}},
-        {"is": "a very large int"},
-        {"is": "a builtin_function_or_method"},
+        {IS: "a Held", HOLDS: {"part": 2.5}},
+        {IS: "a very large int"},
+        {IS: "a builtin_function_or_method"},
         "x" * 200,
-        {"is": "a dict of 1"},
+        {IS: "a dict of 1"},
         None,
     ]
 

@@ -1,0 +1,245 @@
+"""What is asked of a failure that no known mistake explains: relations between numbers, and what an answer depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grader.assignment import AssignmentFiles
+from grader.judge.influence import explain_influences, list_nudges, measure_influences
+from grader.judge.relations import explain_relation
+from grader.judge.run import Grader, GradingOptions
+from grader.report.model import Report
+
+INPUTS = {
+    "test_a_relation_is_put_into_words": ("grader/judge/relations.py", "grader/judge/influence.py"),
+    "test_loose_relations_come_last": ("grader/judge/relations.py", "grader/judge/influence.py"),
+    "test_numbers_without_a_relation_are_left_alone": ("grader/judge/relations.py", "grader/judge/influence.py"),
+    "test_what_returns_depend_on": ("grader/judge/influence.py",),
+    "test_what_a_loss_depends_on": ("grader/judge/influence.py",),
+    "test_environments_are_told_from_time": ("grader/judge/influence.py",),
+    "test_right_work_in_other_precision_has_no_pattern": ("grader/judge/influence.py",),
+    "test_hostile_answers_say_nothing": ("grader/judge/influence.py",),
+    "test_a_nudge_moves_one_number_of_a_copy": ("grader/judge/influence.py",),
+    "test_a_submission_is_asked_about_what_it_does": ("grading:policy_gradient",),
+    "test_right_work_and_proofs_are_not_tried_again": ("grading:policy_gradient",),
+}
+ROOT = Path(__file__).resolve().parents[2]
+RIGHT = np.array([1.0, -2.0, 4.0, 0.5, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("got", "said"),
+    [
+        (-RIGHT, "Why does x have the opposite sign?"),
+        (5 * RIGHT, "Why is x 5 times what it should be, everywhere (5, and axis 0 has 5 entries)?"),
+        (RIGHT / 5, "Why is x 0.2 times what it should be, everywhere (1/5, and axis 0 has 5 entries)?"),
+        (-3 * RIGHT, "Why is x -3 times what it should be, everywhere?"),
+        (RIGHT + 2, "Why is x off by the same 2 everywhere?"),
+        (RIGHT[::-1], "Why does x stand in reverse order?"),
+        (np.array([-2.0, 4.0, 0.5, 3.0, 0.0]), "Why does x[t] hold what belongs to step t + 1?"),
+        (np.array([0.0, 1.0, -2.0, 4.0, 0.5]), "Why does x[t] hold what belongs to step t - 1?"),
+    ],
+)
+def test_a_relation_is_put_into_words(got: np.ndarray, said: str) -> None:
+    """A sum in place of a mean, a sign, rows off by one: nobody has to see it by comparing two columns of numbers."""
+    assert explain_relation({"x": RIGHT}, {"x": got}) == said
+
+
+@pytest.mark.parametrize(
+    ("got", "said"),
+    [
+        (np.zeros(5), "Why is x 0 everywhere?"),
+        (np.full(5, 1.3), "Why is x the same everywhere?"),
+        (np.sort(RIGHT), "Why does x hold the right numbers in another order?"),
+    ],
+)
+def test_loose_relations_come_last(got: np.ndarray, said: str) -> None:
+    """What may have many reasons is asked only where nothing better is known."""
+    assert explain_relation({"x": RIGHT}, {"x": got}) is None
+    assert explain_relation({"x": RIGHT}, {"x": got}, loosely=True) == said
+
+
+@pytest.mark.parametrize(
+    "got",
+    [RIGHT, RIGHT * (1 + 1e-6), RIGHT**2, 0.93 * RIGHT, np.array([np.nan] * 5), RIGHT[:4], RIGHT[:, None], "text", None, [], 5],
+)
+@pytest.mark.parametrize("loosely", [False, True])
+def test_numbers_without_a_relation_are_left_alone(got: Any, loosely: bool) -> None:
+    """A relation that is not there, or between a right answer and itself, sends a student after nothing."""
+    assert explain_relation({"x": RIGHT}, {"x": got}, loosely) is None
+    assert explain_relation({"x": 2.0}, {"x": 3.0}, loosely) is None  # of one number, any is a multiple
+
+
+def discount(rewards: np.ndarray, ends: np.ndarray, gamma: float = 0.9) -> np.ndarray:
+    returns, future = np.zeros(len(rewards)), 0.0
+    for step in reversed(range(len(rewards))):
+        future = float(rewards[step]) + gamma * (0.0 if ends[step] else future)
+        returns[step] = future
+    return returns
+
+
+def without_last(rewards: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    shorter = rewards.copy()
+    shorter[-1] = 0
+    return discount(shorter, ends)
+
+
+def ask(right: Callable[..., Any], wrong: Callable[..., Any], inputs: dict[str, Any], nudges: dict[str, int]) -> str | None:
+    """Return what is asked of a function, beside the right one."""
+    expected = measure_influences(lambda given: {"x": right(**given)}, inputs, nudges)
+    got = measure_influences(lambda given: {"x": wrong(**given)}, inputs, nudges)
+    assert expected
+    return explain_influences(inputs, {"x": right(**inputs)}, nudges, expected, got) if got else None
+
+
+REWARDS = np.array([0.5, 1.5, -0.7, 2.0, 0.3, -1.0], np.float32)
+ENDS = np.array([False, False, True, False, False, True])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda rewards, ends: discount(rewards, np.zeros(6, bool)), "x[2] depend on rewards[3], though ends[2] is True"),
+        (lambda rewards, ends: 0.9 * discount(rewards, ends), "rewards move x 0.9 times as strongly as it should"),
+        (lambda rewards, ends: -discount(rewards, ends), "x fall where rewards should make it grow, and the other way round"),
+        (lambda rewards, ends: discount(rewards, ends, 0.81), "rewards[t + 1] move x[t] 0.9 times as strongly as it should"),
+        (lambda rewards, ends: discount(rewards, ends, 0.0), "x[t] not depend on rewards[t + 1]"),
+        (lambda rewards, ends: np.cumsum(rewards), "x[t] not depend on rewards[t + 1]"),
+        (lambda rewards, ends: np.ones(6), "x not depend on rewards at all"),
+        (lambda rewards, ends: discount(np.roll(rewards, 1), ends), "x[t] not depend on rewards[t + 2]"),
+        (without_last, "x[5] not depend on rewards[5]"),
+    ],
+)
+def test_what_returns_depend_on(wrong: Callable[..., Any], said: str) -> None:
+    """The first thing that differs is asked about, in the terms of the function: a step too far, an end that does not cut."""
+    assert ask(discount, wrong, {"rewards": REWARDS, "ends": ENDS}, {"rewards": 1}) == f"Why does {said}?"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda w, a: float((w * a).sum()), "a move x 6 times as strongly as it should, with 6 rows"),
+        (lambda w, a: float(w[0] * a[0]) / 6, "x not depend on a[1], as it does on other rows"),
+        (lambda w, a: float((w**2 * a).mean()), "a[0] move x 0.5 times as strongly as it should"),
+        (lambda w, a: float((w * abs(a)).mean()), "a[2] move x -1 times as strongly as it should"),
+    ],
+)
+def test_what_a_loss_depends_on(wrong: Callable[..., Any], said: str) -> None:
+    """A sum for a mean, or a row that is left out, without any gradient at hand."""
+    right = lambda w, a: float((w * a).mean())  # noqa: E731
+    assert ask(right, wrong, {"w": REWARDS, "a": REWARDS.copy()}, {"a": 1}) == f"Why does {said}?"
+
+
+@pytest.mark.parametrize(
+    ("axis", "said"), [(0, "x[t, j] not depend on rewards[t + 1, j]"), (1, "x[i, t] not depend on rewards[i, t + 1]")]
+)
+def test_environments_are_told_from_time(axis: int, said: str) -> None:
+    """Which axis is time follows from the solution: some courses put environments first, some put time first."""
+    rewards = np.random.default_rng(0).normal(size=(3, 4))
+    right = lambda rewards: np.flip(np.flip(rewards, axis).cumsum(axis), axis)  # noqa: E731
+    assert ask(right, lambda rewards: rewards, {"rewards": rewards}, {"rewards": 2}) == f"Why does {said}?"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_right_work_in_other_precision_has_no_pattern(seed: int) -> None:
+    """Rounding must not look like a property of the function."""
+    rng = np.random.default_rng(seed)
+    inputs: dict[str, Any] = {"rewards": rng.normal(size=9).astype(np.float32), "ends": rng.random(9) < 0.3}
+
+    def single(rewards: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        return discount(rewards, ends).astype(np.float32).astype(float)
+
+    assert ask(discount, single, inputs, {"rewards": 1}) is None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        "x",
+        {"x": None},
+        {"x": np.array(["a"])},
+        {"x": np.full(6, np.nan)},
+        {"x": np.full(6, np.inf)},
+        {"x": np.zeros((6, 6))},
+        {},
+    ],
+)
+def test_hostile_answers_say_nothing(answer: Any) -> None:
+    """What a submission returns has any form: the judge must neither fail nor find a pattern in it."""
+    inputs: dict[str, Any] = {"rewards": REWARDS, "ends": ENDS}
+    nudges = {"rewards": 1}
+    expected = measure_influences(lambda given: {"x": discount(**given)}, inputs, nudges)
+    assert expected
+    got = measure_influences(lambda _: answer, inputs, nudges)
+    assert not got or explain_influences(inputs, {"x": discount(**inputs)}, nudges, expected, got) is None
+
+
+def test_a_nudge_moves_one_number_of_a_copy() -> None:
+    """A nudge that stays in the inputs would change every call after it."""
+    table = np.arange(6.0).reshape(3, 2)
+    seen = [(name, row, given["table"] - table) for name, row, _, given in list_nudges({"table": table}, {"table": 1})]
+    assert [(name, row) for name, row, _ in seen] == [("table", 0), ("table", 1), ("table", 2)]
+    assert all(np.flatnonzero(moved).tolist() == [2 * row] for _, row, moved in seen)
+    assert (table == np.arange(6.0).reshape(3, 2)).all()
+
+
+WORK = '''
+import torch
+
+def get_returns(rollout_buffer, discount_factor=0.95):
+    """Each return lacks what is more than two steps ahead."""
+    rewards, ends = rollout_buffer.rewards.tolist(), rollout_buffer.terminateds.tolist()
+    returns = []
+    for row in range(len(rewards)):
+        value, factor = 0.0, 1.0
+        for later in range(row, min(row + 3, len(rewards))):
+            value += factor * rewards[later]
+            factor *= discount_factor
+            if ends[later]:
+                break
+        returns.append(value)
+    return torch.tensor(returns).unsqueeze(1)
+'''
+
+
+@pytest.fixture(scope="module")
+def grader() -> Any:
+    with Grader(AssignmentFiles(ROOT, "policy_gradient"), ("visible",)) as grader:
+        yield grader
+
+
+def asked(report: Report) -> list[str]:
+    return [check.advice() for check in report.checks if check.measured]
+
+
+def test_a_submission_is_asked_about_what_it_does(grader: Grader, tmp_path: Path) -> None:
+    """A mistake that is in no catalogue has a hint all the same, and what it says is true of the code."""
+    (tmp_path / "submitted.py").write_text(WORK)
+    report = grader.grade(tmp_path, GradingOptions(["get_returns"]))
+    question = "Why does returns[t] not depend on rewards[t + 3]?"
+    assert asked(report) == [f"No known mistake explains this, but it has a pattern. Ask yourself: {question}"]
+    assert asked(report.for_student()) == asked(report)
+
+
+def test_right_work_and_proofs_are_not_tried_again(grader: Grader, tmp_path: Path) -> None:
+    """Nudging costs calls, which are only worth it for a failure that somebody reads about."""
+    (tmp_path / "submitted.py").write_text(WORK)
+    solution = AssignmentFiles(ROOT, "policy_gradient").solution
+
+    def count_calls(path: Path, explains: bool) -> int:
+        calls: list[object] = []
+        grader.harness.sandbox.observer = lambda request, reply: calls.append(request)
+        try:
+            grader.grade(path, GradingOptions(["get_returns"], explains=explains))
+        finally:
+            grader.harness.sandbox.observer = None
+        return len(calls)
+
+    assert count_calls(solution, True) == count_calls(solution, False) >= count_calls(tmp_path, False)
+    assert count_calls(tmp_path, True) > count_calls(solution, True)
