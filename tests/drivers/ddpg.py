@@ -1689,14 +1689,19 @@ def named_pieces(submitted, batch_size: int) -> Iterator[None]:
     def naming(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
         def named(own: Any, *given: Any, **options: Any) -> Any:
+            # A caller inside of the submission may have passed what the method cannot take.
+            caller = f", called by {running[-1]}" if running else ""
+            running.append(name)
             try:
                 result = method(own, *given, **options)
             except (BrokenPieceError, NotImplementedError):
                 raise
             except Exception as error:
-                broke = f"in your {name}: {type(error).__name__}: {error}"
+                broke = f"in your {name}{caller}: {type(error).__name__}: {error}"
                 # What came in another form before is a better guess at the reason.
                 raise BrokenPieceError(" Then, ".join([*strange[:1], broke])[:500]) from error
+            finally:
+                running.pop()
             if why := unusable(name, result, given, batch_size):
                 raise BrokenPieceError(f"in your {name}: it {why}")
             if why := odd(name, result, given, batch_size):
@@ -1706,6 +1711,7 @@ def named_pieces(submitted, batch_size: int) -> Iterator[None]:
         return named
 
     strange: list[str] = []
+    running: list[str] = []
     before: list[tuple[type, str, Any]] = []
     try:
         for kind, methods in PIECES.items():
