@@ -1,6 +1,8 @@
-"""Changes of the test side: drivers and cases, each changed a little, under which the solution must not pass any more.
+"""Changes of the test side: drivers and cases, each changed a little, under which not everything must be graded as before.
 
 A driver that could do something else, or a case with other numbers, without any check noticing, proves nothing by what it does.
+First the solution shows that: it does not pass any more. Much of a driver is there for other forms of right work, and to notice
+wrong work: so under a change of a driver that the solution passes, some alternatives and mistakes of its questions are graded.
 Only lines of drivers count that calls of the solution come to. Changed drivers travel to the worker with each call, so that no
 server has to start anew for them.
 """
@@ -21,6 +23,7 @@ import numpy as np
 from grader import fingerprints
 from grader.assignment import SUITES, Assignment, AssignmentFiles
 from grader.judge.run import Grader
+from grader.proof.catalogue import Variant
 from grader.proof.mutants import Survivor, change_statement, read_survivors
 from grader.proof.pool import PendingResult, TrialPool
 from grader.proof.trials import hash_call, keep_replies, observe_calls, try_variant
@@ -29,8 +32,9 @@ from grader.sandbox.reply import Reply
 from grader.sandbox.wire import TensorArray
 
 CAUGHT = 0.9  # of the changes that are tried
-TRIED = {"drivers": 80, "cases": 40}  # at most, so that an assignment takes some 40 CPU seconds
+TRIED = {"drivers": 80, "cases": 40}  # at most, so that an assignment takes a minute or two of CPU time
 FUTURE = "from __future__ import annotations\n"  # names in annotations need not be there
+OTHER_WORKS = 4  # alternatives, and mistakes, that are graded under a change that the solution passes
 LINE = "line "  # of the drivers: what an instrumented one notes
 
 Finding = tuple[str, bool | None]  # see boundary.py
@@ -83,10 +87,27 @@ def list_provable_questions(assignment: Assignment) -> frozenset[str]:
     return frozenset(question.id for question in assignment.questions if not question.needs)
 
 
-def prove_test_side(pool: TrialPool, home: AssignmentFiles, seed: int) -> Iterator[Finding]:
+@dataclass(frozen=True)
+class OtherWork:
+    """A work whose grade is known.
+
+    Attributes:
+        question: The one that it is about.
+        right: Whether it passes its checks, or fails one at least.
+    """
+
+    question: str
+    text: str
+    right: bool
+
+
+def prove_test_side(
+    pool: TrialPool, home: AssignmentFiles, right: Sequence[Variant], wrong: Sequence[Variant], seed: int
+) -> Iterator[Finding]:
     """Yield which changes of drivers and cases no check notices.
 
     Args:
+        right, wrong: The alternatives and the mistakes.
         seed: By which changes are drawn where there are too many.
     """
     solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
@@ -100,7 +121,10 @@ def prove_test_side(pool: TrialPool, home: AssignmentFiles, seed: int) -> Iterat
         return
     every = [*make_driver_changes(home, Baseline.read(path).lines), *make_case_changes(home)]
     chosen = draw_changes(every, seed)
-    tried: list[tuple[Change, PendingResult[bool]]] = [(one, pool.submit(try_change, solution, one, path)) for one in chosen]
+    works = [OtherWork(one.question, one.submission, of is right) for of in (right, wrong) for one in of]
+    tried: list[tuple[Change, PendingResult[bool]]] = [
+        (one, pool.submit(try_change, solution, one, path, choose_works(one, works))) for one in chosen
+    ]
     survivors = [change for change, survives in tried if survives.result()]
     if len(chosen) < len(every):
         yield f"tried: {len(chosen)} of {len(every)} changes of drivers and cases (--sample {seed})", None
@@ -166,8 +190,20 @@ def write_baseline(grader: Grader, solution: str, path: Path) -> list[str] | Non
     return trial.losses()
 
 
-def try_change(grader: Grader, solution: str, change: Change, path: Path) -> bool:
-    """Return whether the solution passes all checks under a change; a function for a pool."""
+def choose_works(change: Change, works: Sequence[OtherWork]) -> list[OtherWork]:
+    """Return the works that a change of a driver is tried on, if the solution passes under it: some of each kind.
+
+    They are drawn by the change alone, so that the same change meets the same works.
+    """
+    chosen: list[OtherWork] = []
+    for right in (True, False) if change.driver else ():
+        found = [work for work in works if work.right is right and work.question in change.questions]
+        chosen += random.Random(change.change).sample(found, min(OTHER_WORKS, len(found)))
+    return chosen
+
+
+def try_change(grader: Grader, solution: str, change: Change, path: Path, works: Sequence[OtherWork] = ()) -> bool:
+    """Return whether the solution and other works are graded as before under a change; a function for a pool."""
     baseline, sandbox = Baseline.read(path), grader.harness.sandbox
 
     def recall(request: dict[str, Any]) -> Reply | None:
@@ -177,7 +213,12 @@ def try_change(grader: Grader, solution: str, change: Change, path: Path) -> boo
     sandbox.recall, sandbox.driver_code = recall, change.driver
     try:
         with keep_replies(grader, finds=True), grader.with_case(change.case):
-            return not try_variant(grader, solution, set(change.questions), thorough=False).lost()
+            if try_variant(grader, solution, set(change.questions), thorough=False).lost():
+                return False
+            sandbox.recall = None
+            return all(
+                work.right is not bool(try_variant(grader, work.text, {work.question}, thorough=False).lost()) for work in works
+            )
     finally:
         sandbox.recall, sandbox.driver_code = None, ""
 

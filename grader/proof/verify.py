@@ -158,7 +158,7 @@ class Proof:
         yield from self.end_to_end(*whole.result())
         if not self.options.quick:
             yield from self.mutants(changed)
-            yield from prove_test_side(pool, self.home, sample)
+            yield from prove_test_side(pool, self.home, self.right, self.wrong, sample)
             yield from measure_hints(pool, self.home, self.right, self.wrong, sample)
         yield from self.trials.findings()
 

@@ -362,6 +362,28 @@ def test_a_driver_that_does_what_nobody_notices_is_told(toy: Path, edit) -> None
     assert faults(toy) == ["survivors.toml is stale: cases: gone: * is no change any more"]
 
 
+FORMS = """\
+    found = submitted.total(values)
+    return {"total": found[0] if isinstance(found, tuple) else found}
+"""
+IN_A_TUPLE = """
+
+@alternative("total")
+def total_in_a_tuple(values):
+    return (sum(values),)
+"""
+
+
+def test_a_driver_is_noticed_by_other_work_too(toy: Path, edit) -> None:
+    """What a driver does for another form of right work is proven by an alternative of that form, and by nothing else."""
+    edit("tests/drivers/toy.py", '    return {"total": submitted.total(values)}\n\n\ndef spread', f"{FORMS}\n\ndef spread")
+    change = "drivers: total: found[0] if isinstance(found, tuple) else found -> found"
+    assert any(line.endswith(change) for line, _ in verify(toy, "toy"))
+    path = toy / "solutions" / "toy" / "alternatives.py"
+    path.write_text(path.read_text() + IN_A_TUPLE)
+    assert not any(line.endswith(change) for line, _ in verify(toy, "toy"))
+
+
 def test_a_case_whose_input_nobody_looks_at_is_told(toy: Path, edit) -> None:
     """A number that the answer does not depend on proves nothing, however it is chosen."""
     edit("tests/drivers/toy.py", "def total(submitted, values):", "def total(submitted, values, gamma=0.5, rows=0):")
