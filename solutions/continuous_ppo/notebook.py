@@ -21,7 +21,7 @@
 # > - Save `submitted.py` and run the cell again. You need not restart the kernel: `autoreload`
 # >   loads what you saved.
 # > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and
-# >   often gives a hint when it recognizes the mistake. The cells here show what your code does;
+# >   often gives a hint when it recognises the mistake. The cells here show what your code does;
 # >   `grade.py` says whether it is right.
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
@@ -184,7 +184,7 @@ print("moving averages  found", summaries.moving_averages, "expected", [6.0, 4.5
 print("interactions     found", summaries.interactions, "expected", 7)
 
 # %% normalize-text [markdown]
-# ## 3 · Normalized observations and rewards
+# ## 3 · Normalised observations and rewards
 #
 # Networks train best when inputs and value targets have a scale of about 1. `Normalize` (provided
 # in `mujoco_wrappers.py`) keeps running statistics and turns
@@ -252,12 +252,12 @@ for name, unit in (("euros", 1), ("cents", 100)):
 #
 # $$\text{Linear}(64) \to \tanh \to \text{Linear}(64) \to \tanh \to \text{Linear}$$
 #
-# All weight matrices are initialized **orthogonal** with gain $\sqrt 2$, and all biases zero.
+# All weight matrices are initialised **orthogonal** with gain $\sqrt 2$, and all biases zero.
 # Orthogonal means that the rows (or the columns, if there are fewer of them) are at right angles to
 # each other and have the same length, here $\sqrt 2$. A layer with at least as many outputs as
 # inputs then stretches *every* input by $\sqrt 2$: $|W x| = \sqrt 2\, |x|$. A layer with fewer
-# outputs, such as the last one ($6 \times 64$), cannot keep all directions. It maps 58 of the 64
-# dimensions to 0 and stretches the other six by $\sqrt 2$.
+# outputs than inputs, such as the last one ($6 \times 64$), cannot keep all directions: of 64
+# orthogonal directions, it maps 58 to 0 and stretches the other six by $\sqrt 2$.
 #
 # The policy also has one vector of $A$ learned numbers. It is the same in every state, and zero at
 # first. Its exponential is the **variance**, so the variance is always positive.
@@ -268,7 +268,7 @@ for name, unit in (("euros", 1), ("cents", 100)):
 #
 # The policy network has $(17 \cdot 64 + 64) + (64 \cdot 64 + 64) + (64 \cdot 6 + 6)$ parameters.
 # The value network has the same with 1 instead of 6, and the variance has 6. To check the
-# initialization, the cell computes $W W^T$ (or $W^T W$), which should be 2 on the diagonal and 0
+# initialisation, the cell computes $W W^T$ (or $W^T W$), which should be 2 on the diagonal and 0
 # elsewhere.
 
 # %% model
@@ -400,8 +400,8 @@ print("steps so far:", runner.step_var)
 # add the value of the final state again, because it would count twice.
 #
 # In the cell, the reward of every step is 1. The first episode is truncated after two steps, and
-# the second is terminated after two steps. With $V = 10$ and $\gamma = 0.9$, expect the rewards 1,
-# 10, 1, 1, 1.
+# the second is terminated after two steps. With $V = 10$ and $\gamma = 0.9$, the reward of the
+# truncated step becomes $1 + 0.9 \cdot 10 = 10$, so expect the rewards 1, 10, 1, 1, 1.
 
 # %% truncation
 
@@ -525,7 +525,7 @@ plt.show()
 # ## 8 · Minibatches
 #
 # Each trajectory of $T$ rows is used for `num_epochs` epochs. Before every epoch its rows are
-# shuffled, because neighboring rows are similar. Then they are split into `num_minibatches`
+# shuffled, because neighbouring rows are similar. Then they are split into `num_minibatches`
 # minibatches of nearly the same size. Use the same order for *all* arrays. Otherwise, an action
 # would be paired with the advantage of another action.
 #
@@ -533,7 +533,7 @@ plt.show()
 # minibatch. It gets a trajectory from the runner when it needs one, and calls the transformations
 # on the minibatch. A transformation of the minibatch must not change the trajectory, because the
 # next epoch needs the trajectory again. (We use the transformation `NormalizeAdvantages`, which is
-# provided. It normalizes over a minibatch, as is usual for PPO.)
+# provided. It normalises over a minibatch, as is usual for PPO.)
 #
 # In the cell, the rows of the first trajectory have the numbers 0 to 9, and those of the second
 # trajectory 10 to 19. With two epochs of three minibatches, expect the sizes 3, 3 and 4 in any
@@ -577,7 +577,7 @@ print("trajectories asked for:", runner.trajectories, "(expected 2)")
 #
 # `make_ppo_runner` (provided in `submitted.py`) combines these parts. The runner plays 2,048 steps,
 # converts them to arrays, bootstraps at truncations, and estimates advantages. The sampler then
-# splits the rows into 32 minibatches of 64 rows in each of 10 epochs, and normalizes the advantages
+# splits the rows into 32 minibatches of 64 rows in each of 10 epochs, and normalises the advantages
 # of each minibatch.
 #
 # The cell uses your own model. Expect 64 rows for each key, and advantages with mean 0 and standard
@@ -609,7 +609,7 @@ print(f"advantages: mean {abs(advantages.mean()):.3f}, standard deviation {advan
 # %% policy-loss-text [markdown]
 # ## 11 · The two clipped losses
 #
-# **The policy.** We maximize the clipped surrogate, so the loss is minus the clipped surrogate:
+# **The policy.** We maximise the clipped surrogate, so the loss is minus the clipped surrogate:
 #
 # $$L_\text{policy}
 #   = -\frac{1}{B} \sum_t \min\left(\rho_t A_t,\ \text{clip}(\rho_t,\, 1 - \varepsilon,\, 1 + \varepsilon)\, A_t\right)$$
@@ -657,8 +657,9 @@ plt.show()
 # nothing is clipped. Flat on the other side: you take the larger of the two products instead of the
 # smaller. Curved: you use something other than the ratio.
 #
-# **The value.** The critic is trained on the same data for the same number of epochs, so its loss is clipped too. With the
-# target $G_t$ and the recorded value $V_\text{old}$, each row counts with the *larger* of two errors:
+# **The value.** The critic is trained on the same data for the same number of epochs, so its loss
+# is clipped, too. With the target $G_t$ and the recorded value $V_\text{old}$, each row counts with
+# the *larger* of two errors:
 #
 # $$L_\text{value} = \frac{1}{B} \sum_t \max\left((V - G_t)^2,\
 #   \left(V_\text{old} + \text{clip}(V - V_\text{old},\, -\varepsilon,\, \varepsilon) - G_t\right)^2\right)$$
@@ -666,7 +667,7 @@ plt.show()
 # Once the value has moved more than $\varepsilon$ towards its target, the second error is the
 # larger one, unless $V$ overshoots the target by just as much. This error no longer depends on $V$,
 # so the gradient of this row is 0 until the next trajectory. (Here $\varepsilon$ is a difference of
-# values. That makes sense because rewards are normalized. It is disputed whether value clipping
+# values. That makes sense because rewards are normalised. It is disputed whether value clipping
 # helps at all; *Practical RL* uses it.)
 #
 # **Write `PPO.value_loss(trajectory, act)`**: a scalar.
@@ -707,8 +708,8 @@ plt.show()
 #
 # **Write `anneal_learning_rate(optimizer, interactions, total_interactions, initial)`**: set the
 # learning rate on the straight line from `initial` at the beginning to 0 at the end. Training
-# always plays whole trajectories, so `interactions` can exceed `total_interactions`. The rate must
-# stay 0 then: a negative rate would *increase* the loss.
+# always plays whole trajectories, so at its end `interactions` can exceed `total_interactions`. If
+# your function is called then, the rate must be 0: a negative rate would *increase* the loss.
 #
 # In the cell, advantages and targets are huge, so the gradient norm is clipped to 0.5. With plain
 # gradient descent and a learning rate of 0.1, the weights then move by 0.05. Before any update, the
@@ -771,7 +772,8 @@ for interactions, expected in ((0, 3e-4), (250_000, 2.25e-4), (500_000, 1.5e-4),
 #   state is added twice.
 # - **action**: a sign may be wrong in the policy loss, the ratio may have the shape `[B, B]`, or
 #   the log-probability may be that of another action than the one played.
-# - **combined**: observations, actions and advantages may come from different rows, or GAE does not reach back.
+# - **combined**: observations, actions and advantages may come from different rows, or GAE does not
+#   carry credit back to the first step.
 #
 # Probes do not show every mistake. In such small worlds, an advantage that leaks into the previous
 # episode is only noise, and clipping matters little when the policy changes slowly. The pictures
@@ -1003,7 +1005,7 @@ plt.show()
 # - **Largest ratio**: 1.5 to 3. At ten or more, the probability of single actions has changed far
 #   too much.
 # - **Policy loss**: a little below 0, from -0.07 to -0.01. It is measured after the updates, with
-#   normalized advantages, so 0 means no improvement. Above 0, the updates go in the wrong
+#   normalised advantages, so 0 means no improvement. Above 0, the updates go in the wrong
 #   direction.
 # - **Value loss**: falls from about 1 to about 0.1 within a few trajectories, then fluctuates. If
 #   it keeps growing, the value targets diverge.
@@ -1013,10 +1015,10 @@ plt.show()
 #   apart.
 # - **Advantages**: the mean is around 0, and its size is clearly smaller than the standard
 #   deviation. If the mean stays far from 0, the critic lags behind. The policy loss does not show
-#   this, because its advantages are normalized.
+#   this, because its advantages are normalised.
 #
 # The figures come from a few runs of the reference solution with 100,000 interactions. With
-# $\gamma = 0.99$ and normalized rewards, values are between about -2.5 and 2. They are negative as
+# $\gamma = 0.99$ and normalised rewards, values are between about -2.5 and 2. They are negative as
 # long as the cheetah is slow, because the control cost is then larger than the speed.
 
 # %% watch

@@ -20,7 +20,7 @@
 # >   loads what you saved. If the file has a syntax error, `autoreload` reports it and keeps the
 # >   previous version.
 # > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and
-# >   often gives a hint when it recognizes the mistake. The cells here show what your code does;
+# >   often gives a hint when it recognises the mistake. The cells here show what your code does;
 # >   `grade.py` says whether it is right.
 # > - A cell that calls a function you have not written yet stops with a `NotImplementedError` that
 # >   says what to return.
@@ -124,7 +124,7 @@ print("expected ", [1.5, 1.0, 2.0, 3.5, 1.0, 5.0, 2.0], "with shape", [7, 1])
 # ## 2 · The vanilla policy-gradient loss
 #
 # PyTorch computes gradients, so we only write the expression whose gradient we want. Optimizers
-# minimize, so the loss is *minus* the objective that we maximize. For a batch of $B$ rows, it is
+# minimise, so the loss is *minus* the objective that we maximise. For a batch of $B$ rows, it is
 #
 # $$L = -\frac{1}{B} \sum_{t} \log \pi_\theta(a_t \mid s_t)\, R_t$$
 #
@@ -208,7 +208,7 @@ print(f"last reward {last_reward:.1f}")
 # mean final reward to the list, and compute the returns. (With a value network, also compute
 # advantages. Section 6 explains them; you can leave them out until then.)
 #
-# **Second blank, once per epoch.** Neighboring rows of an episode are similar. So shuffle all $T$
+# **Second blank, once per epoch.** Neighbouring rows of an episode are similar. So shuffle all $T$
 # rows and split them into minibatches of `minibatch_size` rows; the last minibatch may be smaller.
 # For each minibatch, compute the loss, append its value to the list, and update: `zero_grad`,
 # `backward`, `step`. A minibatch is a set of row *indices*. Use the same indices for observations,
@@ -273,8 +273,9 @@ print(f"weight tensors that changed: found {changed}, expected {len(before)}")
 # - **action**: a sign may be wrong in the policy loss or in the advantages, or the policy is not updated.
 # - **two steps**: look at the discount in `get_returns`. Does the value loss get rewards instead of
 #   returns?
-# - **combined**: actions, advantages and observations may come from different rows, or the agent does not explore. Without a
-#   value network, it may also be trained on rewards instead of returns.
+# - **combined**: actions, advantages and observations may come from different rows, or the agent
+#   does not explore. Without a value network, the policy may also be trained on rewards instead of
+#   returns.
 #
 # You have no value network yet, so for now only the two rungs about the policy are trained. Section
 # 6 trains all five.
@@ -494,7 +495,7 @@ experiment("vanilla, returns", submitted.get_vanilla_policy_gradient_loss, learn
 # the others less likely.
 #
 # We do not know $V$, so a second network learns it. It is called the value network or **critic**
-# and maps float32 `[B, obs_dim]` to `[B, 1]`. Minimizing the squared error to the returns makes
+# and maps float32 `[B, obs_dim]` to `[B, 1]`. Minimising the squared error to the returns makes
 # $V(s)$ approach the mean return from $s$, averaged over the actions that the policy takes.
 #
 # **Write `get_value_net_loss(value_net, observation, returns)`**:
@@ -536,8 +537,8 @@ print("carry a gradient:", advantages.requires_grad, "(expected False)")
 #
 # - after the returns, compute the advantages of the collection, and train the policy on them;
 # - for each minibatch, also compute the value loss and append its value to the list;
-# - minimise $L_\text{policy} + c\, L_\text{value}$, where $c$ is `critic_loss_multiplier`. One optimizer holds the weights of
-#   both networks.
+# - minimise $L_\text{policy} + c\, L_\text{value}$, where $c$ is `critic_loss_multiplier`. One
+#   optimizer has the weights of both networks.
 #
 # Then run all five probes. This takes about three seconds.
 
@@ -585,12 +586,13 @@ experiment("vanilla, lr 4e-3", submitted.get_vanilla_policy_gradient_loss, learn
 # %% ppo-text [markdown]
 # ## 8 · Proximal policy optimization
 #
-# PPO keeps the new policy close to the one that collected the rollouts. It compares the two by the **ratio**
+# PPO keeps the new policy close to the one that collected the rollouts. It compares the two
+# policies by the **ratio**
 #
 # $$\rho_t = \frac{\pi_\theta(a_t \mid s_t)}{\pi_\text{old}(a_t \mid s_t)}$$
 #
 # It is 1 as long as the policy has not changed. If it is above 1, the action that was taken has
-# become more likely; if below 1, less likely. PPO maximizes
+# become more likely; if below 1, less likely. PPO maximises
 #
 # $$\min\left(\rho_t A_t,\ \text{clip}(\rho_t,\, 1 - \varepsilon,\, 1 + \varepsilon)\, A_t\right)$$
 #

@@ -5,7 +5,7 @@
 # %% title [markdown]
 # # Advantage actor-critic with memory: kung fu
 #
-# In this assignment you write an agent that sees one small gray frame at a time and must remember
+# In this assignment you write an agent that sees one small grey frame at a time and must remember
 # everything else. Its network has convolutions, an LSTM cell, a policy head and a value head. You
 # train it with advantage actor-critic (A2C) on sixteen games in parallel. It learns to play
 # KungFuMaster, a game for the Atari 2600.
@@ -21,7 +21,7 @@
 # > - Save `submitted.py` and run the cell again. You need not restart the kernel: `autoreload`
 # >   loads what you saved.
 # > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and
-# >   often gives a hint when it recognizes the mistake. The cells here show what your code does;
+# >   often gives a hint when it recognises the mistake. The cells here show what your code does;
 # >   `grade.py` says whether it is right.
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
@@ -98,11 +98,11 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # walk, jump, crouch, punch and kick. There are 14 actions, combinations of a joystick and one
 # button. Each enemy is worth 100 points or more. The player has four lives, and a life ends when
 # the bar next to PLAYER is empty. The game runs at 60 frames per second, and an action lasts four
-# frames. So that no agent can memorize a sequence of actions, actions are **sticky**: in each
+# frames. So that no agent can memorise a sequence of actions, actions are **sticky**: in each
 # frame, with probability 1/4, the game continues with the previous action.
 #
 # `atari_util.make_env()` returns the game as the agent sees it: the part inside the dashed line, in
-# gray, 42 × 42 pixels, with values from 0 to 1. Scores and bars are cropped. The cell plays 100
+# grey, 42 × 42 pixels, with values from 0 to 1. Scores and bars are cropped. The cell plays 100
 # random actions and shows both pictures.
 
 # %% game
@@ -261,7 +261,7 @@ else:
 # %% pool-text [markdown]
 # ## 3 · Rollouts of many games
 #
-# Neighboring frames are similar, so a gradient from a single game is based on a single situation.
+# Neighbouring frames are similar, so a gradient from a single game is based on a single situation.
 # `EnvPool` (provided) plays $B$ games in parallel, with one call of the network for all of them.
 # `pool.interact(T)` continues where the last call stopped and returns a **rollout**: one row for
 # each of the $B$ games, with $T$ columns. The first column need not be the start of a game, and the
@@ -295,7 +295,7 @@ else:
 # counts the observations that it has already seen in this game. The cell shows eight columns of one
 # row of the pool. A2 is the observation of game A after two actions.
 #
-# Look at column 3. Game A is over: the action in column 2 got its last reward. Column 3 contains
+# Look at column 3. Game A is over: the action in column 2 earned its last reward. Column 3 contains
 # the final observation of game A, and the pool uses this tick to reset the game. The agent still
 # chooses an action, but this action is **not executed**, and its reward is 0. This is a *dead
 # tick*, and only there the mask is 0. Game B starts in column 4.
@@ -394,11 +394,11 @@ axes.axis("off")
 plt.show()
 
 # %% objective-text [markdown]
-# ## 4 · What is optimized
+# ## 4 · What is optimised
 #
 # The loss has three terms. Each is a mean over the $B$ games and over columns.
 #
-# **The policy.** We want to maximize rewards, but we cannot differentiate through the game. The
+# **The policy.** We want to maximise rewards, but we cannot differentiate through the game. The
 # policy gradient makes an action more likely in proportion to its **advantage**, which says how
 # much better than expected the action turned out. PyTorch computes gradients, so we write an
 # expression that has this gradient:
@@ -1015,13 +1015,13 @@ else:
     print(SKIPPED)
 
 # %% look-seen [markdown]
-# Are you surprised? We were. After 300 updates, scores have risen from 500 to 3,000 and more. But
-# our agent had the same policy in all sixteen games, whatever it saw: mostly crouching, and kicking
-# to the upper left. So an agent can score that many points without looking. **A rising score does
-# not prove that the agent uses the screen.**
+# This result surprised us. After 300 updates, scores have risen from 500 to 3,000 and more. But our
+# agent had the same policy in all sixteen games, whatever it saw: mostly crouching, and kicking to
+# the upper left. So an agent can score that many points without looking. **A rising score does not
+# prove that the agent uses the screen.**
 #
 # This is not a mistake in the loss. Most of a frame is the same temple in all frames. And with
-# PyTorch's default initialization, every layer makes the differences between frames smaller: in a
+# PyTorch's default initialisation, every layer makes the differences between frames smaller: in a
 # new network, the outputs of `hid` vary by only 0.0006 from frame to frame. So at first, mostly the
 # biases learn, and they learn a policy that ignores the screen. Later, the weights grow until
 # differences get through: after 1,500 updates of another run, values differed by 0.65 from frame to
@@ -1126,8 +1126,8 @@ else:
 #   each further step multiplies the weight by $\lambda = 0.95$.
 # - **Normalised advantages.** In each rollout, subtract their mean and divide by their standard
 #   deviation. Then the policy gradient has a similar scale whether scores are 500 or 20,000.
-# - **Cuts at lost lives.** A game has four lives, so the next 16 actions hardly show the cost of
-#   losing one. If you cut the return where a life is lost, as at the end of a game, the value of
+# - **Cuts at lost lives.** A game has four lives, so a rollout of 16 actions hardly shows the cost
+#   of losing one. If you cut the return where a life is lost, as at the end of a game, the value of
 #   what follows is 0, and losing a life is bad immediately. Do *not* reset the memory there,
 #   because the game continues.
 # - **Orthogonal weights.** Differences between frames shrink much less from layer to layer (section

@@ -154,7 +154,7 @@ def test_many_rows_stay_whole(student):
 
 @points(1, question="TrajectorySampler.shuffle_trajectory")
 def test_rows_go_anywhere(student):
-    """With 150 rows, the order differs from call to call, and neighboring rows are separated."""
+    """With 150 rows, the order differs from call to call, and neighbouring rows are separated."""
 
     def view(facts):
         # For a random order, 2 of 149 neighbours stay together, and the correlation has a standard deviation of 0.08.

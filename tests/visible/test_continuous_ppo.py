@@ -451,7 +451,7 @@ def test_learns_to_stop_in_the_middle(student, kit):
         if returns[-1] >= LEARNED:
             return
     tried = " and ".join(map(str, seeds))
-    raise AssertionError(f"its mean return is {returns} (seeds {tried}), expected {LEARNED} or more; standing still gives -10")
+    raise AssertionError(f"expected a mean return of {LEARNED} or more, found {returns} (seeds {tried}); zero forces get -10")
 
 
 # The leaderboard

@@ -404,7 +404,7 @@ def learns(student, kit, **setting):
         if rates[-1] >= LEARNED:
             return
     tried = " and ".join(map(str, seeds))
-    raise AssertionError(f"it ended on its target in {rates} of the episodes (seeds {tried}), expected {LEARNED} or more")
+    raise AssertionError(f"expected a success rate of {LEARNED} or more, found {rates} (seeds {tried})")
 
 
 @points(1, question="learning_vanilla")

@@ -240,7 +240,7 @@ def test_rollout_is_left_alone(student):
 def test_update_runs(student):
     """Your train_on_rollout trains your own SimpleRecurrentAgent on a rollout and makes one step."""
     steps = updated(student)["steps of opt"]
-    assert steps == 1, f"in your train_on_rollout: opt made {steps} steps, expected 1"
+    assert steps == 1, f"your train_on_rollout: expected 1 step of opt, found {steps}"
 
 
 @points(3, question="one_update")
@@ -256,7 +256,7 @@ def test_loss_of_an_update(student):
     """The returned loss is that of the rollout, by the formula of the docstring and your agent's outputs."""
     facts = updated(student)
     loss, forms = facts["loss that was returned"], facts["loss before"]
-    assert nearest(loss, forms) is not None, f"in your train_on_rollout: it returned {loss}, expected {forms[0]:.4f}"
+    assert nearest(loss, forms) is not None, f"your train_on_rollout: expected the loss {forms[0]:.4f}, found {loss}"
 
 
 @points(2, question="one_update")
@@ -265,7 +265,7 @@ def test_update_lowers_the_loss(student):
     facts = updated(student)
     form = nearest(facts["loss that was returned"], facts["loss before"]) or 0
     before, after = facts["loss before"][form], facts["loss after"][form]
-    assert after < before, f"it was {before:.5f} and is {after:.5f} after one small step of SGD"
+    assert after < before, f"the loss did not fall in one small step of SGD: {before:.5f} before, {after:.5f} after"
 
 
 def updated(student):
@@ -307,7 +307,7 @@ def reaches(least, student, kit, task, updates):
         if returns[-1] >= least:
             return
     tried = " and ".join(map(str, seeds))
-    raise AssertionError(f"its mean return is {returns} (seeds {tried}), expected {least} or more; without memory it is 0")
+    raise AssertionError(f"expected a mean return of {least} or more, found {returns} (seeds {tried}); without memory it is 0")
 
 
 # The leaderboard
@@ -323,5 +323,5 @@ def test_trained_agent(student):
     )
     if "missing" in facts:
         student.not_run("the game is not installed here: pip install ale-py opencv-python-headless")
-    assert "refused" not in facts, f"your agent's actions cannot be carried out: {facts.get('refused')}"
+    assert "refused" not in facts, f"your agent's actions cannot be executed: {facts.get('refused')}"
     student.leaderboard("KungFuMaster: mean of 5 games", np.mean(facts["scores"]))
