@@ -784,25 +784,25 @@ for interactions, expected in ((0, 3e-4), (250_000, 2.25e-4), (500_000, 1.5e-4),
 
 RUNGS = [  # name, what it tests, the probe, expected result, tolerance
     ("constant", "the value loss", lambda: utils.Probe(lambda sign, action: 1.0, 1), {"V(-)": 1.0, "V(+)": 1.0}, 0.05),
-    ("observation", "does V see it?", lambda: utils.Probe(lambda sign, action: sign, 1), {"V(-)": -1.0, "V(+)": 1.0}, 0.1),
+    ("observation", "the input of V", lambda: utils.Probe(lambda sign, action: sign, 1), {"V(-)": -1.0, "V(+)": 1.0}, 0.1),
     ("two steps", "the discount", lambda: utils.Probe(lambda sign, action: 1.0, 2), {"V": 0.8, "V2": 1.0}, 0.05),
     (
         "truncated",
-        "the end of the clock",
+        "the time limit",
         lambda: utils.Probe(lambda sign, action: 1.0, 4, True),
         {"V(-)": 5.0, "V(+)": 5.0},
         0.3,
     ),
     (
         "action",
-        "does the policy follow?",
+        "does the policy learn?",
         lambda: utils.Probe(lambda sign, action: -((action[0] - 0.5) ** 2), 1),
         {"μ(-)": 0.5, "μ(+)": 0.5},
         0.25,
     ),
     (
         "combined",
-        "do rows fit together?",
+        "are the rows aligned?",
         lambda: utils.Probe(lambda sign, action: -((action[0] - 0.5 * sign) ** 2), 2),
         {"μ(-)": -0.5, "μ(+)": 0.5},
         0.25,
@@ -1074,7 +1074,7 @@ for step in range(200):
             frames.append(stage.render())
         except Exception as problem:  # without a graphics library, the type depends on the machine
             drawing = False
-            print(f"No pictures on this machine ({type(problem).__name__}), only the way. All else works without them.")
+            print(f"No pictures on this machine ({type(problem).__name__}), only the position. Everything else works.")
     observation, _, _, _, info = stage.step(policy.act(observation)["actions"])
     positions.append(info["x_position"])
 

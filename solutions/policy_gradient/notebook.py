@@ -314,10 +314,10 @@ class Probe(utils.EnvInterface):
 
 RUNGS = [  # name, what it tests, reward, steps, expected result, tolerance
     ("constant", "the value loss", lambda sign, action: 1.0, 1, {"V(-)": 1.0, "V(+)": 1.0}, 0.1),
-    ("observation", "does V see it?", lambda sign, action: sign, 1, {"V(-)": -1.0, "V(+)": 1.0}, 0.2),
-    ("action", "does the policy follow?", lambda sign, action: 2.0 * action - 1, 1, {"π(1|-)": 1.0, "π(1|+)": 1.0}, 0.2),
+    ("observation", "the input of V", lambda sign, action: sign, 1, {"V(-)": -1.0, "V(+)": 1.0}, 0.2),
+    ("action", "does the policy learn?", lambda sign, action: 2.0 * action - 1, 1, {"π(1|-)": 1.0, "π(1|+)": 1.0}, 0.2),
     ("two steps", "the discount", lambda sign, action: 1.0, 2, {"V": 0.95, "V2": 1.0}, 0.02),
-    ("combined", "do rows fit together?", lambda sign, action: sign * (2 * action - 1), 2, {"π(1|-)": 0, "π(1|+)": 1}, 0.2),
+    ("combined", "are the rows aligned?", lambda sign, action: sign * (2 * action - 1), 2, {"π(1|-)": 0, "π(1|+)": 1}, 0.2),
 ]
 PROBE_ROLLOUTS = 640
 probes = {}

@@ -745,16 +745,16 @@ def network():
 RUNGS = [  # name, what it tests, the probe, expected result
     ("entropy", "the sum over actions", entropy, [-0.0264]),
     ("value", "the value's target", value, [4.0]),
-    ("constants", "two constants", constants, [0.5, 0.0, 0.0]),
+    ("constants", "what is detached", constants, [0.5, 0.0, 0.0]),
     ("discount", "the order of columns", discount, [0.25, 0.5, 1.0]),
     ("side by side", "B × B, means", side_by_side, [0.0]),
     ("others' luck", "B × B", others_luck, [0.0]),
-    ("next game", "cuts", next_game, [0.0]),
-    ("dead tick", "the column that was not played", dead_tick, [0.0, 0.0]),
-    ("last frame", "cuts at the very end", last_frame, [0.0]),
-    ("two halves", "forgetting", two_halves, [0.0]),
+    ("next game", "cuts at ends of games", next_game, [0.0]),
+    ("dead tick", "no training on dead ticks", dead_tick, [0.0, 0.0]),
+    ("last frame", "cut in the last column", last_frame, [0.0]),
+    ("two halves", "resetting the memory", two_halves, [0.0]),
     ("one step", "the optimizer", one_step, [1.0, 0.0]),
-    ("network", "forward, with all of this", network, [0.0, 1.0]),
+    ("network", "your network, with all of this", network, [0.0, 1.0]),
 ]
 probes = {"train_on_rollout": dict.fromkeys([rung[0] for rung in RUNGS], False)}
 

@@ -314,7 +314,7 @@ def test_clipped_value(student):
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_clipped_gradient(student):
-    """Rows whose clipped product counts have gradient 0; the other rows have a gradient."""
+    """The gradient is 0 in rows where the clipped product counts, and right in the others."""
     student.expect("ppo_both_sides", gradient)
 
 
