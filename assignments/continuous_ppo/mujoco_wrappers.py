@@ -1,4 +1,4 @@
-"""`Normalize`, the wrapper that brings observations and rewards to a size that networks like. Given; do not change it."""
+"""`Normalize`, a wrapper that normalises observations and rewards. Provided; do not change this file."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 
 class RunningMoments:
-    """Mean and variance of everything seen so far, each of float64 `shape`.
+    """Running mean and variance of all values so far, each float64 of the given shape.
 
     Args:
         shape: The shape of one value.
 
-    The variance is that of the population: dividing by the count, as `np.var` does.
+    The variance is the population variance: it divides by the count, as `np.var` does.
 
-    (Welford 1962: no sum of squares, no cancellation.)
+    (Welford 1962; his algorithm avoids the cancellation of large sums of squares.)
     """
 
     def __init__(self, shape: tuple[int, ...] = ()) -> None:
@@ -25,7 +25,7 @@ class RunningMoments:
         self._squares = np.zeros(shape)  # sum over all values of (value - mean)²
 
     def update(self, value: np.ndarray | float) -> None:
-        """Take one more value into account."""
+        """Add one value to the statistics."""
         self.count += 1
         before = value - self.mean
         self.mean = self.mean + before / self.count
@@ -33,35 +33,35 @@ class RunningMoments:
 
     @property
     def variance(self) -> np.ndarray:
-        """The variance so far; 1 before the first value."""
+        """The variance of the values so far; 1 before the first value."""
         return self._squares / self.count if self.count else np.ones_like(self._squares)
 
 
 class Normalize(gym.Wrapper):
-    """Observations with mean 0 and variance 1, and rewards of a size that does not depend on the task.
+    """Normalises observations by their mean and standard deviation, and rewards by the scale of the return.
 
     Args:
-        env: A gymnasium environment with a Box of observations; `Summaries` must be inside, so that
-            it sees the raw rewards.
-        obs, ret: Whether observations and rewards are normalised.
-        clipobs, cliprew: Afterwards, observations and rewards are clipped to ± this.
+        env: A gymnasium environment whose observation space is a Box. Put `Summaries` inside this
+            wrapper, so that `Summaries` sees the raw rewards.
+        obs, ret: Whether to normalise observations and rewards.
+        clipobs, cliprew: Normalised observations and rewards are clipped to ± this.
         gamma: γ of the discounted return.
         epsilon: Added to variances.
 
     Attributes:
-        training: False freezes all statistics, as for an evaluation.
+        training: Set it to False to freeze all statistics, for an evaluation.
         observation_moments, return_moments: The statistics.
 
-    The observation becomes (o - mean) / std, float32, by the running mean and standard deviation of
-    all observations. The reward becomes r / std of the running discounted return G ← γ G + r. Only
-    its scale changes. G is reset to 0 with every episode.
+    The observation becomes (o - mean) / std, float32, with the running mean and standard deviation
+    of all observations. The reward becomes r / std(G), where G ← γ G + r is the running discounted
+    return. G is reset to 0 at the end of every episode.
 
-    *Practical RL*, week 9, says that the running *mean* is subtracted from rewards as well, and
-    that both are divided by the *variance*. Its code does neither, rightly. Subtracting a constant
-    from every reward changes what is best where episodes can differ in length: of two robots that
-    earn 1 a step, the one that falls early would suddenly be as good as the one that keeps walking.
-    And only dividing by the *standard deviation* gives numbers without a unit, of variance 1.
-    (gymnasium's NormalizeReward neither clips nor resets G.)
+    *Practical RL*, week 9, says that the running *mean* is also subtracted from rewards, and that
+    both are divided by the *variance*. Its code does neither, for good reasons. If episodes can
+    differ in length, subtracting a constant from every reward can change which policy is best: if a
+    robot gets reward 1 per step and 1 is subtracted, falling early becomes as good as walking on.
+    And only the *standard deviation* has the unit of the reward, so only r / std(G) does not depend
+    on the unit. (gymnasium's NormalizeReward does not clip, and does not reset G at truncations.)
     """
 
     def __init__(

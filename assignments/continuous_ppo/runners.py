@@ -1,8 +1,8 @@
-"""What plays: `EnvRunner` collects trajectories, `BootstrapTruncated` repairs what a time limit cuts. Given; do not change it.
+"""`EnvRunner` collects trajectories, `BootstrapTruncated` bootstraps at time limits. Provided; do not change this file.
 
-A *trajectory* is a dictionary with one entry per step under each key, T steps long, and one more key, `state`, which is no
-series: it says how the trajectory ends. (*Practical RL*, week 9, whose runner works on gym's old
-four-tuple.)
+A *trajectory* is a dictionary. Each key has one entry per step, T in all, except the key `state`, which
+describes the end of the trajectory. (The design follows *Practical RL*, week 9, whose runner uses gym's
+old interface, where `step` returns four values.)
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import numpy as np
 
 
 class EnvRunner:
-    """Plays `nsteps` steps at each `get_next()`, going on where it stopped: an episode may span several trajectories.
+    """Plays `nsteps` steps per `get_next()` and continues where it stopped: an episode may span several trajectories.
 
     Args:
-        env: A gymnasium environment, or a batched one of N environments that begins a new episode
-            in the step in which the old one ends (`AutoresetMode.SAME_STEP`).
-        policy: `act(observation)` returns a dictionary, of which "actions" is played; all its keys
-            are kept.
-        nsteps: T, steps of a trajectory (of each environment).
+        env: A gymnasium environment, or a batch of N environments that starts a new episode in the
+            step in which the old one ends (`AutoresetMode.SAME_STEP`).
+        policy: `act(observation)` returns a dictionary. The runner plays its "actions" and records
+            all its keys.
+        nsteps: T, the number of steps in a trajectory (for each environment).
         transforms: Called in this order with the trajectory, which they change in place.
-        step_var: Interactions so far, to begin counting from; 0 by default. It counts N for a step
-            of N environments.
+        step_var: Number of interactions at the start; 0 by default. A step of N environments counts
+            as N.
 
-    Nobody else may step or reset `env`: the runner's last observation would no longer be that of
+    Only the runner may step or reset `env`. Otherwise, its latest observation would not be that of
     the environment.
     """
 
@@ -56,21 +56,20 @@ class EnvRunner:
 
         Returns:
             A dictionary. `observations`, `rewards`, `resets`, and every key of `policy.act` are
-            lists of T entries; `AsArray` makes arrays of them. Entries of a batched environment
-            have a first axis of N.
+            lists of T entries; `AsArray` converts them to arrays. With a batched environment, each
+            entry has a first axis N.
                 observations: `observations[t]` is the observation from which the policy chose
                     `actions[t]`.
-                resets: `resets[t]` is True where `actions[t]` ended an episode, for whichever
-                    reason.
+                resets: `resets[t]` is True where `actions[t]` ended an episode, for any reason.
                 state: A dictionary.
                     latest_observation: The observation after the last step, which the policy would
                         see next.
                     env_steps: T.
                     final_observations: The last observation of each episode that ended
-                        (`observations[t + 1]` is of the next episode already), by step t, or by (t,
-                        environment) if there are N.
-                    truncated: Which of these ends came from a time limit or the like; the others
-                        are ends of the task itself.
+                        (`observations[t + 1]` already belongs to the next episode). The key is the
+                        step t, or (t, environment) with a batched environment.
+                    truncated: The keys of the episodes that were truncated, by a time limit for
+                        example. The other episodes were terminated.
         """
         trajectory: dict[str, Any] = {"observations": [], "rewards": [], "resets": []}
         final_observations: dict[Any, np.ndarray] = {}
@@ -100,7 +99,7 @@ class EnvRunner:
                     final_observations[time, index] = info["final_obs"][index]
                     if not terminated[index]:
                         truncations.append((time, index))
-            # Not +=: a counter that can be changed in place (an array) would change for its owner as well.
+            # Not +=: it would change a mutable counter (an array) for its owner, too.
             self.step_var = self.step_var + (self.num_envs or 1)
         self._latest_observation = observation
         trajectory["state"] = {
@@ -115,17 +114,16 @@ class EnvRunner:
 
 
 class BootstrapTruncated:
-    """Adds γ·V(final observation) to the reward of a step at which an episode was truncated. Stands between AsArray and GAE.
+    """Adds γ·V(final observation) to the reward of every step that was truncated. Call it after AsArray and before GAE.
 
     Args:
         policy: `act(observation)["values"]` is V.
         gamma: γ.
 
-    A time limit stops the clock, not the world: rewards would have gone on, and V(final
-    observation) is the best guess at their sum. GAE only sees `resets` and cuts at each, rightly,
-    because the next row belongs to another episode. With the guess in the reward,
-    δ_t = r_t + γ V(s_{t+1}) - V(s_t) is what it should be; GAE must not add it a second time.
-    HalfCheetah has no other ends than its time limit.
+    Without the time limit, more rewards would follow. V(final observation) estimates their
+    discounted sum. GAE sees only `resets`, and cuts at every end, because the next row belongs to
+    another episode. With γ·V(final observation) in the reward, δ_t = r_t + γ V(s_{t+1}) - V(s_t) is
+    correct; GAE must not add it again. HalfCheetah episodes end only at the time limit.
 
     (Pardo et al. 2018, "Time limits in reinforcement learning".)
     """
@@ -141,7 +139,7 @@ class BootstrapTruncated:
         rewards = np.array(trajectory["rewards"], dtype=np.float64)
         for index in state["truncated"]:
             observation = state["final_observations"][index]
-            # As the policy is asked in a step: one observation, or a batch of them.
+            # The same form as in a step: one observation, or a batch of observations.
             seen = observation if rewards.ndim == 1 else observation[None]
             rewards[index] += self.gamma * float(np.asarray(self.policy.act(seen)["values"]).reshape(()))
         trajectory["rewards"] = rewards

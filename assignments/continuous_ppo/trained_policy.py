@@ -1,8 +1,10 @@
-"""A trained policy as a file: to save it and hand it in, and to play it without the code that made it. Given; do not change it.
+"""Save a trained policy to a file that you can submit, and play it without your code. Provided; do not change this file.
 
 The file is a safetensors file with exactly these arrays:
-    weight0 `[hidden, obs_dim]`, bias0 `[hidden]`, weight1, bias1, weight2 `[A, hidden]`, bias2 `[A]`: the policy's network.
-    observation_mean, observation_variance `[obs_dim]`, observation_clip `[1]`: how observations are normalised before it.
+    weight0 `[hidden, obs_dim]`, bias0 `[hidden]`, weight1, bias1, weight2 `[A, hidden]`, bias2 `[A]`:
+        The policy's network.
+    observation_mean, observation_variance `[obs_dim]`, observation_clip `[1]`:
+        The normalisation of the observations.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ class TrainedPolicy:
     """A policy that plays the mean of its distribution.
 
     Attributes:
-        layers: Weight and bias of each of three layers, tanh between them.
+        layers: Weight and bias of each of the three layers, with tanh between the layers.
+        mean, variance: Statistics that normalise the observations.
+        clip: Normalised observations are clipped to ± this.
     """
 
     layers: tuple[np.ndarray, ...]
@@ -41,22 +45,22 @@ class TrainedPolicy:
 
 
 def network(layers: Sequence[np.ndarray], inputs: np.ndarray) -> np.ndarray:
-    """Return what three layers with tanh between them make of `[obs_dim]` or `[B, obs_dim]`."""
+    """Return the output of three layers with tanh between them for inputs `[obs_dim]` or `[B, obs_dim]`."""
     weight0, bias0, weight1, bias1, weight2, bias2 = layers
     hidden = np.tanh(np.tanh(inputs @ weight0.T + bias0) @ weight1.T + bias1)
     return hidden @ weight2.T + bias2
 
 
 def save_policy(path: str | Path, model: Any, normalize: Any) -> None:
-    """Write the policy of a trained model, and the normalisation of its training, to a file that you can submit.
+    """Write the policy of a trained model, with its observation statistics, to a file that you can submit.
 
     Args:
-        path: "policy.safetensors" beside submitted.py is the file that is graded.
-        model: Your `Model`; its policy must be three `nn.Linear` with tanh between them.
-        normalize: The `Normalize` that the model played in.
+        path: The grader plays the file "policy.safetensors" next to submitted.py.
+        model: Your `Model`; its policy must have three `nn.Linear` layers with tanh between them.
+        normalize: The `Normalize` wrapper that the model was trained with.
 
     Raises:
-        ValueError: If no three layers of the model give its mean.
+        ValueError: If no three layers of the model compute its mean.
     """
     import torch
     from safetensors.numpy import save_file
@@ -83,10 +87,10 @@ def save_policy(path: str | Path, model: Any, normalize: Any) -> None:
 
 
 def load_policy(data: bytes) -> TrainedPolicy:
-    """Return the policy in the content of a file that `save_policy` wrote.
+    """Return the policy from the content of a file that `save_policy` wrote.
 
     Raises:
-        ValueError: Says what is wrong with the content.
+        ValueError: If the content is not valid; the message says why.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load
@@ -114,10 +118,10 @@ def load_policy(data: bytes) -> TrainedPolicy:
 
 
 def evaluate(policy: TrainedPolicy, seeds: Sequence[int], env_id: str = ENV) -> list[float]:
-    """Return the raw return of one episode for each seed, played with the mean action, clipped to the action space.
+    """Return the raw return of one episode per seed, played with the mean action, clipped to the action space.
 
     Raises:
-        ValueError: If the policy is one for other observations or actions than the environment's.
+        ValueError: If the policy's observations or actions have other shapes than the environment's.
     """
     import gymnasium as gym
 

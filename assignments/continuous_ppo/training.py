@@ -1,4 +1,4 @@
-"""The training loop, and what to watch while it runs. Given; do not change it."""
+"""The training loop, and diagnostics to watch. Provided; do not change this file."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from torch import nn
 
 
 def make_optimizer(model: nn.Module) -> torch.optim.Adam:
-    """Return Adam with the course's learning rate 3e-4 and ε 1e-5; fused, which takes half the time for networks this small."""
+    """Return Adam with the learning rate 3e-4 and ε 1e-5 of Practical RL; fused, which halves the time for small networks."""
     return torch.optim.Adam(model.parameters(), lr=3e-4, eps=1e-5, fused=True)
 
 
 def summary_writer(folder: str) -> Any:
-    """Return a TensorBoard writer into the folder, or None when TensorBoard is not installed."""
+    """Return a TensorBoard writer that writes to the folder, or None if TensorBoard is not installed."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
@@ -31,15 +31,15 @@ def train(
     interactions: int,
     on_iteration: Callable[[dict[str, float]], None] | None = None,
 ) -> list[dict[str, float]]:
-    """Train until the runner has made this many interactions; return the result of `diagnose` after each trajectory.
+    """Train for a number of interactions; return a list with the result of `diagnose` after each trajectory.
 
     Args:
         sampler: From `make_ppo_runner`.
         ppo: Your `PPO`.
         anneal_learning_rate: Called with (optimizer, interactions so far, interactions in all)
             before each trajectory.
-        interactions: How many to make in all.
-        on_iteration: Called with each new entry, for progress.
+        interactions: Number of interactions in all, rounded up to whole trajectories.
+        on_iteration: Called with each new entry, to show progress.
     """
     history = []
     updates = sampler.num_epochs * sampler.num_minibatches
@@ -55,19 +55,19 @@ def train(
 
 
 def diagnose(ppo: Any, trajectory: dict[str, Any]) -> dict[str, float]:
-    """Return numbers that show whether training goes well, over all rows of a trajectory that has been trained on.
+    """Return diagnostics of the training over all rows of a trajectory, after training on it.
 
     Returns:
-        explained_variance: 1 - Var(target - V) / Var(target), by the values from before training. 1
-            is perfect, 0 no better than one constant, below 0 worse than that.
-        entropy: Of the policy, in nats. It falls as the policy makes up its mind; a sudden fall is
-            a warning.
-        policy_loss, value_loss, gradient_norm: Of all rows at once, with advantages normalised over
-            all rows.
-        value_mean, value_target_mean: They should stay close.
+        explained_variance: 1 - Var(target - V) / Var(target), with the values recorded before
+            training. 1 is perfect. 0 is no better than a constant, and below 0 is worse.
+        entropy: Entropy of the policy, in nats. It should fall slowly. A sudden drop means that the
+            policy has stopped exploring.
+        policy_loss, value_loss, gradient_norm: Over all rows at once, with advantages normalised
+            over all rows.
+        value_mean, value_target_mean: They should stay close to each other.
         advantage_mean, advantage_std: Before normalisation.
         kl: Mean of (ρ - 1) - log ρ, an estimate of KL(old ‖ new) that is never negative (Schulman,
-            "Approximating KL divergence", 2020). Much above 0.05 the steps are too long.
+            "Approximating KL divergence", 2020). Far above 0.05, the steps are too large.
         ratio_max, clipped: The largest ρ = π/π_old, and the share of rows outside the clip range.
     """
     rows = {key: value for key, value in trajectory.items() if key != "state"}

@@ -1,4 +1,4 @@
-"""Atari games as an agent sees them: small and grey. Given; do not change it."""
+"""Atari games with small grey observations. Provided; do not change this file."""
 
 from collections import deque
 from collections.abc import Callable
@@ -6,8 +6,9 @@ from collections.abc import Callable
 import gymnasium as gym
 import numpy as np
 
-# KungFuMasterDeterministic-v0 of the course text is gone. This one has its settings: an action lasts four frames, and with a
-# probability of a quarter the last one is repeated instead.
+# Practical RL uses KungFuMasterDeterministic-v0, which no longer exists. This game has the same settings:
+# an action lasts four frames, and in each frame, with probability 1/4, the previous action continues
+# ("sticky actions").
 GAME = "ALE/KungFuMaster-v5"
 
 
@@ -15,15 +16,15 @@ class PreprocessAtari(gym.ObservationWrapper):
     """An Atari game whose observations are cropped, shrunk, and scaled to [0, 1].
 
     Args:
-        env: Observations are uint8 `[rows, columns]` or `[rows, columns, 3]`.
-        height, width: The size of the agent's observations.
-        color: Three channels instead of one.
-        crop: Returns the part of a frame that matters.
-        n_frames: How many of the latest frames are put together; after a reset the others are
+        env: A game with observations uint8 `[rows, columns]` or `[rows, columns, 3]`.
+        height, width: Size of the agent's observations.
+        color: True for three channels, False for one.
+        crop: Returns the relevant part of a frame.
+        n_frames: Number of latest frames in an observation. After a reset, the missing frames are
             black.
 
-    Observations are float32 `[channels, height, width]`, the latest frame first. Each pixel is the
-    mean of what it covers.
+    Observations are float32 `[channels, height, width]`, with the latest frame first. Each pixel is
+    the mean of the area that it covers.
     """
 
     def __init__(
@@ -45,17 +46,17 @@ class PreprocessAtari(gym.ObservationWrapper):
         self.observation_space = gym.spaces.Box(0.0, 1.0, (len(black) * n_frames, height, width), np.float32)
 
     def reset(self, **kwargs) -> tuple[np.ndarray, dict]:
-        """Return the first observation, and info."""
+        """Return (first observation, info)."""
         self.frames.extend(self.black)
         return super().reset(**kwargs)
 
     def observation(self, frame: np.ndarray) -> np.ndarray:
-        """Return the observation with this frame as its latest."""
-        import cv2  # here, as ale_py below, so that everything else works without it
+        """Return the observation with this frame as the latest."""
+        import cv2  # imported here, like ale_py below, so that everything else works without it
 
         frame = self.crop(frame)
         if frame.ndim == 3 and not self.color:
-            frame = cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY)  # the weights that the emulator itself has for grey
+            frame = cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY)  # the emulator's own weights for grey
         small = cv2.resize(frame, self.size, interpolation=cv2.INTER_AREA)
         small = np.moveaxis(small, -1, 0) if self.color else small[None]
         self.frames.appendleft(small.astype(np.float32) / np.float32(255))
@@ -63,14 +64,14 @@ class PreprocessAtari(gym.ObservationWrapper):
 
 
 def make_env(render_mode: str | None = None) -> gym.Env:
-    """Return one game of KungFuMaster; observations are float32 `[1, 42, 42]`, there are 14 actions.
+    """Return a game of KungFuMaster with observations float32 `[1, 42, 42]` and 14 actions.
 
     Args:
-        render_mode: "rgb_array", if `render()` is to return frames, `[210, 160, 3]` (a recording
-            needs that).
+        render_mode: Use "rgb_array" if `render()` should return frames, `[210, 160, 3]`, for a
+            recording.
 
-    Needs ale-py, which brings the game itself. The crop leaves out the scores above, the lives
-    below, and the left margin.
+    Requires ale-py, which contains the game. The observation leaves out the scores at the top, the
+    lives at the bottom, and the left margin.
     """
     import ale_py
 

@@ -1,4 +1,4 @@
-"""Several games at once, played by one agent with memory. Given; do not change it."""
+"""Several games in parallel, played by one agent with memory. Provided; do not change this file."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,21 +10,21 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 
 class EnvPool:
-    """Plays B games side by side and returns rollouts of them.
+    """Plays B games in parallel and returns rollouts.
 
     Args:
-        agent: Has `get_initial_state(batch_size)`, `step(prev_state, observations)` and
+        agent: Must have `get_initial_state(batch_size)`, `step(prev_state, observations)` and
             `sample_actions(outputs)`.
-        make_env: Makes one game; or a VectorEnv, with next-step autoreset, that is used as it is.
+        make_env: Function that creates one game, or a VectorEnv with next-step autoreset.
         n_parallel_games: B.
-        seed: Of the games; None for another one every time.
+        seed: Seed of the games; with None, they are not reproducible.
 
-    Attributes, all of the tick that comes next:
+    Attributes, all for the next tick:
         prev_observations: `[B, ...]`.
-        prev_memory_states: tensors `[B, ...]`; the agent's memory. Keep it *before* `interact`, for
-            the training on the rollout that `interact` returns.
-        just_ended: bool `[B]`; the observation is the last of a game, and the coming tick resets
-            it, whatever the action.
+        prev_memory_states: tensors `[B, ...]`; the agent's memory. Store it *before* `interact`:
+            training on the returned rollout needs it.
+        just_ended: bool `[B]`; True if the observation is the last one of a game. The next tick
+            then resets the game, whatever the action is.
     """
 
     def __init__(
@@ -45,14 +45,14 @@ class EnvPool:
         """Return (observations `[B, n_steps, ...]`, actions int64, rewards float32, is_not_done bool, all `[B, n_steps]`).
 
         Args:
-            n_steps: Columns. They are n_steps - 1 ticks, and in the last column the observations
-                that come next, with action 0 and reward 0, which are in the next rollout's first
-                column again.
+            n_steps: Number of columns: n_steps - 1 ticks, and a last column with the next
+                observations, action 0 and reward 0. The next rollout starts with the same
+                observations.
 
-        is_not_done is False in the tick *after* the one with a game's last reward: its observation
-        is the final one of that game, its action was not executed, its reward is 0. The next column
-        is the first of a new game, and the agent's memory has been reset before it. In the last
-        column it is False as well if that observation is the final one of its game.
+        is_not_done is False in the tick *after* a game's last reward. The observation of this tick
+        is the final one of the game, its action was not executed, and its reward is 0. The next
+        column is the first of a new game, and the agent's memory is reset before it. In the last
+        column, is_not_done is False if the observation is the final one of its game.
         """
         history = []
         for _ in range(n_steps - 1):
@@ -66,7 +66,7 @@ class EnvPool:
             self.prev_memory_states = tuple(
                 torch.where(alive.view(-1, *[1] * (m.ndim - 1)), m, new) for m, new in zip(memory, fresh, strict=True)
             )
-            self.prev_observations = np.array(observations)  # some vectors of games write the next ones into the same array
+            self.prev_observations = np.array(observations)  # a copy: some VectorEnvs reuse the array
             self.just_ended = terminated | truncated
         nothing = np.zeros(self.envs.num_envs)
         history.append((self.prev_observations, nothing, nothing, ~self.just_ended))

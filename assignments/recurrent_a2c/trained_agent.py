@@ -1,4 +1,4 @@
-"""A trained agent as a file, and the games that it is tested on. Given; do not change it."""
+"""Save and load a trained agent, and play the test games. Provided; do not change this file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import torch
 from gymnasium.vector import SyncVectorEnv
 from torch import nn
 
-TEST_SEEDS = tuple(range(20))  # of the games by which you judge an agent: the mean score. The leaderboard has time for five.
+TEST_SEEDS = tuple(range(20))  # seeds of the test games; their mean score counts. The leaderboard has time for only five.
 
 
 def save_agent(path: str | Path, agent: nn.Module) -> None:
     """Write the weights of an agent to a file that you can submit.
 
     Args:
-        path: "agent.safetensors" beside submitted.py is the file that is graded.
+        path: The grader plays the file "agent.safetensors" next to submitted.py.
         agent: The agent whose weights are written.
     """
     from safetensors.torch import save
@@ -27,14 +27,14 @@ def save_agent(path: str | Path, agent: nn.Module) -> None:
 
 
 def load_agent(data: bytes, agent: nn.Module) -> nn.Module:
-    """Return the agent with the weights in the content of a file that `save_agent` wrote.
+    """Return the agent with the weights from a file that `save_agent` wrote.
 
     Args:
         data: The content of the file.
         agent: The agent that gets the weights.
 
     Raises:
-        ValueError: Says what does not fit.
+        ValueError: If the content is not valid for this agent; the message says why.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load
@@ -59,10 +59,10 @@ def load_agent(data: bytes, agent: nn.Module) -> nn.Module:
 
 
 def games(seeds: Iterable[int] = TEST_SEEDS) -> Generator[np.ndarray, np.ndarray, list[float]]:
-    """Play one game for each seed, all side by side: yields observations, is sent actions, and returns the scores.
+    """Play one game per seed, all in parallel: yield observations, receive actions, and return the scores.
 
-    Observations are float32 `[games, 1, 42, 42]`, actions integers `[games]`, 0 to 13. A game that
-    has ended goes on with a new one, which does not count.
+    Observations are float32 `[games, 1, 42, 42]`, actions integers `[games]` from 0 to 13. After a
+    game has ended, a new game follows, which does not count.
 
     Raises:
         ValueError: For actions that are not valid.
@@ -85,12 +85,12 @@ def games(seeds: Iterable[int] = TEST_SEEDS) -> Generator[np.ndarray, np.ndarray
 
 
 def player(agent: Any, batch_size: int, seed: int = 0) -> Generator[Any, np.ndarray, None]:
-    """Play with memory, without end: is sent observations and yields actions drawn from the policy (at first, None).
+    """Play with memory: receive observations and yield actions sampled from the policy (None at first), without end.
 
     Args:
-        agent: `get_initial_state` and `step` are called.
-        batch_size: How many games are played at once.
-        seed: Of the actions that are drawn.
+        agent: Must have `get_initial_state` and `step`.
+        batch_size: Number of parallel games.
+        seed: Seed for sampling actions.
     """
     generator = torch.Generator().manual_seed(seed)
     memory, actions = agent.get_initial_state(batch_size), None
@@ -101,7 +101,7 @@ def player(agent: Any, batch_size: int, seed: int = 0) -> Generator[Any, np.ndar
 
 
 def play_test_games(agent: Any, seeds: Iterable[int] = TEST_SEEDS) -> list[float]:
-    """Return the score of a game of KungFuMaster for each seed, with actions drawn from the agent's policy."""
+    """Return the score of one game of KungFuMaster per seed, with actions sampled from the agent's policy."""
     seeds = list(seeds)
     play, act = games(seeds), player(agent, len(seeds))
     observations, actions = next(play), next(act)

@@ -1,4 +1,4 @@
-"""The training loop, games played for a look at the agent, and what to watch. Given; do not change it."""
+"""The training loop, evaluation games, recordings, and plots. Provided; do not change this file."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ import torch
 from atari_util import make_env
 from trained_agent import play_test_games
 
-THRESHOLD = 10_000  # mean score of the test games at which the task is done
+THRESHOLD = 10_000  # target for the mean score of the test games
 
 
 def training_env() -> gym.Env:
-    """Return a game whose rewards are of a size to learn from: divided by 100, then clipped to [-5, 5]."""
+    """Return a game with scaled rewards: divided by 100, then clipped to [-5, 5]."""
     return gym.wrappers.TransformReward(make_env(), lambda reward: min(max(float(reward) / 100, -5.0), 5.0))
 
 
 def evaluate(agent: Any, env: gym.Env, n_games: int = 1, seed: int | None = None) -> list[float]:
-    """Return the scores (sums of rewards) of whole games, with actions sampled by the agent.
+    """Return the scores (sums of rewards) of complete games, with actions sampled by the agent.
 
     Args:
-        seed: Of the first game; the next one has seed + 1. None: another game every time.
+        seed: Seed of the first game; the next game has seed + 1. With None, games are not
+            reproducible.
     """
     scores = []
     for game in range(n_games):
@@ -41,13 +42,13 @@ def evaluate(agent: Any, env: gym.Env, n_games: int = 1, seed: int | None = None
 
 
 def record(agent: Any, path: str | Path, seed: int = 0, max_steps: int = 500) -> float:
-    """Play a game and write it to a GIF file as a film; return its score so far. It needs no display.
+    """Play a game and write it to a GIF file; return the score so far. It needs no display.
 
     Args:
-        max_steps: Actions after which it ends.
+        max_steps: Maximum number of actions.
 
-    An action takes 4 of the game's 60 frames a second: the GIF plays in about real time. Pictures
-    that do not change are one frame of the file.
+    An action lasts 4 of the game's 60 frames per second, so the GIF plays in about real time. Equal
+    pictures in a row are one frame of the file.
     """
     from PIL import Image
 
@@ -67,7 +68,7 @@ def record(agent: Any, path: str | Path, seed: int = 0, max_steps: int = 500) ->
 
 
 def entropy(agent: Any, pool: Any) -> float:
-    """Return the mean entropy of the policy, in nats, in what the pool's games show now; log 14 = 2.64 is the most."""
+    """Return the mean entropy of the policy, in nats, for the pool's current observations; the maximum is log 14 = 2.64."""
     _, (logits, _) = agent.step(pool.prev_memory_states, pool.prev_observations)
     return float(torch.distributions.Categorical(logits=logits).entropy().mean())
 
@@ -82,22 +83,22 @@ def train(
     threshold: float = THRESHOLD,
     on_evaluation: Callable[[dict[str, list[float]]], None] | None = None,
 ) -> dict[str, list[float]]:
-    """Train on rollouts of the pool; return the lists below, with one entry after every `every` updates.
+    """Train on rollouts of the pool; return the lists below, with one entry per `every` updates.
 
     Args:
-        train_on_rollout: Yours; it trains `agent`, which plays in `pool`.
-        n_columns: Columns of a rollout; one less is played.
-        on_evaluation: Called with all lists so far, to draw them.
+        train_on_rollout: Your function. It trains `agent`, which plays in `pool`.
+        n_columns: T, the number of columns in a rollout; it has n_columns - 1 actions.
+        on_evaluation: Called with all lists so far, to plot them.
 
     Returns:
-        updates: How many there had been.
-        score: Of one game, with raw rewards.
-        moving_average: Of the scores.
-        loss: Mean since the entry before.
-        entropy: Of the policy; it should not stay below 0.1 before the agent plays well.
+        updates: Number of updates so far.
+        score: Score of one game, with raw rewards.
+        moving_average: Moving average of the scores.
+        loss: Mean loss since the last entry.
+        entropy: Entropy of the policy. It should not stay below 0.1 before the agent plays well.
 
-    Stops early when the moving average has reached the threshold and the mean of the 20 test games
-    has, too: one lucky game is none of the agent's merit.
+    Training stops early when both the moving average and the mean of the 20 test games have reached
+    the threshold: one lucky game is not enough.
     """
     env = make_env()
     history: dict[str, list[float]] = {name: [] for name in ("updates", "score", "moving_average", "loss", "entropy")}
@@ -121,7 +122,7 @@ def train(
 
 
 def moving_average(values: Sequence[float], span: int = 10) -> list[float]:
-    """Return the exponentially weighted mean of all values up to each; each counts 1 - 2 / (span + 1) of the next one."""
+    """Return the exponential moving averages; each step back multiplies the weight by 1 - 2 / (span + 1)."""
     keep, total, weight, means = 1 - 2 / (span + 1), 0.0, 0.0, []
     for value in values:
         total, weight = keep * total + value, keep * weight + 1
@@ -130,7 +131,7 @@ def moving_average(values: Sequence[float], span: int = 10) -> list[float]:
 
 
 def plot_training(history: dict[str, list[float]]) -> Any:
-    """Return a figure of scores with their moving average, and of the entropy."""
+    """Return a figure with the scores, their moving average, and the entropy."""
     import matplotlib.pyplot as plt
 
     figure, (scores, entropies) = plt.subplots(1, 2, figsize=(11, 3.5), layout="constrained")

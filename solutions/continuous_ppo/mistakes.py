@@ -1,8 +1,9 @@
 """Mistakes of `continuous_ppo`, each with the hint that a good tutor gives: a question, not the answer.
 
-`verify` proves that each loses points on its question; `build` stores what the checks see of each, so that a student who makes
-the same one is told. Where several explain what a student's code does, the first one's hint is given: general ones come first.
-Nearly all are changes of a line or two of a class that has several questions, hence `altered`.
+`verify` proves that each loses points on its question. `build` stores what the checks see of each, so
+that students who make the same mistake get its hint. If several mistakes explain a student's results,
+the first hint in this file is shown: general mistakes come first. Nearly all mistakes change a line or
+two of a class that has several questions; hence `altered`.
 """
 
 from grader.proof.catalogue import altered
@@ -12,7 +13,7 @@ from grader.proof.catalogue import altered
 sums_run_on = altered(
     "Summaries",
     {"        self._return = 0.0\n        self._length = 0\n        return": "        return"},
-    hint="What do your sums hold at the first step of the second episode?",
+    hint="What do your sums contain at the first step of the second episode?",
     source="student code",
 )
 
@@ -24,13 +25,13 @@ broken_off_episode_counts = altered(
         "            self._return, self._length = 0.0, 0\n"
         "        return observation, reward,",
     },
-    hint="`reset` may come in the middle of an episode: what do your sums hold then?",
+    hint="What do your sums contain after a `reset` in the middle of an episode?",
 )
 
 time_limit_is_no_end = altered(
     "Summaries",
     {"if terminated or truncated:": "if terminated:"},
-    hint="In which two ways can an episode end? HalfCheetah knows only one of them.",
+    hint="In which two ways can an episode end, and which of them happens with HalfCheetah?",
     source="student code",
 )
 
@@ -44,21 +45,21 @@ noted_at_the_next_reset = altered(
         "            self.moving_averages.append(float(np.mean(self.episode_returns[-self.window :])))\n"
         "        self._return = 0.0\n        self._length = 0\n        return",
     },
-    hint="When is an episode over: in its last step, or when the next one begins? Which of them never end?",
+    hint="When does an episode end: at its last step, or when the next one starts?",
     source="student code",
 )
 
 last_reward_as_return = altered(
     "Summaries",
     {"self._return += float(reward)": "self._return = float(reward)"},
-    hint="Is a return the last reward, or the sum of all?",
+    hint="Is a return the last reward, or the sum of all rewards?",
 )
 
 
 moving_average_of_everything = altered(
     "Summaries",
     {"self.episode_returns[-self.window :]": "self.episode_returns"},
-    hint="Over how many episodes does the moving average go?",
+    hint="Over how many episodes do you take the moving average?",
     source="student code",
 )
 
@@ -69,7 +70,7 @@ interactions_of_one_episode = altered(
         "        self._return = 0.0\n        self._length = 0\n        return": ""
         "        self._return = 0.0\n        self._length = 0\n        self.interactions = 0\n        return"
     },
-    hint="Does the count of interactions begin anew with an episode?",
+    hint="Does the number of interactions start again from 0 in every episode?",
 )
 
 
@@ -80,20 +81,20 @@ writer_counts_episodes = altered(
         '"episode_length", self._length, self.interactions': '"episode_length", self._length, len(self.episode_returns)',
         "self.moving_averages[-1], self.interactions": "self.moving_averages[-1], len(self.episode_returns)",
     },
-    hint="Against what will the curves be plotted: episodes, or interactions?",
+    hint="Which number do you pass to the writer as the step: episodes, or interactions?",
 )
 
 writer_needed = altered(
     "Summaries",
     {"if self.writer is not None:": "if True:"},
-    hint="What does your wrapper do when it is given no writer?",
+    hint="What does your wrapper do if the writer is None?",
 )
 
 
 step_of_the_old_interface = altered(
     "Summaries",
     {"return observation, reward, terminated, truncated,": "return observation, reward, terminated or truncated,"},
-    hint="What does step return, in order? The old gym had one thing less.",
+    hint="How many values does gymnasium's step return, and in which order?",
     source="Practical RL, week 9",
 )
 
@@ -104,27 +105,27 @@ begins_the_next_episode_itself = altered(
         "            observation, info = self.reset()\n"
         "        return observation, reward,",
     },
-    hint="Who resets the environment? What does its user see of the last observation?",
+    hint="Who calls `reset` at the end of an episode: your wrapper, or the code that uses it?",
 )
 
 reset_loses_its_seed = altered(
     "Summaries",
     {"self.env.reset(**kwargs)": "self.env.reset()"},
-    hint="Reset twice with the same seed: what becomes of it in your wrapper?",
+    hint="What does your wrapper do with the seed that `reset` receives?",
 )
 
 
 lengths_as_floats = altered(
     "Summaries",
     {"self.episode_lengths.append(self._length)": "self.episode_lengths.append(float(self._length))"},
-    hint="A length is a count: which type has it in your list?",
+    hint="Which type do the entries of your list of lengths have?",
     form=True,
 )
 
 returns_as_tensors = altered(
     "Summaries",
     {"self.episode_returns.append(self._return)": "self.episode_returns.append(torch.tensor(self._return))"},
-    hint="Which type have the entries of your list of returns?",
+    hint="Which type do the entries of your list of returns have?",
     form=True,
 )
 
@@ -132,7 +133,7 @@ returns_as_tensors = altered(
 average_of_the_first_episodes = altered(
     "Summaries",
     {"self.episode_returns[-self.window :]": "self.episode_returns[: self.window]"},
-    hint="Which episodes is your moving average about: the first ones, or the latest?",
+    hint="Which episodes does your moving average use: the first, or the latest?",
     source="student code",
 )
 
@@ -141,7 +142,7 @@ average_of_the_first_episodes = altered(
 init_of_torch = altered(
     "Model.layers",
     {"nn.init.orthogonal_(layer.weight, gain=math.sqrt(2))": "pass"},
-    hint="Multiply one of your weight matrices with its transpose: what should come out?",
+    hint="What should the product of one of your weight matrices and its transpose be?",
     source="student code",
 )
 
@@ -149,7 +150,7 @@ init_of_torch = altered(
 gain_of_one = altered(
     "Model.layers",
     {"orthogonal_(layer.weight, gain=math.sqrt(2))": "orthogonal_(layer.weight)"},
-    hint="By what is the orthogonal matrix multiplied?",
+    hint="By which factor (gain) should the orthogonal matrices be multiplied?",
     source="student code",
 )
 
@@ -160,14 +161,14 @@ small_head_of_the_policy = altered(
         "self.value_net = self._network(obs_dim, 1)": "self.value_net = self._network(obs_dim, 1)\n"
         "nn.init.orthogonal_(self.policy_net[4].weight, gain=0.01)"
     },
-    hint="Which of the layers has another gain? The text knows no exception.",
+    hint="Do all layers have the same gain, as in the docstring?",
     source="student code",
 )
 
 biases_of_torch = altered(
     "Model.layers",
     {"nn.init.zeros_(layer.bias)": "pass"},
-    hint="What are the biases at the beginning?",
+    hint="Which values do the biases have at first?",
     source="student code",
 )
 
@@ -175,7 +176,7 @@ biases_of_torch = altered(
 one_hidden_layer = altered(
     "Model.layers",
     {"layers[0], nn.Tanh(), layers[1], nn.Tanh(), layers[2]": "layers[0], nn.Tanh(), layers[2]"},
-    hint="How many linear layers has each network?",
+    hint="How many linear layers does each network have?",
 )
 
 
@@ -185,20 +186,20 @@ shared_trunk = altered(
         "self.value_net = self._network(obs_dim, 1)": ""
         "self.value_net = nn.Sequential(*self.policy_net[:4], self._network(64, 1)[4])"
     },
-    hint="How many networks are there? Which weights does the value loss move?",
+    hint="Do the policy and the value function share any weights?",
     source="student code",
 )
 
 vector_starts_at_one = altered(
     "Model.layers",
     {"torch.zeros(act_dim)": "torch.ones(act_dim)"},
-    hint="What is the variance before any learning?",
+    hint="What should the variance be before training?",
 )
 
 vector_is_no_parameter = altered(
     "Model.layers",
     {"nn.Parameter(torch.zeros(act_dim))": "torch.zeros(act_dim, requires_grad=True)"},
-    hint="Is the vector among model.parameters()? Who else will learn it?",
+    hint="Is the vector in model.parameters(), so that the optimizer can update it?",
     source="student code",
 )
 
@@ -206,7 +207,7 @@ vector_is_no_parameter = altered(
 one_number_for_all_dimensions = altered(
     "Model.layers",
     {"torch.zeros(act_dim)": "torch.zeros(1)"},
-    hint="How many numbers has the vector?",
+    hint="How many numbers does the vector have?",
 )
 
 
@@ -216,7 +217,7 @@ variance_of_the_state = altered(
         "nn.Parameter(torch.zeros(act_dim))": "self._network(obs_dim, act_dim)",
         "self.log_variance.exp()": "self.log_variance(observations).exp()",
     },
-    hint="Does the variance depend on the state in the text?",
+    hint="Should the variance depend on the state?",
     source="student code",
 )
 
@@ -227,7 +228,7 @@ network_hidden_in_a_list = altered(
         "self.value_net = self._network(obs_dim, 1)": "self.value_net = [self._network(obs_dim, 1)]",
         "self.value_net(observations)": "self.value_net[0](observations)",
     },
-    hint="Count your model's parameters: what does torch not find in a plain list?",
+    hint="Which of your layers are missing from model.parameters()?",
     source="student code",
 )
 
@@ -237,13 +238,13 @@ parameters_in_double_precision = altered(
         "self.log_variance = nn.Parameter(torch.zeros(act_dim))": ""
         "self.log_variance = nn.Parameter(torch.zeros(act_dim))\nself.double()"
     },
-    hint="Which precision have your parameters, and which have the observations that come in?",
+    hint="Which dtype do your parameters have, and which dtype do the observations have?",
 )
 
 every_model_alike = altered(
     "Model.layers",
     {"layers = [nn.Linear(inputs, 64)": "torch.manual_seed(outputs)\nlayers = [nn.Linear(inputs, 64)"},
-    hint="Make two models: do they begin with the same weights? What does a generator do that is seeded in a constructor?",
+    hint="If you create two models, do they start with the same weights?",
 )
 
 # Model.forward
@@ -251,41 +252,41 @@ every_model_alike = altered(
 relu_between = altered(
     "Model.forward",
     {"layers[0], nn.Tanh(), layers[1], nn.Tanh(), layers[2]": "layers[0], nn.ReLU(), layers[1], nn.ReLU(), layers[2]"},
-    hint="Which function stands between the linear layers?",
+    hint="Which function do you apply between the linear layers?",
     source="student code",
 )
 
 nothing_between = altered(
     "Model.forward",
     {"layers[0], nn.Tanh(), layers[1], nn.Tanh(), layers[2]": "layers[0], nn.Tanh(), layers[1], layers[2]"},
-    hint="What are two linear layers with nothing between them?",
+    hint="What can two linear layers compute if there is no nonlinearity between them?",
 )
 
 tanh_behind_each_head = altered(
     "Model.forward",
     {"nn.Tanh(), layers[2])": "nn.Tanh(), layers[2], nn.Tanh())"},
-    hint="How large can the output of your networks become? How large can a return?",
+    hint="Which values can the last layer of your networks return, compared with the values that a return can have?",
     source="student code",
 )
 
 vector_returned = altered(
     "Model.forward",
     {"self.log_variance.exp()": "self.log_variance"},
-    hint="How does a variance become of a vector that may be negative?",
+    hint="How do you turn a vector that may be negative into a variance?",
     source="student code",
 )
 
 deviation_returned = altered(
     "Model.forward",
     {"self.log_variance.exp()": "(0.5 * self.log_variance).exp()"},
-    hint="Is what you return the variance, or the standard deviation?",
+    hint="Do you return the variance, or the standard deviation?",
     source="student code",
 )
 
 vector_as_log_deviation = altered(
     "Model.forward",
     {"self.log_variance.exp()": "(2 * self.log_variance).exp()"},
-    hint="The exponential of the vector: is it the variance, or the standard deviation?",
+    hint="What is the exponential of the vector: the variance, or the standard deviation?",
     source="student code",
 )
 
@@ -293,14 +294,14 @@ vector_as_log_deviation = altered(
 value_without_gradient = altered(
     "Model.forward",
     {"self.value_net(observations)": "self.value_net(observations).detach()"},
-    hint="Backpropagate from each of the three outputs: which of your parameters gets no gradient?",
+    hint="If you call backward() on each of the three outputs, which parameters get no gradient?",
 )
 
 
 mean_squashed = altered(
     "Model.forward",
     {"self.policy_net(observations)": "torch.tanh(self.policy_net(observations))"},
-    hint="How large can the mean of your policy become?",
+    hint="Which values can the mean of your policy have?",
     source="student code",
 )
 
@@ -308,21 +309,21 @@ mean_squashed = altered(
 one_observation_becomes_a_batch = altered(
     "Model.forward",
     {"return self.policy_net": "observations = observations.reshape(-1, observations.shape[-1])\nreturn self.policy_net"},
-    hint="Print what you return for one observation: which axis was not there?",
+    hint="Which axis does your result have for one observation that the observation does not have?",
     form=True,
 )
 
 batch_of_one_squeezed_away = altered(
     "Model.forward",
     {"self.policy_net(observations)": "self.policy_net(observations).squeeze(0)"},
-    hint="Print the shape of the mean for a batch of one row: which axis is missing?",
+    hint="Which axis is missing in the shape of your mean for a batch of one row?",
     form=True,
 )
 
 value_of_the_whole_batch = altered(
     "Model.forward",
     {"self.value_net(observations)": "self.value_net(observations).mean() * torch.ones_like(self.value_net(observations))"},
-    hint="Have two different observations the same value?",
+    hint="Do two different observations get the same value?",
 )
 
 # Policy.training
@@ -330,7 +331,7 @@ value_of_the_whole_batch = altered(
 variance_as_deviation_in_training = altered(
     "Policy.training",
     {"Normal(mean, variance.sqrt(), validate": "Normal(mean, variance, validate"},
-    hint="What does Normal take, the variance or the standard deviation? Try a variance that is not 1.",
+    hint="What does Normal take as its second argument: the variance, or the standard deviation?",
     source="student code",
 )
 
@@ -340,13 +341,13 @@ deviation_as_variance_in_training = altered(
         "Independent(Normal(mean, variance.sqrt(), validate_args=False), 1, validate_args=False)": ""
         "torch.distributions.MultivariateNormal(mean, torch.diag(variance.sqrt()))",
     },
-    hint="What does MultivariateNormal take, variances or standard deviations? Try a variance that is not 1.",
+    hint="What does MultivariateNormal take on its diagonal: variances, or standard deviations?",
 )
 
 exponential_twice_in_training = altered(
     "Policy.training",
     {"Normal(mean, variance.sqrt(), validate": "Normal(mean, variance.exp().sqrt(), validate"},
-    hint="Which of your classes takes the exponential?",
+    hint="Where do you take the exponential: in Model, in Policy, or in both?",
 )
 
 
@@ -356,7 +357,7 @@ a_number_for_each_dimension = altered(
         "Independent(Normal(mean, variance.sqrt(), validate_args=False), 1, validate_args=False)": ""
         "Normal(mean, variance.sqrt())",
     },
-    hint="What is the probability of a whole action vector? Print the shape of log_prob.",
+    hint="Which shape does log_prob have for a batch of whole action vectors?",
     source="student code",
 )
 
@@ -364,7 +365,7 @@ a_number_for_each_dimension = altered(
 training_forgotten = altered(
     "Policy.training",
     {"if training:": "if training and False:"},
-    hint="What does `training` change in what you return?",
+    hint="What does `training=True` change in the result of act?",
     learns=False,
 )
 
@@ -375,7 +376,7 @@ training_without_gradient = altered(
         "            with torch.no_grad():\n"
         "                mean, variance, values = self.model(torch.as_tensor(inputs, dtype=torch.float32))\n            # A",
     },
-    hint="What connects the distribution with the weights of the model?",
+    hint="Which operations connect the distribution with the model's weights, and do they record a gradient?",
     source="student code",
     learns=False,
 )
@@ -384,13 +385,13 @@ training_without_gradient = altered(
 training_values_detached = altered(
     "Policy.training",
     {'"distribution": distribution, "values": values}': '"distribution": distribution, "values": values.detach()}'},
-    hint="What is the value loss to move?",
+    hint="Which weights should the value loss train, and does its gradient reach them?",
 )
 
 training_values_in_numpy = altered(
     "Policy.training",
     {'"distribution": distribution, "values": values}': '"distribution": distribution, "values": values.detach().numpy()}'},
-    hint="Which of the two modes returns arrays, and which tensors?",
+    hint="In which mode does act return arrays, and in which mode tensors?",
 )
 
 
@@ -400,7 +401,7 @@ training_takes_any_precision = altered(
         "            mean, variance, values = self.model(torch.as_tensor(inputs, dtype=torch.float32))\n            # A": ""
         "            mean, variance, values = self.model(torch.as_tensor(inputs))\n            # A",
     },
-    hint="Observations may be float64: which precision have the weights of the model?",
+    hint="Observations may be float64: which dtype do the weights of the model have?",
     source="student code",
 )
 
@@ -410,13 +411,13 @@ training_needs_a_tensor = altered(
         "            mean, variance, values = self.model(torch.as_tensor(inputs, dtype=torch.float32))\n            # A": ""
         "            mean, variance, values = self.model(inputs.float())\n            # A",
     },
-    hint="Of which type are the observations of a minibatch?",
+    hint="Which type do the observations of a minibatch have: array, or tensor?",
 )
 
 training_squeezes_one_row = altered(
     "Policy.training",
     {'"distribution": distribution, "values": values}': '"distribution": distribution, "values": values.squeeze()}'},
-    hint="Print the shape of the values of a batch of one row.",
+    hint="Which shape do your values have for a batch of one row?",
     source="student code",
     form=True,
 )
@@ -424,7 +425,7 @@ training_squeezes_one_row = altered(
 training_values_of_the_first_row = altered(
     "Policy.training",
     {'"distribution": distribution, "values": values}': '"distribution": distribution, "values": 0 * values + values[:1]}'},
-    hint="Have two different observations the same value?",
+    hint="Do two different observations get the same value?",
 )
 
 
@@ -436,7 +437,7 @@ variance_as_deviation = altered(
         "actions = mean + variance.sqrt() * noise": "actions = mean + variance * noise",
         "torch.log(2 * math.pi * variance)": "torch.log(2 * math.pi * variance**2)",
     },
-    hint="Of what is the root taken, and where? Try a variance that is not 1.",
+    hint="Where do you use the variance, and where its square root?",
     source="student code",
 )
 
@@ -444,33 +445,33 @@ variance_as_deviation = altered(
 drawn_with_variance = altered(
     "Policy.sampling",
     {"actions = mean + variance.sqrt() * noise": "actions = mean + variance * noise"},
-    hint="Of what is the root taken, and where? Try a variance that is not 1.",
+    hint="Where do you use the variance, and where its square root?",
 )
 
 always_the_mean = altered(
     "Policy.sampling",
     {"noise = torch.randn_like(mean)": "noise = torch.zeros_like(mean)"},
-    hint="Ask your policy twice: where does it try something new?",
+    hint="If you call act twice with the same observation, are the two actions different?",
     source="student code",
 )
 
 same_noise_at_every_call = altered(
     "Policy.sampling",
     {"noise = torch.randn_like(mean)": "noise = torch.randn(mean.shape, generator=torch.Generator().manual_seed(0))"},
-    hint="Ask your policy twice: what does a generator do that is seeded anew in every call?",
+    hint="Which noise does a generator return if you seed it again in every call?",
 )
 
 uniform_noise = altered(
     "Policy.sampling",
     {"noise = torch.randn_like(mean)": "noise = torch.rand_like(mean)"},
-    hint="What is the mean of a thousand of your actions?",
+    hint="Which mean does the noise of your actions have?",
     source="student code",
 )
 
 one_noise_for_all_dimensions = altered(
     "Policy.sampling",
     {"noise = torch.randn_like(mean)": "noise = torch.randn(*mean.shape[:-1], 1).expand_as(mean)"},
-    hint="Should two joints shake in unison?",
+    hint="Does every dimension of the action get its own noise?",
     source="student code",
 )
 
@@ -478,14 +479,14 @@ one_noise_for_all_dimensions = altered(
 log_prob_for_each_dimension = altered(
     "Policy.sampling",
     {"torch.log(2 * math.pi * variance)).sum(-1)": "torch.log(2 * math.pi * variance))"},
-    hint="How many numbers describe one action's probability?",
+    hint="How many log-probabilities does one action vector have?",
     source="student code",
 )
 
 log_prob_in_a_column = altered(
     "Policy.sampling",
     {"torch.log(2 * math.pi * variance)).sum(-1)": "torch.log(2 * math.pi * variance)).sum(-1, keepdim=True)"},
-    hint="Which shape have the log-probabilities? Print it for one observation and for a batch.",
+    hint="Which shape do your log-probabilities have for one observation and for a batch?",
     source="student code",
     form=True,
 )
@@ -494,14 +495,14 @@ log_prob_in_a_column = altered(
 log_prob_without_two_pi = altered(
     "Policy.sampling",
     {"torch.log(2 * math.pi * variance)": "torch.log(variance)"},
-    hint="Does your density integrate to one?",
+    hint="Which constant does the density need so that it integrates to 1?",
     source="student code",
 )
 
 log_prob_without_variance = altered(
     "Policy.sampling",
     {"torch.log(2 * math.pi * variance)": "math.log(2 * math.pi)"},
-    hint="Does your density integrate to one? Try a variance that is not 1.",
+    hint="Does your density integrate to 1 if the variance is not 1?",
     source="student code",
 )
 
@@ -512,28 +513,28 @@ far_actions_likelier = altered(
         "-0.5 * (noise**2 + torch.log(2 * math.pi * variance)).sum(-1)": ""
         "0.5 * (noise**2 - torch.log(2 * math.pi * variance)).sum(-1)"
     },
-    hint="Is a far action more or less likely?",
+    hint="Is an action far from the mean more likely, or less likely?",
     source="student code",
 )
 
 log_prob_of_another_sample = altered(
     "Policy.sampling",
     {"variance.sqrt() * noise": "variance.sqrt() * noise\nnoise = torch.randn_like(mean)"},
-    hint="Whose log-probability do you return: that of the action that will be played?",
+    hint="Is the log-probability that you return that of the action that you return?",
     source="student code",
 )
 
 actions_clipped = altered(
     "Policy.sampling",
     {'"actions": actions.numpy()': '"actions": actions.clamp(-1, 1).numpy()'},
-    hint="Who cuts actions to the range of the robot? Is what you return what you drew?",
+    hint="Which part of the code should clip actions: your policy, or the wrapper around the environment?",
 )
 
 
 played_actions_as_tensors = altered(
     "Policy.sampling",
     {'"actions": actions.numpy()': '"actions": actions'},
-    hint="Environments and trajectories are made of arrays: what does your policy return?",
+    hint="Which type do your actions have: array, or tensor?",
     source="student code",
     form=True,
 )
@@ -548,7 +549,7 @@ one_observation_as_a_batch = altered(
         "            inputs = np.atleast_2d(inputs)\n"
         "            mean, variance, values = self.model(torch.as_tensor(inputs, dtype=torch.float32))\n",
     },
-    hint="Print the shape of an action for one observation: would the environment take it?",
+    hint="Which shape does your action have for one observation, and which shape does the environment expect?",
     source="student code",
     form=True,
 )
@@ -562,7 +563,7 @@ sampling_takes_any_precision = altered(
         "        with torch.inference_mode():\n"
         "            mean, variance, values = self.model(torch.as_tensor(inputs))\n",
     },
-    hint="Observations may be float64: which precision have the weights of the model?",
+    hint="Observations may be float64: which dtype do the weights of the model have?",
     source="student code",
 )
 
@@ -573,7 +574,7 @@ actions_clipped_before_log_prob = altered(
         "actions = mean + variance.sqrt() * noise": "actions = (mean + variance.sqrt() * noise).clamp(-1, 1)\n"
         "noise = (actions - mean) / variance.sqrt()",
     },
-    hint="Who cuts actions to the range of the robot? From which distribution come yours?",
+    hint="If you clip an action first, is its log-probability still that of the action you sampled?",
 )
 
 actions_squashed = altered(
@@ -582,13 +583,13 @@ actions_squashed = altered(
         "actions = mean + variance.sqrt() * noise": "actions = torch.tanh(mean + variance.sqrt() * noise)\n"
         "noise = (actions - mean) / variance.sqrt()",
     },
-    hint="From which distribution come your actions: is every one as likely as your log-probability says?",
+    hint="Do your actions still follow the normal distribution of your log-probabilities?",
 )
 
 log_prob_averaged = altered(
     "Policy.sampling",
     {"torch.log(2 * math.pi * variance)).sum(-1)": "torch.log(2 * math.pi * variance)).mean(-1)"},
-    hint="How likely are two independent things at once: what becomes of their logarithms?",
+    hint="How do you combine the log-probabilities of independent dimensions: as a sum, or as a mean?",
 )
 
 log_of_the_sum_of_densities = altered(
@@ -597,19 +598,19 @@ log_of_the_sum_of_densities = altered(
         "-0.5 * (noise**2 + torch.log(2 * math.pi * variance)).sum(-1)": ""
         "torch.logsumexp(-0.5 * (noise**2 + torch.log(2 * math.pi * variance)), -1)"
     },
-    hint="How likely are two independent things at once: are their probabilities added?",
+    hint="How do you combine the probabilities of independent dimensions: as a sum, or as a product?",
 )
 
 played_values_of_the_first_row = altered(
     "Policy.sampling",
     {'"values": values.numpy()': '"values": np.broadcast_to(values.numpy()[:1], values.shape).copy()'},
-    hint="Have two different observations the same value?",
+    hint="Do two different observations get the same value?",
 )
 
 played_in_double_precision = altered(
     "Policy.sampling",
     {'"log_probs": log_probs.numpy()': '"log_probs": log_probs.double().numpy()'},
-    hint="Which precision have your log-probabilities, and which is asked for?",
+    hint="Which dtype do your log-probabilities have, and which dtype does the docstring give?",
     form=True,
 )
 
@@ -618,28 +619,28 @@ played_in_double_precision = altered(
 gae_without_resets = altered(
     "GAE",
     {'continues = 1.0 - trajectory["resets"]': "continues = np.ones_like(rewards)"},
-    hint="What of the next episode comes into the last row of this one?",
+    hint="Which terms of the next episode enter the last row of this episode?",
     source="student code",
 )
 
 gae_advantages_run_on = altered(
     "GAE",
     {"self.lambda_ * continues[t] * advantage": "self.lambda_ * advantage"},
-    hint="Two things come from the future: did you cut both?",
+    hint="Two terms come from the next row: do you cut both at the end of an episode?",
     source="student code",
 )
 
 gae_values_run_on = altered(
     "GAE",
     {"self.gamma * continues * next_values": "self.gamma * next_values"},
-    hint="Two things come from the future: did you cut both?",
+    hint="Two terms come from the next row: do you cut both at the end of an episode?",
     source="student code",
 )
 
 gae_cut_one_row_late = altered(
     "GAE",
     {'continues = 1.0 - trajectory["resets"]': 'continues = 1.0 - np.roll(trajectory["resets"], 1, axis=0)'},
-    hint="Whose transition ended the episode: that of row t, or that of the row before?",
+    hint="Which transition ended the episode when resets[t] is True: that of row t, or that of the row before?",
     source="student code",
 )
 
@@ -650,14 +651,14 @@ gae_cut_after_adding = altered(
         "self.lambda_ * continues[t] * advantage": "self.lambda_ * advantage",
         "advantages[t] = advantage": "advantages[t] = advantage\nadvantage = advantage * continues[t]",
     },
-    hint="Going backwards, which comes first at the last row of an episode: cutting the future, or adding to it?",
+    hint="Going backwards, which comes first at the last row of an episode: cutting the future, or adding δ?",
     source="student code",
 )
 
 gae_own_value_masked = altered(
     "GAE",
     {"+ self.gamma * continues * next_values - values": "+ continues * (self.gamma * next_values - values)"},
-    hint="Does a state's own value vanish because the episode ends there?",
+    hint="At the end of an episode, which value becomes 0: that of the next state, or that of the state itself?",
     source="student code",
 )
 
@@ -665,7 +666,7 @@ gae_own_value_masked = altered(
 gae_resets_the_other_way = altered(
     "GAE",
     {'1.0 - trajectory["resets"]': '1.0 * trajectory["resets"]'},
-    hint="Is your factor 1 where the episode ends, or where it goes on?",
+    hint="Is your factor 1 where the episode ends, or where it continues?",
 )
 
 
@@ -679,7 +680,7 @@ gae_bootstraps_twice = altered(
         '    final = np.asarray(self.policy.act(final if rewards.ndim == 1 else final[None])["values"])\n'
         "    deltas[index] += self.gamma * float(final.reshape(()))",
     },
-    hint="What has BootstrapTruncated added to the reward already?",
+    hint="What has BootstrapTruncated already added to the reward?",
 )
 
 gae_ends_with_nothing = altered(
@@ -688,21 +689,21 @@ gae_ends_with_nothing = altered(
         'latest = np.asarray(self.policy.act(trajectory["state"]["latest_observation"])["values"])': ""
         "latest = np.zeros_like(values[-1])"
     },
-    hint="Did the episode end with the last row, or did you just stop watching?",
+    hint="Does the episode end at the last row, or does only the trajectory end there?",
     source="student code",
 )
 
 gae_ends_with_the_last_value = altered(
     "GAE",
     {'latest = np.asarray(self.policy.act(trajectory["state"]["latest_observation"])["values"])': "latest = values[-1]"},
-    hint="Which observation comes after the last row, and who knows its value?",
+    hint="Which observation comes after the last row, and how do you get its value?",
     source="student code",
 )
 
 gae_ends_with_the_first_value = altered(
     "GAE",
     {'latest = np.asarray(self.policy.act(trajectory["state"]["latest_observation"])["values"])': "latest = values[0]"},
-    hint="What does np.roll put in the last place?",
+    hint="Which value do you use for the state after the last row?",
     source="student code",
 )
 
@@ -716,35 +717,35 @@ gae_last_row_left_out = altered(
 gae_delta_only = altered(
     "GAE",
     {"deltas[t] + self.gamma * self.lambda_ * continues[t] * advantage": "deltas[t]"},
-    hint="What should you get for λ = 1? Where does A_{t+1} come in?",
+    hint="Where does your advantage use A_{t+1}?",
     source="student code",
 )
 
 gae_decay_without_gamma = altered(
     "GAE",
     {"self.gamma * self.lambda_ * continues[t]": "self.lambda_ * continues[t]"},
-    hint="What should you get for λ = 0 and for λ = 1? Which two factors does A_{t+1} have?",
+    hint="By which two factors do you multiply A_{t+1}, and what should you get for γ = 0?",
     source="student code",
 )
 
 gae_decay_without_lambda = altered(
     "GAE",
     {"self.gamma * self.lambda_ * continues[t]": "self.gamma * continues[t]"},
-    hint="What should you get for λ = 0? Which two factors does A_{t+1} have?",
+    hint="By which two factors do you multiply A_{t+1}, and what should you get for λ = 0?",
     source="student code",
 )
 
 gae_delta_without_gamma = altered(
     "GAE",
     {"rewards + self.gamma * continues": "rewards + continues"},
-    hint="What is the value of the next state worth today?",
+    hint="By which factor is V(s_{t+1}) multiplied in δ?",
 )
 
 
 gae_own_gamma = altered(
     "GAE",
     {"rewards + self.gamma *": "rewards + 0.99 *", "+ self.gamma * self.lambda_": "+ 0.99 * self.lambda_"},
-    hint="Is the γ that you use the one that you are given?",
+    hint="Do you use the γ that GAE received, or a constant?",
 )
 
 
@@ -758,14 +759,14 @@ gae_delta_from_returns = altered(
         "    deltas[t] = following - values[t]",
         "for t in reversed(range(len(deltas))):": "for t in range(len(deltas) - 1, -1, -1):",
     },
-    hint="δ is a one-step error: what is its one-step form?",
+    hint="Which rewards and values does the one-step error δ_t contain?",
     source="student code",
 )
 
 gae_negated = altered(
     "GAE",
     {"next_values - values\n": "next_values - values\ndeltas = -deltas\n"},
-    hint="Is a better-than-expected action given a positive number?",
+    hint="Which sign does the advantage of a better-than-expected action have?",
     source="student code",
     learns=False,
 )
@@ -774,14 +775,14 @@ gae_negated = altered(
 gae_forwards = altered(
     "GAE",
     {"for t in reversed(range(len(deltas))):": "for t in range(len(deltas)):"},
-    hint="In which direction does the sum go: to the rows before, or to those after?",
+    hint="Which rows does the sum for row t contain: those before t, or those after t?",
 )
 
 
 gae_written_one_row_off = altered(
     "GAE",
     {"advantages[t] = advantage": "advantages[t - 1] = advantage"},
-    hint="Which index has row t in your array?",
+    hint="At which index of your array do you store the advantage of row t?",
     source="student code",
 )
 
@@ -793,7 +794,7 @@ gae_targets_are_returns = altered(
         "    following = returns[t] = rewards[t] + self.gamma * continues[t] * following\n"
         'trajectory["value_targets"] = returns',
     },
-    hint="What are the targets for λ = 0? Yours do not depend on λ.",
+    hint="What should the value targets be for λ = 0?",
     source="student code",
 )
 
@@ -805,7 +806,7 @@ gae_targets_of_normalised_advantages = altered(
         "advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)\n"
         'trajectory["advantages"] = advantages.astype',
     },
-    hint="Is A + V still a return once you have rescaled A?",
+    hint="Is A + V still an estimate of the return after you have rescaled A?",
     source="student code",
 )
 
@@ -815,7 +816,7 @@ gae_normalises_advantages = altered(
         'trajectory["advantages"] = advantages.astype(np.float32)': ""
         'trajectory["advantages"] = ((advantages - advantages.mean()) / (advantages.std() + 1e-8)).astype(np.float32)',
     },
-    hint="Who normalises the advantages, and over which rows?",
+    hint="Which part of the pipeline should normalise the advantages: GAE, or a transformation of minibatches?",
     source="student code",
 )
 
@@ -826,7 +827,7 @@ gae_every_row_with_every_other = altered(
         "latest.reshape(1, *rewards.shape[1:])": "latest.reshape(1, *values.shape[1:])",
         '.astype(np.float32).reshape(trajectory["values"].shape)': ".astype(np.float32)",
     },
-    hint="Print the shapes of rewards and values: what shape has their difference?",
+    hint="Which shapes do rewards and values have, and which shape does their difference have?",
     source="student code",
 )
 
@@ -836,14 +837,14 @@ gae_targets_of_every_pair = altered(
         '(advantages + values).astype(np.float32).reshape(trajectory["values"].shape)': ""
         '(advantages + trajectory["values"]).astype(np.float32)'
     },
-    hint="Print value_targets.shape.",
+    hint="Which shape do your value targets have?",
     source="student code",
 )
 
 gae_targets_shaped_like_rewards = altered(
     "GAE",
     {'.astype(np.float32).reshape(trajectory["values"].shape)': ".astype(np.float32)"},
-    hint="Print value_targets.shape: what would the value loss do with it beside values of shape [B, 1]?",
+    hint="Which shape do your value targets have, and what do they broadcast to with values of shape [B, 1]?",
     form=True,
 )
 
@@ -853,7 +854,7 @@ gae_advantages_in_a_column = altered(
         'trajectory["advantages"] = advantages.astype(np.float32)': ""
         'trajectory["advantages"] = advantages.astype(np.float32)[..., None]'
     },
-    hint="Print advantages.shape: what would the policy loss do with it beside ratios of shape [B]?",
+    hint="Which shape do your advantages have, and what do they broadcast to with ratios of shape [B]?",
     form=True,
 )
 
@@ -864,7 +865,7 @@ gae_overwrites_the_rewards = altered(
         "deltas = rewards + self.gamma * continues * next_values - values": "deltas = rewards\n"
         "deltas += self.gamma * continues * next_values - values",
     },
-    hint="What is in the trajectory's rewards after your function has run?",
+    hint="What do the trajectory's rewards contain after your function has run?",
     form=True,
 )
 
@@ -874,19 +875,19 @@ gae_any_reset_cuts_all = altered(
         'continues = 1.0 - trajectory["resets"]': 'continues = 1.0 - trajectory["resets"]\n'
         "if continues.ndim > 1:\n    continues[:] = continues.min(axis=1, keepdims=True)",
     },
-    hint="One of N environments ends an episode: what becomes of the others?",
+    hint="If one of N environments ends an episode, what happens to the advantages of the others?",
 )
 
 gae_same_latest_value_for_all = altered(
     "GAE",
     {"latest.reshape(1, *rewards.shape[1:])": "np.broadcast_to(latest.reshape(-1)[0], (1, *rewards.shape[1:]))"},
-    hint="How many latest observations has a batched environment?",
+    hint="How many latest observations does a batched environment have?",
 )
 
 gae_for_one_environment = altered(
     "GAE",
     {"latest.reshape(1, *rewards.shape[1:])": "[float(latest.reshape(()))]"},
-    hint="What is the shape of rewards for a batched environment? How many latest values are there?",
+    hint="Which shape do rewards and latest values have with a batched environment?",
     source="student code",
 )
 
@@ -902,7 +903,7 @@ gae_by_powers = altered(
         "            weighted = np.where(episode[t:] == episode[t], powers[t:] * deltas[t:], 0.0)\n"
         "            advantages[t] = advantage + weighted.sum(axis=0) / powers[t]\n",
     },
-    hint="What does your function return for λ = 0, and for a very long trajectory? By what do you divide?",
+    hint="What do you divide by if λ = 0, or if the trajectory is very long?",
 )
 
 gae_in_lists = altered(
@@ -910,7 +911,7 @@ gae_in_lists = altered(
     {
         'trajectory["advantages"] = advantages.astype(np.float32)': 'trajectory["advantages"] = advantages.tolist()',
     },
-    hint="Of what are all the other entries of a trajectory made?",
+    hint="Which type do all other entries of a trajectory have: array, or list?",
     source="student code",
     form=True,
 )
@@ -918,7 +919,7 @@ gae_in_lists = altered(
 gae_targets_in_lists = altered(
     "GAE",
     {'.astype(np.float32).reshape(trajectory["values"].shape)': '.reshape(trajectory["values"].shape).tolist()'},
-    hint="Of what are all the other entries of a trajectory made?",
+    hint="Which type do all other entries of a trajectory have: array, or list?",
     form=True,
 )
 
@@ -928,7 +929,7 @@ gae_keeps_the_graph = altered(
         'trajectory["advantages"] = advantages.astype(np.float32)': ""
         'trajectory["advantages"] = torch.tensor(advantages, dtype=torch.float32, requires_grad=True)'
     },
-    hint="Does a gradient flow through your advantages? Are they data, or part of the network?",
+    hint="Do your advantages require a gradient, although they are data?",
     form=True,
 )
 
@@ -943,7 +944,7 @@ gae_without_targets = altered(
 gae_targets_are_advantages = altered(
     "GAE",
     {"(advantages + values).astype": "advantages.astype"},
-    hint="What is the value network to predict: a return, or how much better it was?",
+    hint="What should the value network predict: returns, or advantages?",
 )
 
 end_of_the_next_row = altered(
@@ -952,7 +953,7 @@ end_of_the_next_row = altered(
         'continues = 1.0 - trajectory["resets"]': ""
         'continues = 1.0 - np.concatenate([trajectory["resets"][1:], trajectory["resets"][-1:]])'
     },
-    hint="Which row's reset says that nothing follows row t?",
+    hint="Which entry of resets says that the episode ends at row t?",
     source="student code",
 )
 
@@ -961,14 +962,14 @@ end_of_the_next_row = altered(
 shuffles_nothing = altered(
     "TrajectorySampler.shuffle_trajectory",
     {"self.trajectory[key] = value[order]": "value = value[order]"},
-    hint="What is in self.trajectory after your function?",
+    hint="What does self.trajectory contain after your function has run?",
     source="student code",
 )
 
 shuffles_each_key_by_itself = altered(
     "TrajectorySampler.shuffle_trajectory",
     {"self.trajectory[key] = value[order]": "self.trajectory[key] = np.random.permutation(value)"},
-    hint="Do all arrays use the same order?",
+    hint="Do you shuffle all arrays in the same order?",
     source="student code",
 )
 
@@ -976,7 +977,7 @@ shuffles_each_key_by_itself = altered(
 same_order_at_every_call = altered(
     "TrajectorySampler.shuffle_trajectory",
     {"np.random.permutation(len": "np.random.RandomState(0).permutation(len"},
-    hint="Is an order random that you could foretell? What does a generator do that is seeded anew in every call?",
+    hint="Which order does a generator return if it is created with the same seed in every call?",
     source="student code",
 )
 
@@ -994,7 +995,7 @@ rows_drawn_with_replacement = altered(
 value_targets_not_shuffled = altered(
     "TrajectorySampler.shuffle_trajectory",
     {'if key != "state":': 'if key not in ("state", "value_targets"):'},
-    hint="Do all arrays use the same order? Which key did you forget?",
+    hint="Which key do you not shuffle in the same order as the others?",
 )
 
 
@@ -1006,7 +1007,7 @@ state_lost = altered(
         "                self.trajectory[key] = value[order]\n": ""
         '        self.trajectory = {key: value[order] for key, value in self.trajectory.items() if key != "state"}\n',
     },
-    hint="Which keys has the trajectory after your function?",
+    hint="Which keys does the trajectory have after your function has run?",
 )
 
 state_shuffled_too = altered(
@@ -1019,21 +1020,21 @@ state_shuffled_too = altered(
 reseeds_before_shuffling = altered(
     "TrajectorySampler.shuffle_trajectory",
     {"order = np.random": "np.random.seed(0)\norder = np.random"},
-    hint="What does a generator do that is seeded anew in every call?",
+    hint="Which order does a generator return if you seed it again in every call?",
     source="student code",
 )
 
 shuffled_into_lists = altered(
     "TrajectorySampler.shuffle_trajectory",
     {"self.trajectory[key] = value[order]": "self.trajectory[key] = [value[row] for row in order]"},
-    hint="What were the entries of the trajectory before, and what are they now?",
+    hint="Which type did the entries of the trajectory have before your function, and which type do they have now?",
     form=True,
 )
 
 log_probs_not_shuffled = altered(
     "TrajectorySampler.shuffle_trajectory",
     {'if key != "state":': 'if key not in ("state", "log_probs"):'},
-    hint="Which array keeps its old order?",
+    hint="Which array still has its old order?",
 )
 
 # TrajectorySampler.get_next
@@ -1041,27 +1042,27 @@ log_probs_not_shuffled = altered(
 rows_never_shuffled = altered(
     "TrajectorySampler.get_next",
     {"        if self.minibatch_count == 0:\n            self.shuffle_trajectory()\n": ""},
-    hint="Where do you shuffle, and when?",
+    hint="Where in your code do you shuffle the rows?",
     source="student code",
 )
 
 shuffled_once_a_trajectory = altered(
     "TrajectorySampler.get_next",
     {"if self.minibatch_count == 0:": "if self.minibatch_count == 0 and self.epoch_count == 0:"},
-    hint="Does the second epoch deal other minibatches than the first?",
+    hint="Does the second epoch use different minibatches than the first?",
     source="student code",
 )
 
 first_epoch_not_shuffled = altered(
     "TrajectorySampler.get_next",
     {"if self.minibatch_count == 0:": "if self.minibatch_count == 0 and self.epoch_count > 0:"},
-    hint="In which order are the rows of the very first epoch?",
+    hint="In which order are the rows in the very first epoch?",
 )
 
 shuffled_before_every_minibatch = altered(
     "TrajectorySampler.get_next",
     {"if self.minibatch_count == 0:": "if True:"},
-    hint="How often does an epoch use each row if you shuffle in its middle?",
+    hint="How often does an epoch use each row if you shuffle in the middle of it?",
     source="student code",
 )
 
@@ -1071,7 +1072,7 @@ rows_drawn_anew_for_every_minibatch = altered(
         "{key: value[start:end]": "{key: value[rows].copy()",
         "        minibatch = {": "        rows = np.random.choice(size, end - start, replace=False)\n        minibatch = {",
     },
-    hint="How often does an epoch use each row if every minibatch is drawn from all of them?",
+    hint="How often does an epoch use each row if you draw every minibatch from all rows?",
     source="student code",
 )
 
@@ -1082,7 +1083,7 @@ rows_left_over_are_dropped = altered(
         "start = self.minibatch_count * (size // self.num_minibatches)",
         "end = (self.minibatch_count + 1) * size // self.num_minibatches": "end = start + size // self.num_minibatches",
     },
-    hint="Ten rows in four minibatches: where are the rows that are left over?",
+    hint="If you split ten rows into four minibatches, where do the remaining two rows go?",
     source="student code",
 )
 
@@ -1119,7 +1120,7 @@ rows_left_over_make_one_more = altered(
         "end = min(start + size // self.num_minibatches, size)",
         "if self.minibatch_count == self.num_minibatches:": "if end == size:",
     },
-    hint="How many minibatches has your epoch?",
+    hint="How many minibatches does your epoch have?",
     source="student code",
 )
 
@@ -1130,7 +1131,7 @@ count_taken_for_size = altered(
         "end = (self.minibatch_count + 1) * size // self.num_minibatches": "end = min(start + self.num_minibatches, size)",
         "if self.minibatch_count == self.num_minibatches:": "if end == size:",
     },
-    hint="Is num_minibatches the number of minibatches, or of their rows?",
+    hint="Is num_minibatches the number of minibatches, or the number of rows in a minibatch?",
     source="student code",
 )
 
@@ -1138,7 +1139,7 @@ count_taken_for_size = altered(
 new_trajectory_for_every_epoch = altered(
     "TrajectorySampler.get_next",
     {"self.epoch_count == self.num_epochs:": "self.minibatch_count == 0:"},
-    hint="How often is each trajectory used? Count the steps of the environment for one update.",
+    hint="For how many epochs do you use a trajectory before you get a new one?",
     source="student code",
 )
 
@@ -1146,14 +1147,14 @@ new_trajectory_for_every_epoch = altered(
 never_a_new_trajectory = altered(
     "TrajectorySampler.get_next",
     {"if self.trajectory is None or self.epoch_count == self.num_epochs:": "if self.trajectory is None:"},
-    hint="How often is the runner asked? What does the agent learn after the first trajectory?",
+    hint="When do you get a new trajectory from the runner?",
     source="student code",
 )
 
 one_epoch_too_many = altered(
     "TrajectorySampler.get_next",
     {"self.epoch_count == self.num_epochs:": "self.epoch_count > self.num_epochs:"},
-    hint="Your count of epochs begins at 0: at which number have there been enough?",
+    hint="If your epoch count starts at 0, which count means that num_epochs epochs are finished?",
     source="student code",
 )
 
@@ -1161,7 +1162,7 @@ one_epoch_too_many = altered(
 count_of_epochs_goes_on = altered(
     "TrajectorySampler.get_next",
     {"            self.epoch_count = self.minibatch_count = 0\n": ""},
-    hint="What are your counters when the second trajectory begins?",
+    hint="Which values do your counters have when the second trajectory starts?",
     source="student code",
 )
 
@@ -1169,7 +1170,7 @@ count_of_epochs_goes_on = altered(
 transforms_forgotten = altered(
     "TrajectorySampler.get_next",
     {"for transform in self.transforms:": "for transform in []:"},
-    hint="Where are the transforms called? Print the mean of a minibatch's advantages.",
+    hint="Where in your code do you call the transforms?",
     source="student code",
 )
 
@@ -1180,7 +1181,7 @@ transforms_of_the_trajectory = altered(
         "            for transform in self.transforms:\n                transform(self.trajectory)\n",
         "        for transform in self.transforms:\n            transform(minibatch)\n        return": "        return",
     },
-    hint="What are the transforms called with, and how often?",
+    hint="What do you pass to the transforms: the minibatch, or the whole trajectory?",
     source="student code",
 )
 
@@ -1188,13 +1189,13 @@ transforms_of_the_trajectory = altered(
 minibatch_lacks_keys = altered(
     "TrajectorySampler.get_next",
     {'if key != "state"}': 'if key in ("observations", "actions", "log_probs", "values", "advantages", "value_targets")}'},
-    hint="Which keys of the trajectory are in your minibatch?",
+    hint="Which keys of the trajectory are missing from your minibatch?",
 )
 
 environments_not_flattened = altered(
     "TrajectorySampler.get_next",
     {"self._as_rows(self.runner.get_next())": "self.runner.get_next()"},
-    hint="How many rows has a trajectory of N environments?",
+    hint="How many rows does a trajectory of T steps of N environments have?",
 )
 
 
@@ -1205,7 +1206,7 @@ environments_flattened_in_two_orders = altered(
         'key: value if key == "state" else '
         "(value.swapaxes(0, 1) if value.ndim > 2 else value).reshape(-1, *value.shape[len(steps_and_envs) :])",
     },
-    hint="Row i of the flattened observations and row i of the rewards: are they of one step of one environment?",
+    hint="Do row i of the flattened observations and row i of the rewards come from the same step and environment?",
 )
 
 
@@ -1217,20 +1218,20 @@ drops_rows_and_environments = altered(
         "start = self.minibatch_count * (size // self.num_minibatches)",
         "end = (self.minibatch_count + 1) * size // self.num_minibatches": "end = start + size // self.num_minibatches",
     },
-    hint="Ten rows in four minibatches: where are those left over? How many rows are five steps of two environments?",
+    hint="How many rows are five steps of two environments, and does every row get into a minibatch?",
 )
 
 reseeds_before_every_epoch = altered(
     "TrajectorySampler.get_next",
     {"            self.shuffle_trajectory()\n": "            np.random.seed(0)\n            self.shuffle_trajectory()\n"},
-    hint="What does a generator do that is seeded anew before every use?",
+    hint="Which order does a generator return if you seed it again before every epoch?",
     source="student code",
 )
 
 minibatch_of_lists = altered(
     "TrajectorySampler.get_next",
     {"{key: value[start:end] for": "{key: list(value[start:end]) for"},
-    hint="Of what is a minibatch made: of arrays, or of lists?",
+    hint="Which type do the entries of a minibatch have: array, or list?",
     form=True,
 )
 
@@ -1239,7 +1240,7 @@ minibatch_of_lists = altered(
 policy_uphill = altered(
     "PPO.policy_loss",
     {"return -torch.min(ratio": "return torch.min(ratio"},
-    hint="Does your optimizer minimise or maximise?",
+    hint="If the optimizer minimises your loss, does the objective grow or shrink?",
     source="student code",
     learns=False,
 )
@@ -1247,56 +1248,56 @@ policy_uphill = altered(
 policy_larger_product = altered(
     "PPO.policy_loss",
     {"return -torch.min(ratio": "return -torch.max(ratio"},
-    hint="Which of the two products is the more pessimistic?",
+    hint="Which of the two products is the pessimistic bound: the larger, or the smaller?",
     source="student code",
 )
 
 policy_ratio_of_new_and_new = altered(
     "PPO.policy_loss",
     {'torch.as_tensor(trajectory["log_probs"])': "log_probs.detach()"},
-    hint="Both log-probabilities come from the policy of this moment: where is the old one?",
+    hint="Which policy does each of your two log-probabilities come from: the current one, or the old one?",
     source="student code",
 )
 
 policy_ratio_of_itself = altered(
     "PPO.policy_loss",
     {'torch.as_tensor(trajectory["log_probs"])': "log_probs"},
-    hint="Change the weights: does the ratio move? Should the old policy move?",
+    hint="Does your ratio change when the policy's weights change?",
     source="student code",
 )
 
 policy_loss_detached = altered(
     "PPO.policy_loss",
     {"ratio = torch.exp(log_probs - ": "ratio = torch.exp(log_probs.detach() - "},
-    hint="Which operations connect your loss to the weights?",
+    hint="Which operations connect your loss to the model's weights?",
     source="student code",
 )
 
 policy_samples_again = altered(
     "PPO.policy_loss",
     {'torch.as_tensor(trajectory["actions"])': 'act["distribution"].sample()'},
-    hint="Whose action is the old log-probability for?",
+    hint="Which action does the old log-probability belong to, and which action does the new one belong to?",
     source="student code",
 )
 
 policy_difference_without_exp = altered(
     "PPO.policy_loss",
     {"torch.exp(log_probs - ": "(log_probs - "},
-    hint="How do you get a ratio from two logarithms?",
+    hint="How do you compute a ratio from two logarithms?",
     source="student code",
 )
 
 policy_ratio_of_logarithms = altered(
     "PPO.policy_loss",
     {"torch.exp(log_probs - ": "(log_probs / "},
-    hint="How do you get a ratio from two logarithms?",
+    hint="How do you compute a ratio from two logarithms?",
     source="student code",
 )
 
 policy_ratio_upside_down = altered(
     "PPO.policy_loss",
     {"torch.exp(log_probs - ": "torch.exp(-log_probs + "},
-    hint="Which policy stands above the line of the ratio, and which below?",
+    hint="Which policy is in the numerator of the ratio, and which in the denominator?",
 )
 
 policy_clamps_the_product = altered(
@@ -1306,7 +1307,7 @@ policy_clamps_the_product = altered(
         "clipped = (ratio * advantages).clamp(1 - self.cliprange, 1 + self.cliprange)",
         "clipped_ratio * advantages)": "clipped)",
     },
-    hint="What is being limited, the ratio or the product?",
+    hint="What does the formula clip: the ratio, or the product?",
     source="student code",
 )
 
@@ -1321,32 +1322,32 @@ policy_clamps_around_zero = altered(
 policy_never_clipped = altered(
     "PPO.policy_loss",
     {"torch.min(ratio * advantages, clipped_ratio * advantages)": "(ratio * advantages)"},
-    hint="What keeps the ratio near 1?",
+    hint="Which part of your loss keeps the ratio near 1?",
 )
 
 policy_only_clipped = altered(
     "PPO.policy_loss",
     {"torch.min(ratio * advantages, clipped_ratio * advantages)": "(clipped_ratio * advantages)"},
-    hint="Does your loss compare the clipped and the unclipped product, row by row, and take the smaller one?",
+    hint="Which two products does the formula compare for each row before it takes the minimum?",
 )
 
 policy_clipped_above_only = altered(
     "PPO.policy_loss",
     {"ratio.clamp(1 - self.cliprange, 1 + self.cliprange)": "ratio.clamp(max=1 + self.cliprange)"},
-    hint="The ratio can leave the range on two sides: which one do you stop?",
+    hint="The ratio can leave the clip range at both ends: at which end do you clip?",
 )
 
 
 policy_own_clip_range = altered(
     "PPO.policy_loss",
     {"ratio.clamp(1 - self.cliprange, 1 + self.cliprange)": "ratio.clamp(0.8, 1.2)"},
-    hint="Is the clip range that you use the one that PPO was given?",
+    hint="Do you use the clip range that PPO received, or a constant?",
 )
 
 policy_minimum_of_the_ratios = altered(
     "PPO.policy_loss",
     {"torch.min(ratio * advantages, clipped_ratio * advantages)": "(torch.min(ratio, clipped_ratio) * advantages)"},
-    hint="Of what is the minimum taken: of the ratios, or of their products with the advantage?",
+    hint="What does the formula take the minimum of: the ratios, or their products with the advantage?",
 )
 
 
@@ -1358,35 +1359,35 @@ policy_ratio_for_each_dimension = altered(
         'torch.as_tensor(trajectory["log_probs"])': 'torch.as_tensor(trajectory["log_probs"])[:, None]',
         'torch.as_tensor(trajectory["advantages"])': 'torch.as_tensor(trajectory["advantages"])[:, None]',
     },
-    hint="What is the probability of the whole action vector? Print the shape of your ratio.",
+    hint="How many ratios does one action vector have, and which shape does your ratio have?",
     source="student code",
 )
 
 policy_ratio_of_every_pair = altered(
     "PPO.policy_loss",
     {"torch.exp(log_probs - ": "torch.exp(log_probs[:, None] - "},
-    hint="What shape is the ratio?",
+    hint="Which shape does your ratio have?",
     source="student code",
 )
 
 policy_ratio_with_every_advantage = altered(
     "PPO.policy_loss",
     {'torch.as_tensor(trajectory["advantages"])': 'torch.as_tensor(trajectory["advantages"])[:, None]'},
-    hint="What shape is the ratio, and what shape has its product with the advantage?",
+    hint="Which shape does your ratio have, and which shape does its product with the advantage have?",
     source="student code",
 )
 
 policy_loss_summed = altered(
     "PPO.policy_loss",
     {"clipped_ratio * advantages).mean()": "clipped_ratio * advantages).sum()"},
-    hint="Is it a sum or a mean? What happens to the step size when the minibatch grows?",
+    hint="Does the formula contain a sum or a mean over the minibatch?",
 )
 
 
 policy_with_entropy_bonus = altered(
     "PPO.policy_loss",
     {"clipped_ratio * advantages).mean()": 'clipped_ratio * advantages).mean() - 0.01 * act["distribution"].entropy().mean()'},
-    hint="Which term is in your loss that nobody asked for?",
+    hint="Which term of your loss is not in the formula?",
     source="student code",
 )
 
@@ -1394,7 +1395,7 @@ policy_with_entropy_bonus = altered(
 policy_is_vanilla = altered(
     "PPO.policy_loss",
     {"torch.min(ratio * advantages, clipped_ratio * advantages)": "(log_probs * advantages)"},
-    hint="This is the vanilla policy gradient: where is the old policy?",
+    hint="Where does your loss use the old policy?",
     source="student code",
 )
 
@@ -1406,7 +1407,7 @@ policy_ratio_averaged_before_exp = altered(
         'actions = torch.as_tensor(trajectory["actions"])\n'
         'ratio = torch.exp((log_probs - torch.as_tensor(trajectory["log_probs"])) / actions.shape[-1])',
     },
-    hint="A ratio of whole action vectors: is its logarithm a sum over the dimensions, or their mean?",
+    hint="Is the log-ratio of whole action vectors a sum over the dimensions, or a mean?",
 )
 
 policy_needs_tensors = altered(
@@ -1416,7 +1417,7 @@ policy_needs_tensors = altered(
         'torch.as_tensor(trajectory["actions"])': 'trajectory["actions"]',
         'torch.as_tensor(trajectory["log_probs"])': 'trajectory["log_probs"]',
     },
-    hint="Of which type are the entries of a minibatch?",
+    hint="Which type do the entries of a minibatch have: array, or tensor?",
     source="student code",
     learns=False,
 )
@@ -1426,7 +1427,7 @@ policy_advantages_overwritten = altered(
     {
         "return -torch.min": 'trajectory["advantages"] -= trajectory["advantages"].mean()\nreturn -torch.min',
     },
-    hint="What is in the minibatch after your function has run? And after it has run again?",
+    hint="What do the minibatch's advantages contain after your function has run?",
 )
 
 policy_loss_of_a_number = altered(
@@ -1442,47 +1443,47 @@ policy_loss_of_a_number = altered(
 value_smaller_error = altered(
     "PPO.value_loss",
     {"return torch.max(": "return torch.min("},
-    hint="Pessimistic means which of the two errors?",
+    hint="Which of the two errors is the pessimistic one: the larger, or the smaller?",
     source="student code",
 )
 
 value_never_clipped = altered(
     "PPO.value_loss",
     {"torch.max((values - targets) ** 2, (clipped_values - targets) ** 2)": "((values - targets) ** 2)"},
-    hint="When would your loss differ from the plain squared error? Near what should the value stay, and of when is that?",
+    hint="Where does your loss use V_old to limit how far the value may move?",
     source="student code",
 )
 
 value_only_clipped = altered(
     "PPO.value_loss",
     {"torch.max((values - targets) ** 2, (clipped_values - targets) ** 2)": "((clipped_values - targets) ** 2)"},
-    hint="A value has moved by more than ε, in the wrong direction: what gradient has it in your loss?",
+    hint="Which gradient does a value get that has moved by more than ε away from its target?",
 )
 
 value_difference_from_the_target = altered(
     "PPO.value_loss",
     {"(values - old_values).clamp": "(values - targets).clamp"},
-    hint="Near what should the new prediction stay? Which difference is cut?",
+    hint="Which difference does the formula clip: V - V_old, or V - G?",
 )
 
 value_new_is_old = altered(
     "PPO.value_loss",
     {'values, targets = act["values"],': 'values, targets = torch.as_tensor(trajectory["values"]),'},
-    hint="Which network output should the loss improve: the recorded one, or that of now?",
+    hint="Which value should the loss improve: the recorded one, or the current one?",
     source="student code",
 )
 
 value_loss_detached = altered(
     "PPO.value_loss",
     {'values, targets = act["values"],': 'values, targets = act["values"].detach(),'},
-    hint="After backward, has the value network a gradient?",
+    hint="Does the value network have a gradient after backward()?",
     source="student code",
 )
 
 value_itself_clamped = altered(
     "PPO.value_loss",
     {"old_values + (values - old_values).clamp(": "values.clamp("},
-    hint="What is cut to ±ε: the value, or how far it has moved?",
+    hint="What does the formula clip to ±ε: the value, or its difference from V_old?",
     source="student code",
 )
 
@@ -1490,13 +1491,13 @@ value_itself_clamped = altered(
 value_own_clip_range = altered(
     "PPO.value_loss",
     {".clamp(-self.cliprange, self.cliprange)": ".clamp(-0.2, 0.2)"},
-    hint="Is the clip range that you use the one that PPO was given?",
+    hint="Do you use the clip range that PPO received, or a constant?",
 )
 
 value_of_every_pair = altered(
     "PPO.value_loss",
     {'values, targets = act["values"],': 'values, targets = act["values"].squeeze(-1),'},
-    hint="What shape has the difference of [B] and [B, 1]?",
+    hint="Which shape does the difference of [B] and [B, 1] have?",
     source="student code",
 )
 
@@ -1504,7 +1505,7 @@ value_of_every_pair = altered(
 value_loss_summed = altered(
     "PPO.value_loss",
     {"(clipped_values - targets) ** 2).mean()": "(clipped_values - targets) ** 2).sum()"},
-    hint="Is it a sum or a mean?",
+    hint="Does the formula contain a sum or a mean over the rows?",
 )
 
 value_larger_mean = altered(
@@ -1513,7 +1514,7 @@ value_larger_mean = altered(
         "(values - targets) ** 2, (clipped_values - targets) ** 2).mean()": ""
         "((values - targets) ** 2).mean(), ((clipped_values - targets) ** 2).mean())"
     },
-    hint="Is the larger error chosen for each row, or for all together?",
+    hint="Do you choose the larger error for each row, or the larger of the two means?",
     source="student code",
 )
 
@@ -1528,7 +1529,7 @@ value_loss_halved = altered(
 value_uphill = altered(
     "PPO.value_loss",
     {"return torch.max(": "return -torch.max("},
-    hint="An optimizer minimises: should the error grow or shrink?",
+    hint="If the optimizer minimises your loss, does the error grow or shrink?",
 )
 
 
@@ -1538,7 +1539,7 @@ value_needs_tensors = altered(
         'torch.as_tensor(trajectory["value_targets"])': 'trajectory["value_targets"].detach()',
         'torch.as_tensor(trajectory["values"])': 'trajectory["values"].detach()',
     },
-    hint="Of which type are the entries of a minibatch?",
+    hint="Which type do the entries of a minibatch have: array, or tensor?",
     source="student code",
     learns=False,
 )
@@ -1546,7 +1547,7 @@ value_needs_tensors = altered(
 value_targets_overwritten = altered(
     "PPO.value_loss",
     {"return torch.max(": 'trajectory["value_targets"] *= 0.5\nreturn torch.max('},
-    hint="What is in the minibatch after your function has run?",
+    hint="What do the minibatch's value targets contain after your function has run?",
 )
 
 
@@ -1555,14 +1556,14 @@ value_targets_overwritten = altered(
 gradients_pile_up = altered(
     "PPO.step",
     {"        self.optimizer.zero_grad()\n": ""},
-    hint="What is in .grad before backward adds to it?",
+    hint="What does .grad contain before backward() adds to it?",
     source="student code",
 )
 
 gradient_cleared_before_the_step = altered(
     "PPO.step",
     {"        self.optimizer.zero_grad()\n": "", "loss.backward()": "loss.backward()\nself.optimizer.zero_grad()"},
-    hint="What does the optimizer find in .grad?",
+    hint="What does .grad contain when the optimizer makes its step?",
     source="student code",
     learns=False,
 )
@@ -1570,14 +1571,14 @@ gradient_cleared_before_the_step = altered(
 gradient_not_clipped = altered(
     "PPO.step",
     {"        nn.utils.clip_grad_norm_(self.policy.model.parameters(), self.max_grad_norm)\n": ""},
-    hint="Where is max_grad_norm used? Is the gradient there by then, and still to be used?",
+    hint="Where do you use max_grad_norm: before backward(), between backward() and the optimizer step, or after it?",
     source="student code",
 )
 
 clipped_by_value = altered(
     "PPO.step",
     {"nn.utils.clip_grad_norm_(": "nn.utils.clip_grad_value_("},
-    hint="What is limited: each number of the gradient, or its length?",
+    hint="What should be clipped: each number of the gradient, or the global gradient norm?",
     source="student code",
 )
 
@@ -1588,7 +1589,7 @@ clipped_parameter_by_parameter = altered(
         "for parameter in self.policy.model.parameters():\n"
         "    nn.utils.clip_grad_norm_(parameter, self.max_grad_norm)",
     },
-    hint="Whose length is limited: that of each parameter's gradient, or of all together?",
+    hint="Which norm do you clip: that of each parameter's gradient, or the global gradient norm?",
 )
 
 gradient_always_of_full_length = altered(
@@ -1600,28 +1601,28 @@ gradient_always_of_full_length = altered(
         "for one in parameters:\n"
         "    one.grad.mul_(self.max_grad_norm / (length + 1e-6))",
     },
-    hint="What becomes of a gradient that is shorter than max_grad_norm?",
+    hint="What happens to a gradient whose norm is smaller than max_grad_norm?",
 )
 
 
 own_max_grad_norm = altered(
     "PPO.step",
     {"parameters(), self.max_grad_norm)": "parameters(), 0.5)"},
-    hint="Is the length that you allow the one that PPO was given?",
+    hint="Do you use the max_grad_norm that PPO received, or a constant?",
 )
 
 
 two_updates = altered(
     "PPO.step",
     {"self.optimizer.step()": "self.optimizer.step()\nself.optimizer.step()"},
-    hint="How many updates does one minibatch make?",
+    hint="How many optimizer steps do you make per minibatch?",
 )
 
 
 never_updates = altered(
     "PPO.step",
     {"self.optimizer.step()": "pass"},
-    hint="Which line changes the weights? Compare them before and after.",
+    hint="Which line of your function changes the weights?",
     source="student code",
     learns=False,
 )
@@ -1640,7 +1641,7 @@ step_of_the_policy_loss = altered(
         "loss = self.loss(trajectory)": ""
         'loss = self.policy_loss(trajectory, self.policy.act(trajectory["observations"], training=True))'
     },
-    hint="Which losses are in the sum? Who trains the value network?",
+    hint="Which losses does your update minimise, and which of them trains the value network?",
     source="student code",
 )
 
@@ -1650,7 +1651,7 @@ step_of_the_value_loss = altered(
         "loss = self.loss(trajectory)": ""
         'loss = self.value_loss(trajectory, self.policy.act(trajectory["observations"], training=True))'
     },
-    hint="Which losses are in the sum? Who trains the policy?",
+    hint="Which losses does your update minimise, and which of them trains the policy?",
     learns=False,
 )
 
@@ -1660,14 +1661,14 @@ losses_added_without_weight = altered(
         "loss = self.loss(trajectory)": 'act = self.policy.act(trajectory["observations"], training=True)\n'
         "loss = self.policy_loss(trajectory, act) + self.value_loss(trajectory, act)",
     },
-    hint="How much does the value loss weigh beside the policy's?",
+    hint="Which weight does the value loss have in your sum?",
     source="student code",
 )
 
 advantages_spent_by_the_step = altered(
     "PPO.step",
     {"loss.backward()": 'loss.backward()\ntrajectory.pop("advantages")'},
-    hint="What is in the minibatch after your step?",
+    hint="Which keys does the minibatch have after your update?",
 )
 
 # anneal_learning_rate
@@ -1675,61 +1676,61 @@ advantages_spent_by_the_step = altered(
 rate_below_zero = altered(
     "anneal_learning_rate",
     {"max(1 - interactions / total_interactions, 0.0)": "1 - interactions / total_interactions"},
-    hint="The last trajectory may go beyond the end: what is the learning rate then?",
+    hint="What is your learning rate when interactions exceeds total_interactions?",
     source="student code",
 )
 
 rate_rises = altered(
     "anneal_learning_rate",
     {"max(1 - interactions / total_interactions, 0.0)": "min(interactions / total_interactions, 1.0)"},
-    hint="What is the learning rate at the beginning, and what at the end?",
+    hint="What is your learning rate at the beginning, and what at the end?",
 )
 
 rate_constant = altered(
     "anneal_learning_rate",
     {"max(1 - interactions / total_interactions, 0.0)": "1.0"},
-    hint="What is the learning rate at the beginning, and what at the end?",
+    hint="What is your learning rate at the beginning, and what at the end?",
 )
 
 
 rate_squared = altered(
     "anneal_learning_rate",
     {"initial * remaining": "initial * remaining**2"},
-    hint="Is your curve a straight line? What is the rate after half of the interactions?",
+    hint="What is your learning rate after half of the interactions?",
 )
 
 
 first_group_only = altered(
     "anneal_learning_rate",
     {"in optimizer.param_groups:": "in optimizer.param_groups[:1]:"},
-    hint="How many groups of parameters has the optimizer?",
+    hint="How many parameter groups does the optimizer have?",
     source="student code",
 )
 
 rate_from_the_last_one = altered(
     "anneal_learning_rate",
     {"initial * remaining": 'group["lr"] * remaining'},
-    hint="Call your function twice with the same numbers: where does the line begin?",
+    hint="If you call your function twice with the same arguments, is the learning rate the same?",
     source="student code",
 )
 
 initial_rate_ignored = altered(
     "anneal_learning_rate",
     {"initial * remaining": "3e-4 * remaining"},
-    hint="Is the rate that you begin with the one that you are given?",
+    hint="Do you use the initial rate that your function receives, or a constant?",
     source="student code",
 )
 
 rate_in_a_tensor = altered(
     "anneal_learning_rate",
     {"initial * remaining": "torch.tensor(initial * remaining, dtype=torch.float64)"},
-    hint="Which type has a learning rate in param_groups?",
+    hint="Which type should a learning rate in param_groups have?",
     form=True,
 )
 
 groups_made_anew = altered(
     "anneal_learning_rate",
     {'group["lr"] = initial * remaining': 'group["lr"] = initial * remaining\ngroup["eps"] = 1e-8'},
-    hint="What else have you changed in the groups?",
+    hint="What else does your function change in the parameter groups?",
     form=True,
 )

@@ -1,29 +1,36 @@
-# Source of assignments/continuous_ppo/notebook.ipynb; `python -m grader build` makes the notebook from it.
-# Figures "over 10 seeds" are those of benchmarks/results/continuous_ppo_training.json. The tests execute the notebook
-# (tests/kit/test_notebook.py) and read what the last cell leaves: `curves` and `probes`.
+# Source of assignments/continuous_ppo/notebook.ipynb; `python -m grader build` makes the notebook.
+# Figures over several seeds come from benchmarks/results/continuous_ppo_training.json. The tests
+# execute the notebook (tests/kit/test_notebook.py) and read `curves` and `probes` after the last cell.
 
 # %% title [markdown]
 # # PPO for continuous control: a cheetah that learns to run
 #
-# In this assignment you write proximal policy optimization (PPO) for actions that are real numbers: six motors that make a flat
-# cheetah run. You write the parts that real implementations are made of: a wrapper that keeps the returns, a Gaussian policy,
-# advantage estimation, minibatches, two clipped losses, one update, and a falling learning rate.
+# In this assignment you write proximal policy optimization (PPO) for continuous actions: six motors
+# that make a two-dimensional cheetah run. You write the parts of a real implementation: a wrapper
+# that records returns, a Gaussian policy, advantage estimation, minibatches, two clipped losses,
+# the update, and learning-rate annealing.
 #
-# Every part goes the same way: the idea, the formula, the shapes, what to write, a cell that tries it, and what you should see.
-# You write into **`submitted.py`**, in the order of this notebook; the notebook only calls it. Given are `runners.py`,
-# `mujoco_wrappers.py`, `training.py` and `trained_policy.py`. Read them, they are short; do not change them.
+# Every section follows the same pattern: the idea, the formula, the shapes, what to write, a cell
+# that tries it, and what you should see. You write in **`submitted.py`**, in the order of this
+# notebook. The notebook only calls your code. The files `runners.py`, `mujoco_wrappers.py`,
+# `training.py` and `trained_policy.py` are provided. They are short: read them, but do not change
+# them.
 #
 # > **How to work**
 # >
-# > - Save `submitted.py` and run the cell again. The kernel need not restart: `autoreload` takes what you saved.
-# > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and a wrong answer often gets a
-# >   hint at the mistake that it looks like. Cells here show what your code does; `grade.py` says whether it is right.
-# > - The first cell that calls something you have not written stops with a `NotImplementedError` that says what to write.
-# > - You may also define everything in a notebook and hand that in: `python grade.py --submission notebook.ipynb` grades what
-# >   it defines. The cells below would then have to use your names without `submitted.` before them.
+# > - Save `submitted.py` and run the cell again. You need not restart the kernel: `autoreload`
+# >   loads what you saved.
+# > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and
+# >   often gives a hint when it recognises the mistake. The cells here show what your code does;
+# >   `grade.py` says whether it is right.
+# > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
+# >   says what to write.
+# > - You may also define everything in a notebook and submit that notebook.
+# >   `python grade.py --submission notebook.ipynb` grades what it defines. In the cells below,
+# >   remove `submitted.` before your names then.
 #
-# All trainings together take about two minutes with the settings of the next cell. Returns, losses and curves differ from
-# machine to machine.
+# With the settings of the next cell, all training runs together take about two minutes. Returns,
+# losses and curves differ from machine to machine.
 
 # %% setup
 # %load_ext autoreload
@@ -51,7 +58,7 @@ from runners import BootstrapTruncated, EnvRunner
 
 torch.set_num_threads(1)  # the networks are tiny: more threads would only wait for each other
 
-# MuJoCo warns at every start about one line of gymnasium's own model file. It is harmless; other warnings are shown.
+# At every start, MuJoCo warns about one line of gymnasium's model file. This is harmless; other warnings are shown.
 mujoco.set_mju_user_warning(lambda text: None if "settotalmass" in text else print(text))
 
 # %% settings
@@ -68,46 +75,51 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # %% idea [markdown]
 # ## The idea
 #
-# A policy gradient makes actions more likely in proportion to how well they did. With the advantage $A_t$, which says how much
-# better than usual the action $a_t$ in the state $s_t$ turned out, it is
+# A policy gradient makes actions more likely in proportion to their advantage. The advantage $A_t$
+# says how much better than expected the action $a_t$ in the state $s_t$ turned out:
 #
 # $$\nabla_\theta J = E\left[\nabla_\theta \log \pi_\theta(a_t \mid s_t)\, A_t\right]$$
 #
-# The mean goes over steps that were played by $\pi_\theta$ itself. So after one update the data are stale, and a simulation of
-# 2,048 steps has bought one single step of the optimizer. That is a poor bargain.
+# The expectation is over steps that $\pi_\theta$ itself played. So after one update, the data are
+# **off-policy**: 2,048 simulated steps pay for a single optimizer step. That is expensive.
 #
-# We can weight the old data instead. A step that $\pi_\theta$ would take twice as often as the policy $\pi_\text{old}$ that did
-# take it counts twice:
+# Instead, we can reweight the old data (**importance sampling**). Let $\pi_\text{old}$ be the
+# policy that collected the data. If $\pi_\theta$ takes an action with twice the probability of
+# $\pi_\text{old}$, this step counts twice:
 #
 # $$L^\text{surrogate}(\theta) = E_\text{old}\left[\rho_t A_t\right] \qquad
 #   \rho_t = \frac{\pi_\theta(a_t \mid s_t)}{\pi_\text{old}(a_t \mid s_t)}$$
 #
-# This is a **surrogate** of $J$. Where $\theta = \theta_\text{old}$, all ratios are 1 and its gradient is the policy gradient,
-# because $\nabla \rho = \nabla \log \pi$ there. Now we can take many steps uphill on the same data.
+# This is a **surrogate objective** for $J$. At $\theta = \theta_\text{old}$, all ratios are 1, and
+# its gradient is the policy gradient, because $\nabla \rho = \nabla \log \pi$ there. Now we can
+# make many optimizer steps on the same data.
 #
-# Too many, though. The surrogate knows nothing about states that only the new policy would reach, and nothing in it says stop:
-# a ratio of 100 earns a hundred times the advantage of a single lucky step. The optimizer climbs to where the surrogate is
-# large and the real $J$ is anything. PPO does not pay for going far: as soon as a ratio has left the range from
-# $1 - \varepsilon$ to $1 + \varepsilon$ in the direction that looks good, it earns nothing more. This is the **clipping**.
-# Section 11 draws it, and section 14 shows what happens without it.
+# But the surrogate is only reliable near $\pi_\text{old}$. It does not include states that only the
+# new policy would reach, and it has no bound: a ratio of 100 multiplies the advantage of a single
+# lucky step by 100. So the optimizer can make the surrogate large while $J$ falls. PPO removes the
+# incentive to move far. Once a ratio leaves the range from $1 - \varepsilon$ to $1 + \varepsilon$
+# in the direction that looks good, the objective does not grow any further. This is **clipping**.
+# Section 11 plots it, and section 14 shows what happens without it.
 
 # %% cheetah-text [markdown]
 # ## 1 · The cheetah
 #
-# `HalfCheetah-v5` is simulated by MuJoCo. An observation has 17 numbers (height, angles, and their velocities), an action has 6
-# (the torques of the joints, each from -1 to 1). The reward of a step is the speed forwards minus a cost for the control,
-# $0.1 \sum_i a_i^2$. An episode has 1,000 steps. There is no other end than this limit, not even a fall on the back.
+# MuJoCo simulates `HalfCheetah-v5`. An observation has 17 numbers (height, angles, and velocities).
+# An action has 6 numbers, the torques of the joints, each from -1 to 1. The reward of a step is the
+# forward speed minus a control cost, $0.1 \sum_i a_i^2$. An episode has 1,000 steps. It ends only
+# at this time limit, even if the cheetah falls on its back.
 #
-# Our policy will be a normal distribution, which has no bounds: it gives actions of 3 as well. The simulator cuts those down to
-# 1 before it moves anything. But version 5 of this environment computes the **cost from the action as it came**. An action of 3
-# then pushes exactly like 1, and costs nine times as much. Such a penalty for numbers that change nothing would rule the
-# training at first, when actions are large. So we put `ClipAction` around the environment, which cuts the action first.
+# Our policy is a normal distribution, which has no bounds: it can sample an action of 3. The
+# simulator clips the torque to 1. But the environment computes the **cost from the unclipped
+# action**. An action of 3 then moves the cheetah exactly like 1, and costs nine times as much. At
+# the beginning of training, when actions are large, this penalty would dominate the reward. So we
+# wrap the environment in `ClipAction`, which clips the action before the cost is computed.
 #
-# To your policy this is a part of the world. The log-probabilities stay those of the actions that it chose, not of the clipped
-# ones.
+# For your policy, clipping is a part of the environment. Log-probabilities are those of the actions
+# that the policy sampled, not of the clipped actions.
 #
-# The cell pushes all joints with 1, with 3, and with 3 through `ClipAction`. Expect the same speed three times, and the costs
-# 0.6, 5.4 and 0.6.
+# The cell applies the torque 1 to all joints, then 3, then 3 with `ClipAction`. Expect the same
+# speed three times, and the costs 0.6, 5.4 and 0.6.
 
 # %% cheetah
 cheetah = gym.make("HalfCheetah-v5")
@@ -122,21 +134,24 @@ for name, env, push in [("1", cheetah, 1.0), ("3", cheetah, 3.0), ("3, ClipActio
 # %% summaries-text [markdown]
 # ## 2 · Summaries
 #
-# What we want to see in the end is the **raw return** of each episode. The rewards that the training sees are rescaled, and
-# trajectories end in the middle of episodes; so the return is best written down where it happens, by a wrapper around the raw
-# environment.
+# We measure success by the **raw return** of each episode. But the training sees rescaled rewards,
+# and trajectories end in the middle of episodes. So a wrapper around the raw environment records
+# the returns.
 #
-# **Write `step` and `reset` of `Summaries`**. Both pass on exactly what the environment gives. On the way they count steps and
-# sum rewards. When an episode ends, *terminated or truncated*, its return, its length and the mean of the latest `window`
-# returns are kept (and told to the writer, if there is one). An episode broken off by `reset` leaves nothing behind.
+# **Write `step` and `reset` of `Summaries`**. Both return exactly what the environment returns. In
+# addition, they count steps and sum rewards. When an episode ends, *terminated or truncated*,
+# append its return, its length and the mean of the latest `window` returns to the lists, and pass
+# them to the writer, if there is one. If `reset` interrupts an episode, this episode leaves no
+# entry.
 #
-# The cell plays a script of rewards. The second episode is truncated, the third is broken off after its first step.
+# The cell plays back scripted rewards. The second episode is truncated. The third is interrupted by
+# `reset` after its first step.
 
 # %% summaries
 
 
 class Script(gym.Env):
-    """Plays back episodes: a list of rewards for each, and how it ends."""
+    """Plays back episodes. Each is a list of rewards and the way it ends."""
 
     observation_space = gym.spaces.Box(-1, 1, (1,), np.float32)
     action_space = gym.spaces.Box(-1, 1, (1,), np.float32)
@@ -169,33 +184,38 @@ print("moving averages  found", summaries.moving_averages, "expected", [6.0, 4.5
 print("interactions     found", summaries.interactions, "expected", 7)
 
 # %% normalize-text [markdown]
-# ## 3 · Normalized observations and rewards
+# ## 3 · Normalised observations and rewards
 #
-# Networks like inputs of about the size 1, and so does a value loss. `Normalize` (given, in `mujoco_wrappers.py`) keeps running
-# statistics and turns
+# Networks train best when inputs and value targets have a scale of about 1. `Normalize` (provided
+# in `mujoco_wrappers.py`) keeps running statistics and turns
 #
-# - an observation $o$ into $(o - \text{mean}) / \text{std}$, of all observations so far,
+# - an observation $o$ into $(o - \text{mean}) / \text{std}$, with mean and standard deviation of
+#   all observations so far,
 # - a reward $r$ into $r / \text{std}(G)$, where $G \leftarrow \gamma G + r$ is a running discounted return.
 #
-# *Practical RL* (YSDA and HSE), week 9, the text that this assignment follows, describes the wrapper differently: subtract the
-# running mean from observations *and rewards*, and divide by the running *variances*. Its code does not do that, and should
-# not:
+# This assignment follows the course *Practical RL* (YSDA and HSE), week 9. Its text describes the
+# wrapper differently: subtract the running mean from observations *and rewards*, and divide by the
+# running *variances*. Its code does neither, for good reasons:
 #
-# - **The mean reward must stay.** Take a robot that gets 1 for every step until it falls. Falling after 10 steps returns 10,
-#   walking for 1,000 returns 1,000. Minus the mean, both return 0; and with a step a little below the mean, falling at once
-#   would be best. A constant bonus or fine per step changes what is best wherever episodes can differ in length. (The cheetah's
-#   cannot; but that is luck.)
-# - **It is the standard deviation that has the unit of the reward.** Pay in cents instead of euros: the rewards become 100
-#   times as large, their standard deviation as well, and the quotient stays. Their variance becomes 10,000 times as large.
-#   Divided by that, they would shrink to a hundredth.
+# - **The mean reward must stay.** Suppose that a robot gets reward 1 for every step until it falls.
+#   If it falls after 10 steps, the return is 10; if it walks for 1,000 steps, the return is 1,000.
+#   If you subtract the mean reward, both returns are 0. If you subtract a little more, it is best
+#   to fall at once. So if episodes can differ in length, a constant that is added to every reward
+#   can change which policy is best. (The cheetah's episodes all have the same length, so here it
+#   would not matter.)
+# - **The standard deviation has the unit of the reward.** Count rewards in cents instead of euros:
+#   the rewards and their standard deviation become 100 times as large, so the quotient stays the
+#   same. But the variance becomes 10,000 times as large, so rewards divided by the variance would
+#   shrink to a hundredth.
 #
-# The cell shows the second point: the first number should be the same for both units, the second one should not.
+# The cell shows the second point. The first number should be the same for both units; the second
+# number should differ.
 
 # %% normalize
 
 
 class Coins(gym.Env):
-    """Pays a random sum in every step, 20 steps long."""
+    """Pays a random reward in every step; an episode has 20 steps."""
 
     observation_space = gym.spaces.Box(-1, 1, (1,), np.float32)
     action_space = gym.spaces.Box(-1, 1, (1,), np.float32)
@@ -228,21 +248,28 @@ for name, unit in (("euros", 1), ("cents", 100)):
 # %% model-text [markdown]
 # ## 4 · The model
 #
-# Two networks of the same form, one for the policy's mean and one for the value:
+# The model has two networks of the same form, one for the policy's mean and one for the value:
 #
 # $$\text{Linear}(64) \to \tanh \to \text{Linear}(64) \to \tanh \to \text{Linear}$$
 #
-# All weight matrices are **orthogonal** with gain $\sqrt 2$, all biases are zero. Orthogonal means that rows (or columns,
-# whichever are fewer) stand at right angles and have the same length, so no direction of the input is lost or blown up. The
-# spread of the policy is one vector of $A$ learned numbers, the same in every state, zero at first. Its exponential is the
-# **variance**; it cannot become negative.
+# All weight matrices are initialised **orthogonal** with gain $\sqrt 2$, and all biases zero.
+# Orthogonal means that the rows (or the columns, if there are fewer of them) are at right angles to
+# each other and have the same length, here $\sqrt 2$. A layer with at least as many outputs as
+# inputs then stretches *every* input by $\sqrt 2$: $|W x| = \sqrt 2\, |x|$. A layer with fewer
+# outputs than inputs, such as the last one ($6 \times 64$), cannot keep all directions: of 64
+# orthogonal directions, it maps 58 to 0 and stretches the other six by $\sqrt 2$.
 #
-# **Write the layers of `Model`, then `forward(observations)`**, which returns the mean `[B, A]`, the variance `[A]` and the
-# value `[B, 1]`. The value is a function of the observation alone, and shares nothing with the policy.
+# The policy also has one vector of $A$ learned numbers. It is the same in every state, and zero at
+# first. Its exponential is the **variance**, so the variance is always positive.
 #
-# The count of numbers to learn is $(17 \cdot 64 + 64) + (64 \cdot 64 + 64) + (64 \cdot 6 + 6)$ for the policy, the same with 1
-# instead of 6 for the value, and 6 for the variance. The angles of rows are checked by $W W^T$ (or $W^T W$), which should be
-# $2$ on the diagonal and 0 elsewhere.
+# **Write the layers of `Model`, then `forward(observations)`**, which returns the mean `[B, A]`,
+# the variance `[A]` and the value `[B, 1]`. The value network shares no weights with the policy
+# network.
+#
+# The policy network has $(17 \cdot 64 + 64) + (64 \cdot 64 + 64) + (64 \cdot 6 + 6)$ parameters.
+# The value network has the same with 1 instead of 6, and the variance has 6. To check the
+# initialisation, the cell computes $W W^T$ (or $W^T W$), which should be 2 on the diagonal and 0
+# elsewhere.
 
 # %% model
 model = submitted.Model(obs_dim=17, act_dim=6)
@@ -260,33 +287,36 @@ print(f"orthogonal        found {len(errors)} matrices, largest error {max(error
 # %% policy-text [markdown]
 # ## 5 · The policy
 #
-# `Policy.act(inputs, training)` is asked by two different callers, and answers each in its own language:
+# Two different callers use `Policy.act(inputs, training)`, and each needs a different result:
 #
-# | | who asks | what it returns |
+# | | caller | result |
 # | --- | --- | --- |
 # | `training=False` | the runner, step by step | NumPy, no gradient: `actions` `[A]`, `log_probs` `[]`, `values` `[1]` |
 # | `training=True` | PPO, with a minibatch | torch, with a gradient: `distribution`, `values` `[B, 1]` |
 #
-# (Given a batch of observations, the first one has an axis of $B$ before these shapes.)
+# (With `training=False` and a batch of observations, all shapes start with an axis $B$.)
 #
-# The dimensions of an action are independent given the state, so their densities are multiplied, and their logarithms added:
+# Given the state, the dimensions of an action are independent. So their densities are multiplied,
+# and their log-densities are added:
 #
 # $$\log \pi(a \mid s)
 #   = \sum_{i=1}^{A} \left(-\frac{(a_i - \mu_i)^2}{2 \sigma_i^2} - \log \sigma_i - \tfrac{1}{2} \log 2 \pi\right)$$
 #
-# This is **one** number for the whole vector. And mind what the model gives: the variance $\sigma^2$. `Normal` wants the
-# standard deviation $\sigma$, `MultivariateNormal` a covariance matrix.
+# This is **one** number for the whole action vector. The model returns the variance $\sigma^2$. But
+# `Normal` takes the standard deviation $\sigma$, and `MultivariateNormal` takes a covariance
+# matrix.
 #
 # **Write both branches of `act`.**
 #
-# In the cell, a fake model says mean (1, -1) and variance (4, 0.25), whatever it sees. The histogram of 20,000
-# sampled actions should lie on the dotted curve, and what the two branches say about the same actions should agree.
+# In the cell, a fake model returns the mean (1, -1) and the variance (4, 0.25) for every
+# observation. The histogram of 20,000 sampled actions should match the dotted curve. For the same
+# actions, both branches should give the same log-probabilities.
 
 # %% policy
 
 
 def fake_model(observations):
-    """A model that says the same in every state."""
+    """Return the same mean, variance and value for every observation."""
     batch = observations.shape[:-1]
     return torch.tensor([1.0, -1.0]).expand(*batch, 2), torch.tensor([4.0, 0.25]), torch.zeros(*batch, 1)
 
@@ -316,24 +346,28 @@ plt.show()
 # %% runner-text [markdown]
 # ## 6 · Trajectories
 #
-# `EnvRunner` (given) plays a fixed number of steps and returns them as a **trajectory**, a dictionary with one row per step. It
-# goes on where it stopped, so an episode may span several trajectories, and a trajectory may hold the end of one episode and
-# the beginning of the next. Its keys are
+# `EnvRunner` (provided) plays a fixed number of steps and returns them as a **trajectory**, a
+# dictionary with one row per step. The next call continues where the last one stopped. So an
+# episode may span several trajectories, and a trajectory may contain the end of one episode and the
+# beginning of the next. The keys are
 #
-# - `observations`, `rewards`, and `resets`, true where the step ended an episode, for whichever reason;
-# - everything that the policy's `act` returns: `actions`, `log_probs`, `values`;
-# - `state`, a dictionary about the end: above all `latest_observation`, what the policy would see next.
+# - `observations`, `rewards`, and `resets`, which is true where the step ended an episode, for any
+#   reason;
+# - everything that `Policy.act` returns: `actions`, `log_probs`, `values`;
+# - `state`, a dictionary that describes the end of the trajectory. You need its
+#   `latest_observation`, the observation that the policy would see next.
 #
-# Then it calls its **transformations**, each of which changes the trajectory in place. `AsArray` (given) makes arrays of lists.
+# Then the runner calls its **transformations**, each of which changes the trajectory in place.
+# `AsArray` (provided) converts lists to arrays.
 #
-# Nothing is to be written here. The cell plays three steps with a policy that does not look. Expect 3 rows under each key; 17
-# columns of observations, 6 of actions.
+# You write nothing in this section. The cell plays three steps with a policy that ignores its
+# observations. Expect 3 rows for each key, 17 columns of observations, and 6 columns of actions.
 
 # %% runner
 
 
 class DummyPolicy:
-    """Acts at random, and values nothing. (As in the course text.)"""
+    """Acts at random, and its values are nan. (As in Practical RL.)"""
 
     def act(self, inputs, training=False):
         assert not training
@@ -348,27 +382,32 @@ print("state:", {key: np.shape(value) if key == "latest_observation" else value 
 print("steps so far:", runner.step_var)
 
 # %% truncation-text [markdown]
-# ### A clock that stops is not the end of the world
+# ### A time limit is not the end of the task
 #
-# Episodes end in two ways. They are **terminated** when the task is over: nothing comes after, and the value of "after" is 0.
-# They are **truncated** when a time limit stops them: the world would have gone on, and so would the rewards. The value of what
-# is cut off is not 0. The best guess at it is $V(s_\text{final})$, of the last observation, which belongs to no row.
+# Episodes end in two ways. An episode is **terminated** when the task is over: no reward follows,
+# so the value of the next state is 0. An episode is **truncated** when a time limit stops it:
+# without the limit, more rewards would follow, so the value of the next state is not 0. The best
+# estimate of it is $V(s_\text{final})$, where $s_\text{final}$ is the last observation of the
+# episode. No row of the trajectory contains this observation.
 #
-# All ends of HalfCheetah are truncations. Who takes them for ends of the task tells the critic that the last steps of an
-# episode are worth little, although the cheetah runs as well there as anywhere, and no observation shows the clock.
+# All ends of HalfCheetah are truncations. If you treated them as terminations, the critic would
+# learn that the last states of an episode have little value. But the cheetah runs there as well as
+# anywhere else, and the observation does not contain the time.
 #
-# `BootstrapTruncated` (given) repairs it before advantages are computed: to the reward of a truncated step it adds
-# $\gamma V(s_\text{final})$. So your GAE in the next section needs only one rule, **cut wherever `resets` is true**. It must
-# not add anything there itself: it would count twice.
+# `BootstrapTruncated` (provided) corrects this before advantages are computed: it adds
+# $\gamma V(s_\text{final})$ to the reward of a truncated step. This is called **bootstrapping**. So
+# your GAE in the next section needs only one rule: **cut wherever `resets` is true**. GAE must not
+# add the value of the final state again, because it would count twice.
 #
-# In the cell every step pays 1, the first episode is truncated after two steps, the second is terminated after two. With
-# $V = 10$ and $\gamma = 0.9$, expect the rewards 1, 10, 1, 1, 1.
+# In the cell, the reward of every step is 1. The first episode is truncated after two steps, and
+# the second is terminated after two steps. With $V = 10$ and $\gamma = 0.9$, the reward of the
+# truncated step becomes $1 + 0.9 \cdot 10 = 10$, so expect the rewards 1, 10, 1, 1, 1.
 
 # %% truncation
 
 
 class Says:
-    """A policy that does nothing, and thinks every observation worth the same."""
+    """A policy whose actions are 0, with the same value for every observation."""
 
     def __init__(self, value):
         self.value = value
@@ -389,38 +428,42 @@ print("truncated:", trajectory["state"]["truncated"])
 # %% gae-text [markdown]
 # ## 7 · Generalized advantage estimation
 #
-# How much better than usual was an action? One can look one step ahead and trust the critic with the rest, or look far ahead
-# and trust the rewards. Looking to the end of a trajectory of $T$ steps gives
+# How much better than expected was an action? You can use one reward and rely on the critic for the
+# rest, or use many rewards and rely less on the critic. With all rewards up to the end of a
+# trajectory of $T$ steps, the estimate is
 #
 # $$\hat A_t^{(T)} = \sum_{l=0}^{T-1-t} \gamma^l r_{t+l} + \gamma^{T-t}\, V(s_T) - V(s_t)$$
 #
-# (The course text writes $\gamma^T V(s_T)$. That is a slip: the state $s_T$ lies $T - t$ steps after $s_t$, so that is what the
-# discount counts.)
+# (*Practical RL* writes $\gamma^T V(s_T)$. This is a typo: the state $s_T$ is $T - t$ steps after
+# $s_t$, so the exponent is $T - t$.)
 #
-# A short look is biased as long as the critic is wrong. A long one is noisy, because it depends on all the luck on the way.
-# **Generalized advantage estimation** is a weighted mean of all lengths, in which each further step counts $\lambda$ times as
-# much as the one before. It comes to a sum of one-step errors:
+# With few rewards, the estimate is biased as long as the critic is wrong. With many rewards, it has
+# a high variance, because it contains the randomness of many steps. **Generalized advantage
+# estimation** (GAE) is a weighted mean of the estimates of all lengths. Each further step
+# multiplies the weight by $\lambda$. The mean equals a sum of one-step errors:
 #
 # $$\delta_t = r_t + \gamma V(s_{t+1}) - V(s_t) \qquad
 #   A_t = \sum_{l \ge 0} (\gamma \lambda)^l\, \delta_{t+l} = \delta_t + \gamma \lambda\, A_{t+1}$$
 #
-# Two things come from the future, $V(s_{t+1})$ and $A_{t+1}$. Where `resets[t]` is true, the next row is of another episode,
-# and *both* must go. After the last row comes none; but the episode goes on (unless `resets` says otherwise), so $V(s_T)$ is
-# what the policy says about `state["latest_observation"]`, and $A_T = 0$.
+# Two terms come from the future, $V(s_{t+1})$ and $A_{t+1}$. Where `resets[t]` is true, the next
+# row belongs to another episode, and *both* terms must be 0. There is no row after the last one,
+# but the episode continues (unless `resets` is true there). So call the policy on
+# `state["latest_observation"]` to get $V(s_T)$, and use $A_T = 0$.
 #
-# The **value targets** are $A_t + V(s_t)$. Mind the shapes: `values` is `[T, 1]`, `rewards` is `[T]`, and `[T]` plus `[T, 1]`
-# is `[T, T]` without any warning.
+# The **value targets** are $A_t + V(s_t)$. Watch the shapes: `values` is `[T, 1]` and `rewards` is
+# `[T]`. `[T]` plus `[T, 1]` is `[T, T]`, without any warning.
 #
 # **Write `GAE.__call__(trajectory)`**, which adds `advantages` `[T]` and `value_targets` `[T, 1]`.
 #
-# First by hand: $\gamma = \lambda = 0.5$, an end after the second row, and $V(s_4) = 2$. From the back,
-# $\delta = 1, 5, 1, -0.5$ and $A = 1,\ 5 + 0.25 \cdot 1,\ 1,\ -0.5 + 0.25 \cdot 1$.
+# First an example by hand: $\gamma = \lambda = 0.5$, the episode ends at the second row, and
+# $V(s_4) = 2$. From the last row to the first, $\delta = 1, 5, 1, -0.5$ and
+# $A = 1,\ 5 + 0.25 \cdot 1,\ 1,\ -0.5 + 0.25 \cdot 1$.
 
 # %% gae
 
 
 def trajectory_of(rewards, values, resets):
-    """A trajectory as the runner would give it, with observations that do not matter."""
+    """Return a trajectory as the runner would, without observations."""
     rows = {"rewards": np.array(rewards, np.float64), "resets": np.array(resets, bool)}
     rows["values"] = np.array(values, np.float32)[:, None]
     return rows | {"state": {"latest_observation": np.zeros(1, np.float32), "final_observations": {}, "truncated": []}}
@@ -435,15 +478,19 @@ print("value targets  found", trajectory["value_targets"].flatten().tolist(), li
 print("            expected", [1.75, 2.0, 5.25, 5.0], [4, 1])
 
 # %% gae-picture-text [markdown]
-# And now a picture. There is one reward of 1 at step 25 and one of -1 at step 55, and an episode ends after step 39. The critic
-# is wrong in a wavy way. Your advantages with three values of $\lambda$:
+# Now a picture. There is one reward of 1 at step 25 and one of -1 at step 55, and an episode ends
+# after step 39. The values of the critic are wrong: they follow a sine wave. The cell plots your
+# advantages for three values of $\lambda$:
 #
-# - $\lambda = 0$: the one-step error $\delta_t$. Only the very step of the reward gets credit; all else is the critic's waves.
-# - $\lambda = 1$: the return minus $V$, so every step before the reward gets credit, back to the beginning of the episode.
+# - $\lambda = 0$: the one-step error $\delta_t$. Only the step of the reward itself gets credit;
+#   everything else comes from the critic's wave.
+# - $\lambda = 1$: the return minus $V$. Every step before the reward gets credit, back to the
+#   beginning of the episode.
 # - $\lambda = 0.95$: in between. Credit reaches back about $1 / (1 - \gamma \lambda) \approx 17$ steps.
 #
-# For 0 and 1 there is another way to compute them, drawn dotted; your lines should lie on it. Nothing may cross the end of the
-# episode: before it, nothing must be seen of the -1.
+# For $\lambda = 0$ and $\lambda = 1$, the dotted lines are computed in another way; your lines
+# should lie on them. Nothing may cross the end of the episode: the reward of -1 must not affect any
+# advantage before it.
 
 # %% gae-picture
 T, GAMMA, END = 70, 0.99, 39
@@ -453,8 +500,8 @@ wave = 0.3 * np.sin(np.arange(T + 1) / 6)
 
 delta, monte_carlo = np.zeros(T), np.zeros(T)
 for t in range(T):
-    last = END if t <= END else T - 1  # of the episode, or of the trajectory
-    after = 0.0 if last == END else wave[T]  # what comes after it is worth
+    last = END if t <= END else T - 1  # last row of the episode, or of the trajectory
+    after = 0.0 if last == END else wave[T]  # value after this row
     delta[t] = rewards[t] + GAMMA * (0.0 if t == END else wave[t + 1]) - wave[t]
     discounts = GAMMA ** np.arange(last - t + 1)
     monte_carlo[t] = (discounts * rewards[t : last + 1]).sum() + GAMMA ** (last - t + 1) * after - wave[t]
@@ -477,24 +524,27 @@ plt.show()
 # %% sampler-text [markdown]
 # ## 8 · Minibatches
 #
-# Each trajectory of $T$ rows is used for `num_epochs` epochs. Before every epoch its rows are shuffled, because neighbours
-# resemble each other; then they are dealt into `num_minibatches` minibatches of nearly the same size. A row is a row in *all*
-# arrays: one and the same order for every key, or an action would be judged by the advantage of another one.
+# Each trajectory of $T$ rows is used for `num_epochs` epochs. Before every epoch its rows are
+# shuffled, because neighbouring rows are similar. Then they are split into `num_minibatches`
+# minibatches of nearly the same size. Use the same order for *all* arrays. Otherwise, an action
+# would be paired with the advantage of another action.
 #
-# **Write `shuffle_trajectory` and `get_next` of `TrajectorySampler`.** `get_next` returns the next minibatch, asks the runner
-# for a trajectory when it needs one, and calls the transformations on the minibatch. What those put into the minibatch must not
-# come into the trajectory: that is needed again in the next epoch. (`NormalizeAdvantages`, given, is the transformation that we
-# will use. It works on minibatches, as is the custom with PPO.)
+# **Write `shuffle_trajectory` and `get_next` of `TrajectorySampler`.** `get_next` returns the next
+# minibatch. It gets a trajectory from the runner when it needs one, and calls the transformations
+# on the minibatch. A transformation of the minibatch must not change the trajectory, because the
+# next epoch needs the trajectory again. (We use the transformation `NormalizeAdvantages`, which is
+# provided. It normalises over a minibatch, as is usual for PPO.)
 #
-# In the cell, the rows of the first trajectory are numbered from 0 to 9, of the next one from 10 to 19. With two epochs of
-# three minibatches, expect sizes of 3, 3 and 4 in any order, each row once in every epoch, a new order in the second epoch, and
-# the seventh minibatch from the second trajectory.
+# In the cell, the rows of the first trajectory have the numbers 0 to 9, and those of the second
+# trajectory 10 to 19. With two epochs of three minibatches, expect the sizes 3, 3 and 4 in any
+# order, each row once in every epoch, and a new order in the second epoch. The seventh minibatch
+# comes from the second trajectory.
 
 # %% sampler
 
 
 class Numbered:
-    """A runner whose trajectories have 10 rows each, numbered on."""
+    """A runner whose trajectories have 10 rows each, numbered consecutively."""
 
     def __init__(self):
         self.trajectories = 0
@@ -523,12 +573,15 @@ print("rows stay together, and transformations act once:", together, "(expected 
 print("trajectories asked for:", runner.trajectories, "(expected 2)")
 
 # %% make-runner-text [markdown]
-# ## 9 · All of it together
+# ## 9 · The whole pipeline
 #
-# `make_ppo_runner` (given, in `submitted.py`) puts these parts into their order: play 2,048 steps, make arrays, repair
-# truncations, estimate advantages; then deal 32 minibatches of 64 rows in each of 10 epochs, with normalized advantages.
+# `make_ppo_runner` (provided in `submitted.py`) combines these parts. The runner plays 2,048 steps,
+# converts them to arrays, bootstraps at truncations, and estimates advantages. The sampler then
+# splits the rows into 32 minibatches of 64 rows in each of 10 epochs, and normalises the advantages
+# of each minibatch.
 #
-# Try it with your own model. Expect 64 rows under each key, and advantages with mean 0 and standard deviation 1.
+# The cell uses your own model. Expect 64 rows for each key, and advantages with mean 0 and standard
+# deviation 1.
 
 # %% make-runner
 env = Normalize(submitted.Summaries(ClipAction(gym.make("HalfCheetah-v5"))))
@@ -543,32 +596,36 @@ print(f"advantages: mean {abs(advantages.mean()):.3f}, standard deviation {advan
 # %% log-prob-text [markdown]
 # ## 10 · The ratio
 #
-# PPO compares the policy of now with the one that played, for the action that was *taken*:
+# PPO compares the current policy with the policy that played, for the action that was *taken*:
 #
 # $$\rho_t = \frac{\pi_\theta(a_t \mid s_t)}{\pi_\text{old}(a_t \mid s_t)}
 #   = \exp\left(\log \pi_\theta(a_t \mid s_t) - \log \pi_\text{old}(a_t \mid s_t)\right)$$
 #
-# $\log \pi_\text{old}$ was recorded by the runner; $\log \pi_\theta$ comes from the distribution of now. Before the first
-# update the two policies are the same. So all ratios are 1, and the loss is minus the mean of the advantages, whatever these
-# are. It is the best test of sampling, log-probabilities and shapes that there is. You meet it again in section 12.
+# The runner recorded $\log \pi_\text{old}$; $\log \pi_\theta$ comes from the current distribution.
+# Before the first update, the two policies are the same. So all ratios are 1, and the loss is minus
+# the mean advantage, for any advantages. This is a very good test of sampling, log-probabilities
+# and shapes. Section 12 uses it.
 
 # %% policy-loss-text [markdown]
 # ## 11 · The two clipped losses
 #
-# **The policy.** What is to grow is the surrogate, clipped:
+# **The policy.** We maximise the clipped surrogate, so the loss is minus the clipped surrogate:
 #
 # $$L_\text{policy}
 #   = -\frac{1}{B} \sum_t \min\left(\rho_t A_t,\ \text{clip}(\rho_t,\, 1 - \varepsilon,\, 1 + \varepsilon)\, A_t\right)$$
 #
-# - **Good action** ($A_t > 0$): it should become more likely, up to a ratio of $1 + \varepsilon$. From there on the objective
-#   is flat. No gradient, no push.
-# - **Bad action** ($A_t < 0$): it should become less likely, down to $1 - \varepsilon$; then it is flat as well.
-# - **Moved the wrong way**: a good action that has become less likely, or a bad one more likely, is not clipped. The full push
-#   brings it back. The minimum sees to that; it clips only what looks too good.
+# - **Good action** ($A_t > 0$): it should become more likely, up to a ratio of $1 + \varepsilon$.
+#   Beyond that, the objective is flat, so its gradient is 0.
+# - **Bad action** ($A_t < 0$): it should become less likely, down to a ratio of $1 - \varepsilon$.
+#   Below that, the objective is flat, too.
+# - **Moved the wrong way**: if a good action has become *less* likely, or a bad one *more* likely,
+#   the minimum selects the unclipped product. So the gradient is not cut off, and the update can
+#   correct the ratio.
 #
 # **Write `PPO.policy_loss(trajectory, act)`**: a scalar.
 #
-# The cell draws the objective (minus your loss) for one row with two action dimensions. Your line should lie on the dotted one.
+# The cell plots the objective (minus your loss) of one row with two action dimensions. Your line
+# should lie on the dotted line.
 
 # %% policy-loss
 ppo = submitted.PPO(policy=None, optimizer=None, cliprange=0.2)
@@ -596,24 +653,28 @@ for axes, (advantage, (bend_x, bend_y)), colour in zip(both, corners.items(), ut
 plt.show()
 
 # %% value-loss-text [markdown]
-# A wrong line says what is wrong. Mirrored up and down: the sign. No bend: nothing is clipped. Flat on the other side: the
-# larger of the two products instead of the smaller. Curved: something else in place of the ratio.
+# If your line is different, its shape shows why. Mirrored vertically: the sign is wrong. No bend:
+# nothing is clipped. Flat on the other side: you take the larger of the two products instead of the
+# smaller. Curved: you use something other than the ratio.
 #
-# **The value.** The critic is trained on the same data for the same number of epochs, so its loss is clipped too. With the
-# target $G_t$ and the recorded value $V_\text{old}$, each row counts with the *larger* of two errors:
+# **The value.** The critic is trained on the same data for the same number of epochs, so its loss
+# is clipped, too. With the target $G_t$ and the recorded value $V_\text{old}$, each row counts with
+# the *larger* of two errors:
 #
 # $$L_\text{value} = \frac{1}{B} \sum_t \max\left((V - G_t)^2,\
 #   \left(V_\text{old} + \text{clip}(V - V_\text{old},\, -\varepsilon,\, \varepsilon) - G_t\right)^2\right)$$
 #
-# Once the value has moved more than $\varepsilon$ towards its target, the second error is the larger one; and it no longer
-# depends on $V$. So this row pushes no further until the next trajectory. (Here $\varepsilon$ is a difference of values, which
-# makes sense because rewards are normalized. Whether value clipping helps at all is disputed; it is part of the algorithm that
-# this assignment is about.)
+# Once the value has moved more than $\varepsilon$ towards its target, the second error is the
+# larger one, unless $V$ overshoots the target by just as much. This error no longer depends on $V$,
+# so the gradient of this row is 0 until the next trajectory. (Here $\varepsilon$ is a difference of
+# values. That makes sense because rewards are normalised. It is disputed whether value clipping
+# helps at all; *Practical RL* uses it.)
 #
 # **Write `PPO.value_loss(trajectory, act)`**: a scalar.
 #
-# In the left picture the target is far away, at 1, and $V_\text{old} = 0$. Between 0.2 and 1.8 the loss must be flat. In the
-# right one the target lies within the clip range, and the loss is the plain parabola.
+# In both pictures, $V_\text{old} = 0$. In the left picture the target is far away, at 1: between
+# 0.2 and 1.8, the loss must be flat. In the right picture the target is within the clip range, and
+# the loss is the plain parabola.
 
 # %% value-loss
 values = np.linspace(-0.8, 2.4, 200)
@@ -641,16 +702,18 @@ plt.show()
 # %% step-text [markdown]
 # ## 12 · One update, and the learning rate
 #
-# **Write `PPO.step(trajectory)`**: compute the loss of the minibatch, its gradient, cut the gradient of all parameters together
-# to the length `max_grad_norm`, and take one step of the optimizer. Gradients of earlier steps must not be left in it.
+# **Write `PPO.step(trajectory)`**: compute the loss of the minibatch and its gradient, clip the
+# global gradient norm (that of all parameters together) to `max_grad_norm`, and make one optimizer
+# step. Clear the gradients of earlier steps first.
 #
-# **Write `anneal_learning_rate(optimizer, interactions, total_interactions, initial)`**: on the straight line from `initial` at
-# the beginning to 0 at the end. A training ends with a whole trajectory, so it goes a little beyond its end; a negative rate
-# would climb *uphill*.
+# **Write `anneal_learning_rate(optimizer, interactions, total_interactions, initial)`**: set the
+# learning rate on the straight line from `initial` at the beginning to 0 at the end. Training
+# always plays whole trajectories, so at its end `interactions` can exceed `total_interactions`. If
+# your function is called then, the rate must be 0: a negative rate would *increase* the loss.
 #
-# In the cell, advantages and targets are huge, so the gradient is certainly cut to 0.5. With plain gradient descent and a
-# learning rate of 0.1, the weights then move by 0.05. And before anything has moved, the policy loss is minus the mean
-# advantage.
+# In the cell, advantages and targets are huge, so the gradient norm is clipped to 0.5. With plain
+# gradient descent and a learning rate of 0.1, the weights then move by 0.05. Before any update, the
+# policy loss is minus the mean advantage.
 
 # %% step
 torch.manual_seed(0)
@@ -681,58 +744,65 @@ for interactions, expected in ((0, 3e-4), (250_000, 2.25e-4), (500_000, 1.5e-4),
 # %% probes-text [markdown]
 # ## 13 · Before any long training: probes
 #
-# When an agent does not learn, the curve does not tell why. So first we climb a ladder of tiny worlds, in each of which one
-# thing can go wrong, and whose right answer is known. Each is trained for about a second, and once more with another seed if it
-# is not fine. The first rung that is not fine says where to look. The discount is 0.8 throughout.
+# When an agent does not learn, the learning curve does not show why. So first we train on **probe
+# environments**: tiny worlds in which one thing can go wrong, and whose correct result is known.
+# They form a ladder. Training takes about a second per rung. If a rung fails, it is trained again
+# with another seed. The first rung that fails shows where to look. The discount factor is 0.8
+# everywhere.
 #
-# | rung | what happens | a right agent ends with |
+# | rung | what happens | result of a correct agent |
 # | --- | --- | --- |
-# | constant | one step, which always pays 1 | $V = 1$ |
-# | observation | one step, which pays the sign that is shown | $V(-) = -1$, $V(+) = 1$ |
-# | two steps | the second one pays 1 | $V = 0.8$, a step later $V_2 = 1$ |
-# | truncated | every step pays 1, and a clock that nobody sees stops it after 4 | $V = 1 / (1 - 0.8) = 5$ |
-# | action | one step, which pays $-(a - 0.5)^2$ | $\mu = 0.5$ for both signs |
-# | combined | the second step pays $-(a_1 - 0.5\, \text{sign})^2$ for the *first* action | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
+# | constant | one step; the reward is always 1 | $V = 1$ |
+# | observation | one step; the reward is the sign that is observed | $V(-) = -1$, $V(+) = 1$ |
+# | two steps | the second reward is 1 | $V = 0.8$, one step later $V_2 = 1$ |
+# | truncated | every reward is 1; a time limit, not in the observation, stops after 4 steps | $V = 1 / (1 - 0.8) = 5$ |
+# | action | one step; the reward is $-(a - 0.5)^2$ | $\mu = 0.5$ for both signs |
+# | combined | second reward $-(a_1 - 0.5\, \text{sign})^2$ for the *first* action $a_1$ | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
 #
-# If the first rung that is not fine is
+# If the first rung that fails is
 #
-# - **constant**: the value loss may be wrong, or the critic does not move at all. If $V$ is near 5, the value of the next
-#   episode comes into a row: look at the cuts in GAE.
-# - **observation**: do values and targets come from different rows, or does `[B]` meet `[B, 1]`?
-# - **two steps**: the discount in GAE. Near 1: it is missing. Near 0: nothing comes back from the second row to the first.
-# - **truncated**: about 2 means that truncations count as ends of the task (the four steps are then worth 2.95, 2.44, 1.8 and
-#   1). Much more than 5: the value of what was cut off is added twice.
-# - **action**: a sign may be wrong in the policy loss, the ratio may be `[B, B]`, or the log-probability does not belong to the
-#   action that was played.
-# - **combined**: observations, actions and advantages may come from different rows, or GAE does not reach back.
+# - **constant**: the value loss may be wrong, or the critic does not change at all. If $V$ is near
+#   5, a row uses the value of the next episode: check where GAE cuts.
+# - **observation**: do values and targets come from different rows, or is `[B]` combined with
+#   `[B, 1]`?
+# - **two steps**: look at the discount in GAE. If $V$ is near 1, the discount is missing. If $V$ is
+#   near 0, nothing flows back from the second row to the first.
+# - **truncated**: if $V$ is about 2, truncations are treated as terminations (the returns of the
+#   four steps are then 2.95, 2.44, 1.8 and 1). If $V$ is much larger than 5, the value of the final
+#   state is added twice.
+# - **action**: a sign may be wrong in the policy loss, the ratio may have the shape `[B, B]`, or
+#   the log-probability may be that of another action than the one played.
+# - **combined**: observations, actions and advantages may come from different rows, or GAE does not
+#   carry credit back to the first step.
 #
-# Not every mistake shows here. An advantage that leaks from one episode into the one before is only noise in such small worlds,
-# and clipping matters little when all steps are short. The pictures above show both.
+# Probes do not show every mistake. In such small worlds, an advantage that leaks into the previous
+# episode is only noise, and clipping matters little when the policy changes slowly. The pictures
+# above show both mistakes.
 
 # %% probes
 
 
-RUNGS = [  # name, what it isolates, the probe, what a right agent ends with, and how far off it may be
+RUNGS = [  # name, what it tests, the probe, expected result, tolerance
     ("constant", "the value loss", lambda: utils.Probe(lambda sign, action: 1.0, 1), {"V(-)": 1.0, "V(+)": 1.0}, 0.05),
-    ("observation", "does V see it?", lambda: utils.Probe(lambda sign, action: sign, 1), {"V(-)": -1.0, "V(+)": 1.0}, 0.1),
+    ("observation", "the input of V", lambda: utils.Probe(lambda sign, action: sign, 1), {"V(-)": -1.0, "V(+)": 1.0}, 0.1),
     ("two steps", "the discount", lambda: utils.Probe(lambda sign, action: 1.0, 2), {"V": 0.8, "V2": 1.0}, 0.05),
     (
         "truncated",
-        "the end of the clock",
+        "the time limit",
         lambda: utils.Probe(lambda sign, action: 1.0, 4, True),
         {"V(-)": 5.0, "V(+)": 5.0},
         0.3,
     ),
     (
         "action",
-        "does the policy follow?",
+        "does the policy learn?",
         lambda: utils.Probe(lambda sign, action: -((action[0] - 0.5) ** 2), 1),
         {"μ(-)": 0.5, "μ(+)": 0.5},
         0.25,
     ),
     (
         "combined",
-        "do rows fit together?",
+        "are the rows aligned?",
         lambda: utils.Probe(lambda sign, action: -((action[0] - 0.5 * sign) ** 2), 2),
         {"μ(-)": -0.5, "μ(+)": 0.5},
         0.25,
@@ -742,7 +812,7 @@ probes = {}
 
 
 def look_at(model):
-    """Return what a probe's model says: mean and value for both signs, the average value now and (V2) a step later."""
+    """Return a probe's results: μ and V for both signs, their mean V, and the mean one step later V2."""
     with torch.no_grad():
         means, _, values = model(torch.tensor([[-1.0, 0.0], [1.0, 0.0], [-1.0, 1.0], [1.0, 1.0]]))
     v, mu = values.flatten().tolist(), means.flatten().tolist()
@@ -751,7 +821,7 @@ def look_at(model):
 
 
 def train_probe(env, seed):
-    """Return the model after training in a probe."""
+    """Return the model after training on a probe."""
     torch.manual_seed(seed)
     np.random.seed(seed)
     env.reset(seed=seed)
@@ -763,28 +833,31 @@ def train_probe(env, seed):
     return model
 
 
-probes["PPO"] = {}  # which rungs are fine
+probes["PPO"] = {}  # which rungs passed
 utils.climb(RUNGS, lambda env, seed: look_at(train_probe(env, seed)), probes["PPO"])
 
 # %% point-text [markdown]
 # ## 14 · A point that should go to the middle
 #
-# Now something that moves. In `utils.PointMass(d)` a point in $d$ dimensions is pushed by $d$ forces from -1 to 1 (it clips
-# them itself). It observes position and velocity, and each of its 30 steps costs the squared distance from the middle, with a
-# little for the force. Its end is a truncation, like the cheetah's. The best possible return is -0.435 on average, doing
-# nothing returns -10, pushing at random -29.
+# Next, a task with motion. In `utils.PointMass(d)`, $d$ forces from -1 to 1 push a point in $d$
+# dimensions (the environment clips them). The observation has the position $p$ and the velocity. In
+# each of the 30 steps, the reward is minus the mean of $p_i^2 + 0.01 a_i^2$ over the dimensions.
+# The episode ends with a truncation, like the cheetah's. The mean return is -0.435 for the best
+# policy, -10 with zero forces, and -29 with random forces.
 #
-# The settings are those of the cheetah, scaled down: 480 steps for a trajectory, 8 minibatches, a larger learning rate, because
-# fewer updates are made, and $\gamma = 0.95$. A training takes 3 to 5 seconds per seed. Expect that the curve begins somewhere
-# between -10 and -60 and ends between -0.5 and -0.9; the vertical axis is squeezed. It stays a little below the best (dotted),
-# because the policy is random to the end: its variance is still shrinking when the learning rate has reached 0.
+# The settings are those of the cheetah, scaled down: 480 steps per trajectory, 8 minibatches,
+# $\gamma = 0.95$, and a larger learning rate, because there are fewer updates. Training takes 3 to
+# 5 seconds per seed. Expect the curve to start between -10 and -60 and to end between -0.5 and
+# -0.9. (The vertical axis is compressed.) The curve stays a little below the best return (dotted),
+# because the policy is stochastic to the end: its variance is still falling when the learning rate
+# reaches 0.
 
 # %% point
 curves = {}  # by setting: one list of returns per seed
 
 
 def train_point(dimensions, seed, cliprange=0.2):
-    """Return (returns, what `training.train` says) of one training on PointMass."""
+    """Return (episode returns, result of `training.train`) of one run on PointMass."""
     torch.manual_seed(seed)
     np.random.seed(seed)
     summaries = submitted.Summaries(utils.PointMass(dimensions))
@@ -799,7 +872,7 @@ def train_point(dimensions, seed, cliprange=0.2):
 
 
 def experiment(name, dimensions, cliprange=0.2):
-    """Train once per seed, keep the returns under `name`, and return the histories."""
+    """Train once per seed, store the returns under `name`, and return the histories."""
     runs = [train_point(dimensions, seed, cliprange) for seed in tqdm(range(POINT_SEEDS), desc=name, unit=" seeds")]
     curves[name] = [returns for returns, _ in runs]
     print(
@@ -809,7 +882,7 @@ def experiment(name, dimensions, cliprange=0.2):
 
 
 def show(names):
-    """Draw learning curves on PointMass."""
+    """Plot learning curves on PointMass."""
     utils.plot_point_mass_returns({name: curves[name] for name in names}, "return of an episode")
     plt.show()
 
@@ -819,13 +892,14 @@ clipped = experiment("PointMass(2)", 2)
 show(["PointMass(1)", "PointMass(2)"])
 
 # %% unclipped-text [markdown]
-# ### What the clipping is good for
+# ### What clipping does
 #
-# The same with two dimensions, but with a clip range so wide that nothing is ever clipped. What is optimized now is the bare
-# surrogate of the beginning. All else is equal: the same seeds, the same learning rate.
+# Train again with two dimensions, but with a clip range so wide that nothing is ever clipped. Now
+# the objective is the surrogate without clipping. Everything else is the same: the seeds and the
+# learning rate.
 #
-# The second picture shows how far each trajectory's updates carried the policy from the one that played it, as the
-# Kullback-Leibler divergence. Each point is a trajectory.
+# Each point of the second picture is one trajectory. It shows how far its updates moved the policy
+# away from the policy that played it: the Kullback-Leibler (KL) divergence.
 
 # %% unclipped
 unclipped = experiment("PointMass(2), no clipping", 2, cliprange=1e9)
@@ -844,23 +918,28 @@ axes.legend(frameon=False)
 plt.show()
 
 # %% unclipped-seen [markdown]
-# We tried six seeds. With clipping, the last 60 episodes returned between -0.57 and -0.80 on average. Without, five seeds
-# returned between -0.75 and -1.6 and one -16, and every single one did worse than with clipping. Some were faster at first,
-# though: who is far from the goal profits from long steps. The second picture says why it ends badly. With clipping, no
-# trajectory moved the policy by more than 0.06; without, each training had some that moved it by 8 to 60. After such a step,
-# the data say nothing about the new policy any more, and whether it is better is luck.
+# We tried six seeds. With clipping, the mean return of the last 60 episodes was between -0.57 and
+# -0.80. Without clipping, it was between -0.75 and -1.6 for five seeds and -16 for the sixth. Every
+# seed did worse without clipping. Some seeds were faster at first without it, because large steps
+# help while the policy is far from optimal. The second picture shows why they end worse. With
+# clipping, no trajectory changed the policy by a KL divergence of more than 0.06. Without clipping,
+# every run had trajectories with 8 to 60. After such a large change, the data say almost nothing
+# about the new policy, so whether it is better is luck.
 
 # %% run-text [markdown]
 # ## 15 · The cheetah runs
 #
-# The settings are those of the course text: 2,048 steps, 10 epochs of 32 minibatches, $\gamma = 0.99$, $\lambda = 0.95$, clip
-# range 0.2, Adam with a learning rate from $3 \cdot 10^{-4}$ down to 0. With 100,000 interactions this takes about a minute. It
-# is a tenth of what the course text has in mind, and the learning rate falls ten times as fast: enough to see that it learns,
-# not enough to run well. Set `LONG = True` above for the full million.
+# The settings are those of *Practical RL*: 2,048 steps, 10 epochs of 32 minibatches,
+# $\gamma = 0.99$, $\lambda = 0.95$, clip range 0.2, and Adam with a learning rate that falls from
+# $3 \cdot 10^{-4}$ to 0. With 100,000 interactions, this takes about a minute. That is a tenth of
+# the interactions that *Practical RL* uses, and the learning rate falls ten times as fast. It is
+# enough to see that the agent learns, but not enough for it to run well. Set `LONG = True` above
+# for one million interactions.
 #
-# `training.train` (given) is the loop: anneal, then 320 minibatches from `sampler.get_next()` to `ppo.step`, then ask
-# `training.diagnose` how it went. The returns are those of your `Summaries`. If TensorBoard is installed,
-# `submitted.Summaries(env, writer=training.summary_writer("runs"))` sends them there as well.
+# `training.train` (provided) is the loop: it anneals the learning rate, passes 320 minibatches from
+# `sampler.get_next()` to `ppo.step`, and then calls `training.diagnose`. Your `Summaries` records
+# the returns. If TensorBoard is installed,
+# `submitted.Summaries(env, writer=training.summary_writer("runs"))` writes them there, too.
 
 # %% run
 torch.manual_seed(1)
@@ -889,7 +968,8 @@ print(f"mean raw return of the first {tenth} episodes: {np.mean(summaries.episod
 print(f"mean raw return of the last {tenth} episodes:  {np.mean(summaries.episode_returns[-tenth:]):.0f}")
 
 # %% return-text [markdown]
-# The raw return against `runner.step_var`, the number of interactions. Each dot is an episode of 1,000 steps.
+# The picture shows the raw return against `runner.step_var`, the number of interactions. Each dot
+# is an episode of 1,000 steps.
 
 # %% return
 _, axes = plt.subplots(figsize=(9, 4), layout="constrained")
@@ -908,34 +988,41 @@ plt.show()
 # %% watch-text [markdown]
 # ## 16 · What to watch
 #
-# The return says whether it works. When it does not, these curves say why. Each point is measured after the training on one
-# trajectory, over all of its rows.
+# The return shows whether the agent learns. If it does not, these curves show why. Each point is
+# measured over all rows of one trajectory, after training on it.
 #
-# - **Explained variance** of the targets by the values: begins below 0 and rises, up and down, to between 0.2 and 1. At 0 or
-#   below for good, the critic learns nothing.
-# - **Entropy** of the policy: begins near 8.5 (six times 1.42) and falls slowly and evenly. A sudden fall means that it has
-#   stopped to explore; a long rise, that rewards do not reach it.
-# - **KL**, how far one trajectory's training moves the policy: 0.01 to 0.02, going to 0 with the learning rate. Far above 0.05,
-#   steps are too long; at 0 from the beginning, the policy does not move.
-# - **Share of rows clipped**: a fifth to a third, going to 0. Above a half, steps are too long; at 0 from the beginning, look
-#   at the ratio.
-# - **Largest ratio**: 1.5 to 3. At ten and more, single rows run away.
-# - **Policy loss**: a little below 0, from -0.07 to -0.01. It is measured after the training, with normalized advantages, so 0
-#   would be no gain. Above 0, steps go the wrong way.
-# - **Value loss**: falls from about 1 to about 0.1 within a few trajectories, then wanders. If it grows on and on, the targets
-#   run away.
-# - **Gradient norm**, of all rows together: 0.2 to 0.5, without jumps. It rises a little at the very end, when the learning
-#   rate is nearly 0 and rows are no longer clipped.
-# - **Values and their targets**: follow each other closely, whichever way they go. They must not drift apart.
-# - **Advantages**: a mean around 0, clearly smaller than the standard deviation. A mean that stays far on one side says that
-#   the critic lags behind; the policy loss does not show it, because it sees normalized advantages.
+# - **Explained variance** (of the targets, by the values): starts below 0 and rises, with
+#   fluctuations, to between 0.2 and 1. If it stays at 0 or below, the critic learns nothing.
+# - **Entropy** of the policy: starts near 8.5 (six times 1.42, the entropy of a standard normal
+#   distribution) and falls slowly and evenly. A sudden drop means that the policy has stopped
+#   exploring. If it hardly changes, the advantages do not reach the policy, or belong to other
+#   actions.
+# - **KL**, how far the updates of one trajectory move the policy: 0.01 to 0.02, and falls to 0 with
+#   the learning rate. Far above 0.05, the steps are too large. If it is 0 from the beginning, the
+#   policy does not change.
+# - **Share of rows clipped**: a fifth to a third, and falls to 0. Above a half, the steps are too
+#   large. If it is 0 from the beginning, check the ratio.
+# - **Largest ratio**: 1.5 to 3. At ten or more, the probability of single actions has changed far
+#   too much.
+# - **Policy loss**: a little below 0, from -0.07 to -0.01. It is measured after the updates, with
+#   normalised advantages, so 0 means no improvement. Above 0, the updates go in the wrong
+#   direction.
+# - **Value loss**: falls from about 1 to about 0.1 within a few trajectories, then fluctuates. If
+#   it keeps growing, the value targets diverge.
+# - **Gradient norm** of the loss over all rows: 0.2 to 0.5, without jumps. It rises a little at the
+#   very end, when the learning rate is nearly 0 and rows are no longer clipped.
+# - **Values and value targets**: stay close to each other, in either direction. They must not drift
+#   apart.
+# - **Advantages**: the mean is around 0, and its size is clearly smaller than the standard
+#   deviation. If the mean stays far from 0, the critic lags behind. The policy loss does not show
+#   this, because its advantages are normalised.
 #
-# The figures are those of the reference solution in a few trainings of 100,000 interactions. With $\gamma = 0.99$ and rewards
-# that are normalized, values lie between about -2.5 and 2. They are negative as long as the cheetah is slow and pays for its
-# control.
+# The figures come from a few runs of the reference solution with 100,000 interactions. With
+# $\gamma = 0.99$ and normalised rewards, values are between about -2.5 and 2. They are negative as
+# long as the cheetah is slow, because the control cost is then larger than the speed.
 
 # %% watch
-PANELS = {  # title: what is drawn
+PANELS = {  # title: what is plotted
     "explained variance": ["explained_variance"],
     "entropy": ["entropy"],
     "KL(old ‖ new)": ["kl"],
@@ -965,11 +1052,12 @@ plt.show()
 # %% film-text [markdown]
 # ## 17 · The cheetah in pictures
 #
-# One picture every 25 steps (1.25 seconds), and the way that was covered. This is another environment than that of the
-# training, because nobody else may step the runner's. It borrows the statistics of the observations, and `training = False`
-# freezes them: the policy must see numbers of the kind that it was trained with.
+# The cell shows a picture every 25 steps (1.25 seconds), and the position over time. It uses a
+# second environment, because only the runner may step its own. The second environment uses the
+# observation statistics of the first, and `training = False` freezes them: the policy needs
+# observations on the scale that it was trained with.
 #
-# Where no graphics library is found, there is only the way.
+# Without a graphics library, you see only the position.
 
 # %% film
 if sys.platform == "linux":
@@ -984,9 +1072,9 @@ for step in range(200):
     if drawing and step % 25 == 0:
         try:
             frames.append(stage.render())
-        except Exception as problem:  # whatever a machine without a graphics library says
+        except Exception as problem:  # without a graphics library, the type depends on the machine
             drawing = False
-            print(f"No pictures on this machine ({type(problem).__name__}), only the way. All else works without them.")
+            print(f"No pictures on this machine ({type(problem).__name__}), only the position. Everything else works.")
     observation, _, _, _, info = stage.step(policy.act(observation)["actions"])
     positions.append(info["x_position"])
 
@@ -1005,12 +1093,14 @@ axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %% save-text [markdown]
-# ## Handing in your cheetah
+# ## Submitting your cheetah
 #
-# If you like, hand in the trained policy as well: a file `policy.safetensors` beside `submitted.py`. It brings no points. The
-# grader plays ten episodes with fixed seeds and the *mean* action, without noise and without your code, and puts the mean of
-# the returns minus their standard deviation on the leaderboard. The file holds the policy's three layers and how observations
-# were normalised: without the same mean and variance the network would see numbers it has never seen.
+# If you like, also submit the trained policy: a file `policy.safetensors` next to `submitted.py`.
+# It earns no points. The grader plays ten episodes with fixed seeds and the *mean* action, without
+# noise and without your code. The leaderboard shows the mean return minus the standard deviation of
+# the returns. The file contains the three layers of the policy, and the mean and variance that
+# normalised its observations: with other statistics, the network would get inputs on a scale that
+# it was not trained with.
 
 # %% save
 trained_policy.save_policy("policy.safetensors", model, env)
@@ -1022,34 +1112,38 @@ print(f"ten episodes with the mean action: {np.mean(without_noise):.0f} ± {np.s
 # %% compare-text [markdown]
 # ## 18 · Against the reference
 #
-# One training tells little: returns differ a lot from seed to seed, with the best implementations, too. These are returns of
-# the reference solution and of Stable-Baselines3 with the same networks and settings, each training of one million
-# interactions; the mean of the last 100 episodes.
+# A single run tells you little: returns differ a lot from seed to seed, even with the best
+# implementations. The table shows results of the reference solution and of Stable-Baselines3 with
+# the same networks and settings. Each run has one million interactions, and its result is the mean
+# return of the last 100 episodes.
 #
 # | | seeds | mean | median | worst and best seed |
 # | --- | --- | --- | --- | --- |
 # | reference solution | 10 | 2377 | 1577 | 1497, 5258 |
 # | Stable-Baselines3 | 1 | 1578 | | |
 #
-# The mean is far above the median, because there are two ways to run. Seven of the ten seeds settled for the first one, which
-# earns about 1,550; three found a faster one and reached 2970, 4623 and 5258. Which of them a seed finds is luck. So compare
-# implementations by many seeds, and do not praise a setting for one good curve.
+# The mean is far above the median, because there are two ways to run. Seven of the ten seeds found
+# the first one, with a return of about 1,550. Three seeds found a faster one and reached 2970, 4623
+# and 5258. Which one a seed finds is luck. So compare implementations over many seeds, and do not
+# prefer a setting because of one good curve.
 #
-# The course text expects a raw return of about 1500, for another cheetah (that of pybullet-gym). With 100,000 interactions, as
-# above, four seeds of the reference solution went from -446, -293, -240 and -321 in the first ten episodes to -268, 213, 389
-# and 310 in the last ten. So a single poor training need not be your mistake. But if the cheetah does not get better at all
-# with two seeds, look at the probes and at the curves above first.
+# *Practical RL* expects a raw return of about 1500, for another cheetah (that of pybullet-gym).
+# With 100,000 interactions, as above, the mean returns of four seeds of the reference solution rose
+# from -446, -293, -240 and -321 in the first ten episodes to -268, 213, 389 and 310 in the last
+# ten. So a single poor run need not mean a mistake in your code. But if the cheetah does not
+# improve with either of two seeds, check the probes and the curves above.
 #
 # ## To try, if you like
 #
-# - The last layer of the policy with a gain of 0.01 instead of $\sqrt 2$: its means begin near 0, and every state is treated
-#   alike at first. Many implementations do this. Three trainings of ours ended at 1736, 2414 and 4509: it
-#   may help, but three say little, see above.
-# - Leave out `Normalize`, or only one half of it (`obs=False`, `ret=False`).
-# - $\lambda = 0$ and $\lambda = 1$ in `make_ppo_runner`, on `PointMass(2)`.
-# - Take `BootstrapTruncated` out of `make_ppo_runner`, and climb the ladder again.
+# - Use a gain of 0.01 instead of $\sqrt 2$ for the last layer of the policy. Its means are then
+#   near 0 at first, almost the same in every state. Many implementations do this. Our three runs
+#   ended at 1736, 2414 and 4509. It may help, but three runs show little (see above).
+# - Remove `Normalize`, or only one half of it (`obs=False` or `ret=False`).
+# - Use $\lambda = 0$ and $\lambda = 1$ in `make_ppo_runner`, on `PointMass(2)`.
+# - Remove `BootstrapTruncated` from `make_ppo_runner`, and run the probes again.
 #
-# Then run `python grade.py` a last time, and hand in `submitted.py`, with `policy.safetensors` if you like.
+# Finally, run `python grade.py` once more and submit `submitted.py`, with `policy.safetensors` if
+# you like.
 
 # %% end
 for name, seeds in curves.items():

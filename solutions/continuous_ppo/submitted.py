@@ -1,14 +1,15 @@
-"""Proximal policy optimization for continuous control: the file you hand in.
+"""Proximal policy optimization for continuous control: the file that you submit.
 
-Fill in every place marked YOUR CODE HERE. Work from top to bottom and run `python grade.py` as often as you like. Names,
-arguments and return values must stay as they are; helper functions and further imports are welcome.
+Fill in every place marked YOUR CODE HERE. Work from top to bottom, and run `python grade.py` as often
+as you like. Keep names, arguments and return values as they are; you may add helper functions and
+imports.
 
-Words used below: T is the number of steps in a trajectory, B the number of rows in a minibatch, A the number of action
-dimensions, N the number of environments of a batched one. A *trajectory* is a dictionary of arrays with one row per step, and
-`state`; runners.py says what is in it.
+Terms: T is the number of steps in a trajectory, B the number of rows in a minibatch, A the number of
+action dimensions, N the number of environments in a batched environment. A *trajectory* is a dictionary
+of arrays with one row per step, plus the key `state`; runners.py describes its entries.
 
 This assignment follows the course *Practical RL* (YSDA and HSE), week 9: PPO with generalized
-advantage estimation on HalfCheetah. That text follows Schulman et al. 2017, "Proximal policy
+advantage estimation on HalfCheetah. The course follows Schulman et al. 2017, "Proximal policy
 optimization algorithms", and 2016, "High-dimensional continuous control using generalized
 advantage estimation".
 """
@@ -25,25 +26,25 @@ from runners import BootstrapTruncated, EnvRunner
 
 
 class Summaries(gym.Wrapper):
-    """An environment that behaves exactly like the one it wraps and records how each episode went.
+    """A wrapper that behaves exactly like its environment and records the result of each episode.
 
     Args:
-        env: The environment. Wrap `Normalize` around this wrapper, so that this one sees the raw
-            rewards.
+        env: The environment. Wrap `Normalize` around this wrapper, so that this wrapper sees the
+            raw rewards.
         writer: None, or a TensorBoard writer: `writer.add_scalar(tag, value, global_step)`.
-        window: Over how many of the latest episodes the moving average goes.
+        window: Number of latest episodes in the moving average.
 
     Attributes:
-        episode_returns: float each; the plain (undiscounted) sum of the episode's rewards.
-        episode_lengths: int each; the episode's steps.
-        moving_averages: float each; the mean of the latest `window` returns, of fewer while there
-            are fewer.
+        episode_returns: float each; the undiscounted sum of the episode's rewards.
+        episode_lengths: int each; the number of steps of the episode.
+        moving_averages: float each; the mean of the latest `window` returns, or of all returns as
+            long as there are fewer.
         interactions: Steps so far, over all episodes.
 
-    The three lists have one entry for each episode that has ended, whether terminated or truncated.
-    An episode that `reset` breaks off leaves no entry. At the end of an episode the writer is given
-    the tags "episode_return", "episode_length" and "moving_average", with `interactions` as the
-    step.
+    The three lists have one entry for each episode that has ended, terminated or truncated. An
+    episode that `reset` interrupts leaves no entry. At the end of an episode, write the tags
+    "episode_return", "episode_length" and "moving_average" to the writer, with `interactions` as
+    `global_step`.
     """
 
     def __init__(self, env: gym.Env, writer=None, window: int = 100) -> None:
@@ -58,7 +59,7 @@ class Summaries(gym.Wrapper):
         self._length = 0
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict]:
-        """Return (observation, reward, terminated, truncated, info), as the environment gives them."""
+        """Return (observation, reward, terminated, truncated, info), exactly as the environment does."""
         # BEGIN SOLUTION Summaries
         observation, reward, terminated, truncated, info = self.env.step(action)
         self.interactions += 1
@@ -76,7 +77,7 @@ class Summaries(gym.Wrapper):
         # END SOLUTION
 
     def reset(self, **kwargs) -> tuple[np.ndarray, dict]:
-        """Return (observation, info), as the environment gives them.
+        """Return (observation, info), exactly as the environment does.
 
         Args:
             kwargs: `seed` and `options`; pass them on.
@@ -92,13 +93,13 @@ class Model(nn.Module):
     """Two networks, one for the policy and one for the value function, and one vector for the variance.
 
     Args:
-        obs_dim: Numbers in an observation.
+        obs_dim: Number of values in an observation.
         act_dim: A.
 
-    Each network is Linear(64), tanh, Linear(64), tanh, Linear. All weights are orthogonal with gain
-    √2, all biases zero. The policy's covariance is diagonal and the same in every state: one
-    learned vector of A numbers, zero at first, whose exponential is the *variance* (not the
-    standard deviation).
+    Each network is Linear(64), tanh, Linear(64), tanh, Linear. Initialise all weight matrices
+    orthogonal with gain √2, and all biases zero. The policy's covariance is diagonal and the same
+    in every state: one learned vector of A numbers, zero at first. Its exponential is the
+    *variance*, not the standard deviation.
     """
 
     def __init__(self, obs_dim: int, act_dim: int) -> None:
@@ -121,8 +122,8 @@ class Model(nn.Module):
         """Return (mean of the policy `[B, A]`, its variance `[A]`, value `[B, 1]`), float32.
 
         Args:
-            observations: float32 `[B, obs_dim]`, or one observation, `[obs_dim]`; then there is no
-                axis B in the results.
+            observations: float32 `[B, obs_dim]`, or one observation, `[obs_dim]`. For one
+                observation, the results have no axis B.
         """
         # BEGIN SOLUTION Model.forward
         return self.policy_net(observations), self.log_variance.exp(), self.value_net(observations)
@@ -130,30 +131,30 @@ class Model(nn.Module):
 
 
 class Policy:
-    """Acts by a model.
+    """A Gaussian policy that uses a model.
 
     Args:
-        model: Called with observations; returns (mean, variance, value) as `Model` does.
+        model: Returns (mean, variance, value) for observations, as `Model` does.
     """
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
 
     def act(self, inputs: np.ndarray, training: bool = False) -> dict:
-        """Return actions, their log-probabilities and values; in training, a distribution and values.
+        """Return sampled actions, their log-probabilities and values; or, to train, distribution and values.
 
         Args:
-            inputs: `[obs_dim]`, one observation, or `[B, obs_dim]`; floating-point arrays of any
-                precision.
-            training: False to play, True to train.
+            inputs: One observation `[obs_dim]`, or a batch `[B, obs_dim]`; a floating-point array of
+                any precision.
+            training: False to act, True to train.
 
         Returns:
-            With training=False, to play: NumPy arrays, without a gradient.
+            With training=False: NumPy arrays, without a gradient.
                 actions: float32 `[A]` or `[B, A]`; sampled from the policy.
                 log_probs: float32 `[]` or `[B]`; log π of these actions, one number for the whole
-                    vector.
+                    action vector.
                 values: float32 `[1]` or `[B, 1]`; V.
-            With training=True, to train: torch, with a gradient.
+            With training=True: torch, with a gradient.
                 distribution: MultivariateNormal, or Independent(Normal), whose `log_prob(actions)`
                     is `[B]`.
                 values: float32 `[B, 1]`.
@@ -161,14 +162,14 @@ class Policy:
         if training:
             # BEGIN SOLUTION Policy.training
             mean, variance, values = self.model(torch.as_tensor(inputs, dtype=torch.float32))
-            # A diagonal covariance means independent dimensions. Not validating saves a third of the time.
+            # A diagonal covariance means independent dimensions. Without validation, this takes a third less time.
             distribution = Independent(Normal(mean, variance.sqrt(), validate_args=False), 1, validate_args=False)
             return {"distribution": distribution, "values": values}
             # END SOLUTION
         # BEGIN SOLUTION Policy.sampling
         with torch.inference_mode():
             mean, variance, values = self.model(torch.as_tensor(inputs, dtype=torch.float32))
-            # The distribution of above would do as well. Written out, this takes half the time, and it runs at every step.
+            # The distribution above would work, too. Written out, this takes half the time, and it runs at every step.
             noise = torch.randn_like(mean)
             actions = mean + variance.sqrt() * noise
             log_probs = -0.5 * (noise**2 + torch.log(2 * math.pi * variance)).sum(-1)
@@ -186,7 +187,7 @@ class AsArray:
 
 
 class GAE:
-    """Generalized advantage estimation; a transformation of trajectories.
+    """Generalized advantage estimation (GAE), a transformation of trajectories.
 
     Args:
         policy: `act(observation)["values"]` is V.
@@ -204,21 +205,21 @@ class GAE:
 
         Args:
             trajectory: Changed in place. You need these entries:
-                rewards: float `[T]`, or `[T, N]` of a batched environment.
+                rewards: float `[T]`, or `[T, N]` from a batched environment.
                 resets: bool, shaped like rewards.
                 values: `[T, 1]`, or `[T, N, 1]` or `[T, N]`; V of `observations`.
-                state["latest_observation"]: `[obs_dim]` or `[N, obs_dim]`; the one observation
-                    after the last step. Its value is not in `values`: ask the policy.
+                state["latest_observation"]: `[obs_dim]` or `[N, obs_dim]`; the observation after
+                    the last step. `values` does not contain its value: call the policy.
 
         The advantages are A_t = δ_t + γλ A_{t+1} with δ_t = r_t + γ V(s_{t+1}) - V(s_t). The value
         targets are A_t + V(s_t).
 
-        Where `resets[t]` is True, the next row belongs to another episode: nothing of it may come
-        into row t. Your code need not know whether that end was a truncation. If it was,
-        `BootstrapTruncated` has added γ V(s_{t+1}) to r_t already, and it must not be added again.
+        Where `resets[t]` is True, the next row belongs to another episode, so row t must not use
+        it. Your code need not know whether the end was a truncation. If it was,
+        `BootstrapTruncated` has already added γ V(s_{t+1}) to r_t; do not add it again.
 
         (Schulman et al. 2016, eq. 11 to 16. *Practical RL* writes γ^T V(s_T) in the T-step
-        advantage, where γ^(T-t) is meant: the discount counts from t.)
+        advantage; this is a typo for γ^(T-t) V(s_T), because the discount counts from t.)
         """
         # BEGIN SOLUTION GAE
         rewards = trajectory["rewards"]
@@ -238,19 +239,19 @@ class GAE:
 
 
 class TrajectorySampler:
-    """Uses each trajectory of a runner for a number of epochs, in minibatches.
+    """Splits each trajectory of a runner into minibatches, for several epochs.
 
     Args:
         runner: `get_next()` returns a trajectory of arrays.
-        num_epochs: How often each trajectory is used.
-        num_minibatches: Into how many minibatches the rows of an epoch are split.
-        transforms: Called in this order with each minibatch, a dictionary, under whose keys they put
-            new arrays.
+        num_epochs: Number of epochs for which each trajectory is used.
+        num_minibatches: Number of minibatches into which the rows of an epoch are split.
+        transforms: Called in this order with each minibatch. They store new arrays in this
+            dictionary.
 
     Attributes:
-        trajectory: The trajectory in use; None at first.
-        epoch_count: How many epochs of this trajectory have been given out.
-        minibatch_count: How many minibatches of this epoch have been given out.
+        trajectory: The current trajectory; None at first.
+        epoch_count: Number of epochs of this trajectory that are finished.
+        minibatch_count: Number of minibatches of this epoch that were returned.
     """
 
     def __init__(self, runner: EnvRunner, num_epochs: int, num_minibatches: int, transforms=None) -> None:
@@ -265,7 +266,7 @@ class TrajectorySampler:
     def shuffle_trajectory(self) -> None:
         """Shuffle the rows of `trajectory`, in the same order for every key; `state` has no rows.
 
-        To be called at the beginning of *every* epoch.
+        Call it at the beginning of *every* epoch.
         """
         # BEGIN SOLUTION TrajectorySampler.shuffle_trajectory
         order = np.random.permutation(len(self.trajectory["rewards"]))
@@ -275,12 +276,13 @@ class TrajectorySampler:
         # END SOLUTION
 
     def get_next(self) -> dict:
-        """Return the next minibatch: a new dictionary with B rows under each key of the trajectory, after the transforms.
+        """Return the next minibatch, after the transforms: a new dictionary with B rows for each key.
 
-        Each row of a trajectory is used once in every epoch. An epoch has exactly `num_minibatches` minibatches, whose sizes
-        differ by at most one. After `num_epochs` epochs the runner is asked for the next trajectory. That of a batched
-        environment, `[T, N, ...]`, is flattened to T·N rows first. What transforms put into a minibatch must not come into the
-        trajectory. `state` may be in a minibatch, or left out.
+        Every epoch uses each row of the trajectory once. It has exactly `num_minibatches`
+        minibatches, whose sizes differ by at most one. After `num_epochs` epochs, get the next
+        trajectory from the runner. Flatten a trajectory of a batched environment, `[T, N, ...]`, to
+        T·N rows first. The transforms must not change the trajectory. A minibatch may contain
+        `state`, or leave it out.
         """
         # BEGIN SOLUTION TrajectorySampler.get_next
         if self.trajectory is None or self.epoch_count == self.num_epochs:
@@ -327,7 +329,7 @@ def make_ppo_runner(
     num_epochs: int = 10,
     num_minibatches: int = 32,
 ) -> TrajectorySampler:
-    """Return a sampler of minibatches for PPO: all of the above, in its order."""
+    """Return a sampler of minibatches for PPO, which combines all of the above."""
     runner_transforms = [AsArray(), BootstrapTruncated(policy, gamma), GAE(policy, gamma=gamma, lambda_=lambda_)]
     runner = EnvRunner(env, policy, num_runner_steps, transforms=runner_transforms)
     return TrajectorySampler(runner, num_epochs=num_epochs, num_minibatches=num_minibatches, transforms=[NormalizeAdvantages()])
@@ -338,10 +340,10 @@ class PPO:
 
     Args:
         policy: Your `Policy`.
-        optimizer: Holds the parameters of the policy's model.
+        optimizer: Has the parameters of the policy's model.
         cliprange: ε, for ratios and for values.
         value_loss_coef: Weight of the value loss.
-        max_grad_norm: The global gradient norm, of all parameters together, is clipped to this
+        max_grad_norm: The global gradient norm (of all parameters together) is clipped to this
             value.
 
     There is no entropy bonus: this environment does not need one.
@@ -365,15 +367,15 @@ class PPO:
         """Return -mean(min(ρA, clip(ρ, 1 - ε, 1 + ε) A)), a scalar with a gradient.
 
         Args:
-            trajectory: A minibatch. It holds these recorded arrays:
+            trajectory: A minibatch with these recorded arrays:
                 actions: `[B, A]`.
                 log_probs: `[B]`.
                 advantages: `[B]`.
-            act: The result of `policy.act(..., training=True)` now: `distribution`, `values`.
+            act: The current result of `policy.act(..., training=True)`: `distribution`, `values`.
 
         ρ = π(a|s) / π_old(a|s). The numerator comes from the distribution in `act`, the denominator
-        from the recorded log-probability, both for the recorded action. ρ is 1 while the policy has
-        not moved. (Schulman et al. 2017, eq. 7.)
+        from the recorded log-probability, both for the recorded action. ρ is 1 as long as the
+        policy has not changed. (Schulman et al. 2017, eq. 7.)
         """
         # BEGIN SOLUTION PPO.policy_loss
         advantages = torch.as_tensor(trajectory["advantages"])
@@ -387,12 +389,13 @@ class PPO:
         """Return mean(max((V - G)², (V_old + clip(V - V_old, -ε, ε) - G)²)), a scalar with a gradient.
 
         Args:
-            trajectory: A minibatch. It holds these recorded arrays:
+            trajectory: A minibatch with these recorded arrays:
                 values: `[B, 1]`; V_old.
                 value_targets: `[B, 1]`; G.
-            act: The result of `policy.act(..., training=True)` now; `values` `[B, 1]` is V.
+            act: The current result of `policy.act(..., training=True)`; `values` `[B, 1]` is V.
 
-        The larger error counts, per row, so moving far from V_old is not rewarded.
+        Each row counts with the larger of its two errors, so that moving far from V_old is not
+        rewarded.
         """
         # BEGIN SOLUTION PPO.value_loss
         values, targets = act["values"], torch.as_tensor(trajectory["value_targets"])
@@ -402,14 +405,14 @@ class PPO:
         # END SOLUTION
 
     def loss(self, trajectory: dict) -> Tensor:
-        """Return policy loss + value_loss_coef · value loss of a minibatch, a scalar."""
+        """Return policy loss + value_loss_coef · value loss for a minibatch, a scalar."""
         act = self.policy.act(trajectory["observations"], training=True)
         policy_loss = self.policy_loss(trajectory, act)
         value_loss = self.value_loss(trajectory, act)
         return policy_loss + self.value_loss_coef * value_loss
 
     def step(self, trajectory: dict) -> None:
-        """Update the model once by the loss of a minibatch, with the global gradient norm clipped to `max_grad_norm`."""
+        """Make one update on the loss of a minibatch, with the global gradient norm clipped to `max_grad_norm`."""
         # BEGIN SOLUTION PPO.step
         loss = self.loss(trajectory)
         self.optimizer.zero_grad()
@@ -426,9 +429,9 @@ def anneal_learning_rate(
 
     Args:
         optimizer: `param_groups` is a list of dictionaries, each with "lr".
-        interactions: How many have been made so far.
-        total_interactions: How many the whole training has; at and after them the rate is 0, never
-            negative.
+        interactions: Number of interactions so far.
+        total_interactions: Number of interactions of the whole training. From there on, the rate is
+            0, never negative.
         initial: The rate at the beginning.
     """
     # BEGIN SOLUTION anneal_learning_rate

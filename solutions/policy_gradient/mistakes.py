@@ -1,7 +1,8 @@
 """Mistakes of `policy_gradient`, each with the hint that a good tutor gives: a question, not the answer.
 
-`verify` proves that each loses points on its question; `build` stores what the checks see of each, so that a student who makes
-the same one is told. Where several explain what a student's code does, the first one's hint is given: general ones come first.
+`verify` proves that each loses points on its question. `build` stores what the checks see of each, so
+that students who make the same mistake get its hint. If several mistakes explain a student's results,
+the first hint in this file is shown: general mistakes come first.
 """
 
 import numpy as np
@@ -15,7 +16,7 @@ from grader.proof.catalogue import altered, mistake
 
 
 def backwards(rollout_buffer, discount_factor, cut=True):
-    """Return the right returns as a list: what several mistakes begin with."""
+    """Return the correct returns as a list, from which several mistakes start."""
     returns, future = [], 0.0
     for reward, terminated in zip(
         rollout_buffer.rewards.tolist()[::-1], rollout_buffer.terminateds.tolist()[::-1], strict=True
@@ -26,7 +27,7 @@ def backwards(rollout_buffer, discount_factor, cut=True):
 
 
 def segments(rollout_buffer):
-    """Return (first row, row after the last) of every episode, the unfinished one included."""
+    """Return (first row, row after the last) of every episode, including the unfinished one."""
     ends = [row + 1 for row, terminated in enumerate(rollout_buffer.terminateds.tolist()) if terminated]
     size = rollout_buffer.final_size
     ends += [size] if not ends or ends[-1] < size else []
@@ -37,13 +38,17 @@ def column(returns):
     return torch.tensor(returns, dtype=torch.float32).unsqueeze(1)
 
 
-@mistake("get_returns", hint="What should the running sum be just after an episode ended?", source="student code")
+@mistake(
+    "get_returns", hint="Going backwards, what should the running sum be when you enter another episode?", source="student code"
+)
 def returns_run_into_the_next_episode(rollout_buffer, discount_factor=0.95):
     return column(backwards(rollout_buffer, discount_factor, cut=False))
 
 
 @mistake(
-    "get_returns", hint="At a terminal row, which comes first: cutting the future or adding the reward?", source="student code"
+    "get_returns",
+    hint="At a terminated row, which comes first: setting the future return to 0, or adding the reward?",
+    source="student code",
 )
 def terminal_reward_is_lost(rollout_buffer, discount_factor=0.95):
     returns, future = [], 0.0
@@ -55,7 +60,7 @@ def terminal_reward_is_lost(rollout_buffer, discount_factor=0.95):
     return column(returns)
 
 
-@mistake("get_returns", hint="What does your loop do with the rows after the last terminated one?", source="student code")
+@mistake("get_returns", hint="What does your loop do with the rows after the last terminated row?", source="student code")
 def tail_has_no_end(rollout_buffer, discount_factor=0.95):
     returns, terminateds = [], rollout_buffer.terminateds.tolist()
     for row in range(rollout_buffer.final_size):
@@ -64,7 +69,7 @@ def tail_has_no_end(rollout_buffer, discount_factor=0.95):
     return column(returns)
 
 
-@mistake("get_returns", hint="What is the return of a row in the last, unfinished episode? Nothing says it must be 0.")
+@mistake("get_returns", hint="Which rewards belong to the return of a row in the last, unfinished episode?")
 def tail_stays_zero(rollout_buffer, discount_factor=0.95):
     returns = backwards(rollout_buffer, discount_factor)
     ends = [row for row, terminated in enumerate(rollout_buffer.terminateds.tolist()) if terminated]
@@ -74,7 +79,7 @@ def tail_stays_zero(rollout_buffer, discount_factor=0.95):
 
 @mistake(
     "get_returns",
-    hint="Discount is relative to which row: the first of the buffer, or the one whose return it is?",
+    hint="From which row do you count the power of γ: the first row of the buffer, or the row whose return you compute?",
     source="student code",
 )
 def discount_by_absolute_time(rollout_buffer, discount_factor=0.95):
@@ -82,7 +87,10 @@ def discount_by_absolute_time(rollout_buffer, discount_factor=0.95):
     return column([discount_factor**row * value for row, value in enumerate(returns)])
 
 
-@mistake("get_returns", hint="Discount is relative to which row: the first of the episode, or the one whose return it is?")
+@mistake(
+    "get_returns",
+    hint="From which row do you count the power of γ: the first row of the episode, or the row whose return you compute?",
+)
 def discount_by_time_in_the_episode(rollout_buffer, discount_factor=0.95):
     returns = backwards(rollout_buffer, discount_factor)
     for start, end in segments(rollout_buffer):
@@ -90,7 +98,7 @@ def discount_by_time_in_the_episode(rollout_buffer, discount_factor=0.95):
     return column(returns)
 
 
-@mistake("get_returns", hint="How much is the immediate reward discounted?", source="student code")
+@mistake("get_returns", hint="By which power of γ is the reward of the row itself multiplied?", source="student code")
 def exponent_starts_at_one(rollout_buffer, discount_factor=0.95):
     return column([discount_factor * value for value in backwards(rollout_buffer, discount_factor)])
 
@@ -103,7 +111,7 @@ def whole_episode_at_every_row(rollout_buffer, discount_factor=0.95):
     return column(returns)
 
 
-@mistake("get_returns", hint="In which direction does the sum go: to the rewards before a row, or to those after it?")
+@mistake("get_returns", hint="Which rewards does the return of a row contain: those before the row, or those after it?")
 def sums_the_past(rollout_buffer, discount_factor=0.95):
     returns, past = [], 0.0
     for reward, terminated in zip(rollout_buffer.rewards.tolist(), rollout_buffer.terminateds.tolist(), strict=True):
@@ -113,39 +121,39 @@ def sums_the_past(rollout_buffer, discount_factor=0.95):
     return column(returns)
 
 
-@mistake("get_returns", hint="You went through the rows backwards: in which order are the returns now?")
+@mistake("get_returns", hint="If you go through the rows backwards, in which order are the returns in your list?")
 def left_in_reverse_order(rollout_buffer, discount_factor=0.95):
     return column(backwards(rollout_buffer, discount_factor)[::-1])
 
 
-@mistake("get_returns", hint="Where does the discount factor come into your sum?")
+@mistake("get_returns", hint="Where in your sum do you use the discount factor?")
 def never_discounted(rollout_buffer, discount_factor=0.95):
     return column(backwards(rollout_buffer, 1.0))
 
 
-@mistake("get_returns", hint="Is the discount factor that you use the one you are given?")
+@mistake("get_returns", hint="Do you use the discount factor that your function receives, or a constant?")
 def own_discount_factor(rollout_buffer, discount_factor=0.95):
     return column(backwards(rollout_buffer, 0.95))
 
 
-@mistake("get_returns", hint="What does the discount factor default to?")
+@mistake("get_returns", hint="Which default value does discount_factor have in the stub?")
 def other_default_discount(rollout_buffer, discount_factor=0.99):
     return column(backwards(rollout_buffer, discount_factor))
 
 
-@mistake("get_returns", hint="How many of the following rewards does your sum contain, and how many should it?")
+@mistake("get_returns", hint="How many of the later rewards does your sum contain, and how many should it contain?")
 def next_reward_only(rollout_buffer, discount_factor=0.95):
     rewards, terminateds = rollout_buffer.rewards.tolist(), rollout_buffer.terminateds.tolist()
     following = [*rewards[1:], 0.0]
     return column([r + discount_factor * n * (not t) for r, n, t in zip(rewards, following, terminateds, strict=True)])
 
 
-@mistake("get_returns", hint="A return is more than the reward of its own row: what else is in it?")
+@mistake("get_returns", hint="What does a return contain in addition to the reward of its own row?")
 def rewards_are_returned(rollout_buffer, discount_factor=0.95):
     return column(rollout_buffer.rewards.tolist())
 
 
-@mistake("get_returns", hint="What dtype does the array have that you write the returns into?", source="student code")
+@mistake("get_returns", hint="Which dtype does the array have in which you store the returns?", source="student code")
 def cut_to_integers(rollout_buffer, discount_factor=0.95):
     returns = np.zeros_like(rollout_buffer.rewards.numpy())
     future = 0.0
@@ -157,7 +165,7 @@ def cut_to_integers(rollout_buffer, discount_factor=0.95):
 
 @mistake(
     "get_returns",
-    hint="Print the shape of what you return: what would it do beside log-probabilities of shape [T, 1]?",
+    hint="Which shape does your result have, and what does it broadcast to with log-probabilities of shape [T, 1]?",
     source="student code",
     form=True,
 )
@@ -165,17 +173,17 @@ def returns_have_no_columns(rollout_buffer, discount_factor=0.95):
     return column(backwards(rollout_buffer, discount_factor)).squeeze(1)
 
 
-@mistake("get_returns", hint="What would the policy's loss do with an array of NumPy?", form=True)
+@mistake("get_returns", hint="What happens when the policy loss, which uses tensors, gets a NumPy array?", form=True)
 def returns_are_an_array(rollout_buffer, discount_factor=0.95):
     return column(backwards(rollout_buffer, discount_factor)).numpy()
 
 
-@mistake("get_returns", hint="Which dtype do the networks work with? Print that of your returns.", form=True)
+@mistake("get_returns", hint="Which dtype do the networks use, and which dtype do your returns have?", form=True)
 def returns_in_double_precision(rollout_buffer, discount_factor=0.95):
     return column(backwards(rollout_buffer, discount_factor)).double()
 
 
-@mistake("get_returns", hint="What does your loop do with the rows after the last terminated one?", source="student code")
+@mistake("get_returns", hint="What does your loop do with the rows after the last terminated row?", source="student code")
 def search_runs_off_the_end(rollout_buffer, discount_factor=0.95):
     rewards, terminateds, returns = rollout_buffer.rewards, rollout_buffer.terminateds, []
     for row in range(len(rewards)):
@@ -186,7 +194,7 @@ def search_runs_off_the_end(rollout_buffer, discount_factor=0.95):
     return column(returns)
 
 
-@mistake("get_returns", hint="What dtype does the tensor have that you write the returns into?", source="student code")
+@mistake("get_returns", hint="Which dtype does the tensor have in which you store the returns?", source="student code")
 def returns_like_integer_rewards(rollout_buffer, discount_factor=0.95):
     returns = torch.zeros_like(rollout_buffer.rewards)
     for row, value in enumerate(backwards(rollout_buffer, discount_factor)):
@@ -194,7 +202,7 @@ def returns_like_integer_rewards(rollout_buffer, discount_factor=0.95):
     return returns.unsqueeze(1)
 
 
-@mistake("get_returns", hint="Which axis counts the rows? Print the shape of what you return.", form=True)
+@mistake("get_returns", hint="Which axis of your result counts the rows, and which axis should it be?", form=True)
 def returns_lie_in_one_row(rollout_buffer, discount_factor=0.95):
     return column(backwards(rollout_buffer, discount_factor)).T
 
@@ -205,7 +213,7 @@ def own_reward_left_out(rollout_buffer, discount_factor=0.95):
     return column([value - reward for value, reward in zip(returns, rollout_buffer.rewards.tolist(), strict=True)])
 
 
-@mistake("get_returns", hint="What is the return of a terminal row: nothing, or its reward?")
+@mistake("get_returns", hint="What is the return of a terminated row: 0, or its reward?")
 def terminal_row_is_worth_nothing(rollout_buffer, discount_factor=0.95):
     returns, future = [], 0.0
     for reward, terminated in zip(
@@ -219,13 +227,13 @@ def terminal_row_is_worth_nothing(rollout_buffer, discount_factor=0.95):
 kept_returns = []
 
 
-@mistake("get_returns", hint="Call your function twice with the same buffer: what is left from the first time?")
+@mistake("get_returns", hint="If you call your function twice, what is left over from the first call?")
 def returns_pile_up_from_call_to_call(rollout_buffer, discount_factor=0.95):
     kept_returns.extend(backwards(rollout_buffer, discount_factor))
     return column(kept_returns)
 
 
-@mistake("get_returns", hint="What is in the buffer's rewards after your function has run?", form=True)
+@mistake("get_returns", hint="What do the buffer's rewards contain after your function has run?", form=True)
 def returns_overwrite_the_rewards(rollout_buffer, discount_factor=0.95):
     returns = column(backwards(rollout_buffer, discount_factor))
     rollout_buffer.rewards[:] = returns.squeeze(1)
@@ -242,7 +250,7 @@ def returns_by_quotients_of_powers(rollout_buffer, discount_factor=0.95):
     return returns.float().unsqueeze(1)
 
 
-@mistake("get_returns", hint="What would the policy's loss do with a list?", form=True)
+@mistake("get_returns", hint="What happens when the policy loss, which uses tensors, gets a Python list?", form=True)
 def returns_are_a_list(rollout_buffer, discount_factor=0.95):
     return backwards(rollout_buffer, discount_factor)
 
@@ -253,7 +261,7 @@ def returns_are_a_list(rollout_buffer, discount_factor=0.95):
 vanilla_uphill = altered(
     "get_vanilla_policy_gradient_loss",
     {"return -(log_prob": "return (log_prob"},
-    hint="An optimizer minimises: what do you want to maximise?",
+    hint="If the optimizer minimises your loss, does the objective grow or shrink?",
     source="student code",
     learns=False,
 )
@@ -281,11 +289,14 @@ vanilla_all_actions = altered(
 vanilla_likeliest_action = altered(
     "get_vanilla_policy_gradient_loss",
     {"policy(observation).gather(1, action)": "policy(observation).max(dim=1, keepdim=True).values"},
-    hint="Which action does the return belong to: the likeliest one, or the one that was taken?",
+    hint="Which action does the return belong to: the most likely action, or the action that was taken?",
 )
 
 
-@mistake("get_vanilla_policy_gradient_loss", hint="What does the mean go over: rows, or rows times actions?")
+@mistake(
+    "get_vanilla_policy_gradient_loss",
+    hint="How many numbers does your mean divide by: the number of rows, or rows times actions?",
+)
 def vanilla_mean_over_actions_too(policy, observation, action, return_or_advantage, **kwargs):
     log_prob = policy(observation)
     taken = nn.functional.one_hot(action.squeeze(1), log_prob.shape[1])
@@ -295,12 +306,16 @@ def vanilla_mean_over_actions_too(policy, observation, action, return_or_advanta
 vanilla_every_row_with_every_other = altered(
     "get_vanilla_policy_gradient_loss",
     {"policy(observation).gather(1, action)": "policy(observation).gather(1, action).squeeze(1)"},
-    hint="Does each row's log-probability meet its own return, and no other? Print the shape of the product.",
+    hint="Which shapes do the log-probabilities and the returns have, and which shape does their product have?",
     source="student code",
 )
 
 
-@mistake("get_vanilla_policy_gradient_loss", hint="Over which axis should the probabilities sum to one?", source="student code")
+@mistake(
+    "get_vanilla_policy_gradient_loss",
+    hint="Along which axis should the probabilities sum to 1: over the actions, or over the batch?",
+    source="student code",
+)
 def vanilla_softmax_over_the_batch(policy, observation, action, return_or_advantage, **kwargs):
     log_prob = torch.log_softmax(policy(observation), dim=0)
     return -(log_prob.gather(1, action) * return_or_advantage).mean()
@@ -316,18 +331,20 @@ vanilla_without_logarithm = altered(
 vanilla_logarithm_twice = altered(
     "get_vanilla_policy_gradient_loss",
     {"policy(observation).gather(1, action)": "torch.log(policy(observation)).gather(1, action)"},
-    hint="The policy's outputs are logarithms already: what does another log do to them?",
+    hint="What does a second logarithm do to the log-probabilities that the policy returns?",
 )
 
 
 vanilla_sum = altered(
     "get_vanilla_policy_gradient_loss",
     {".mean()": ".sum()"},
-    hint="Is it a sum or a mean? What happens to the step size when the batch grows?",
+    hint="Does the formula contain a sum or a mean over the batch?",
 )
 
 
-@mistake("get_vanilla_policy_gradient_loss", hint="Who standardises the returns? The loss is to take them as they are.")
+@mistake(
+    "get_vanilla_policy_gradient_loss", hint="Does the formula of the loss standardise the returns, or use them as they are?"
+)
 def vanilla_standardises_again(policy, observation, action, return_or_advantage, **kwargs):
     weight = (return_or_advantage - return_or_advantage.mean()) / (return_or_advantage.std() + 1e-8)
     return -(policy(observation).gather(1, action) * weight).mean()
@@ -336,13 +353,13 @@ def vanilla_standardises_again(policy, observation, action, return_or_advantage,
 vanilla_gathers_along_the_batch = altered(
     "get_vanilla_policy_gradient_loss",
     {"policy(observation).gather(1, action)": "policy(observation).gather(0, action)"},
-    hint="gather needs a number for each row of the batch: along which axis do the actions lie?",
+    hint="Along which axis must gather select: the rows of the batch, or the actions?",
 )
 
 
 @mistake(
     "get_vanilla_policy_gradient_loss",
-    hint="Your loss is right, but something beside it is in the gradient: which term did nobody ask for?",
+    hint="Which term of your loss is not in the formula?",
 )
 def vanilla_with_entropy_bonus(policy, observation, action, return_or_advantage, **kwargs):
     log_prob = policy(observation)
@@ -357,14 +374,14 @@ vanilla_sum_of_all_actions = altered(
 )
 
 
-@mistake("get_vanilla_policy_gradient_loss", hint="How many numbers is a loss?")
+@mistake("get_vanilla_policy_gradient_loss", hint="How many numbers should a loss contain?")
 def vanilla_without_mean(policy, observation, action, return_or_advantage, **kwargs):
     return -policy(observation).gather(1, action) * return_or_advantage
 
 
 @mistake(
     "get_vanilla_policy_gradient_loss",
-    hint="What is the logarithm of a probability that is too small for float32? The policy's outputs are logarithms already.",
+    hint="If a probability underflows to 0 in float32, what is its logarithm, and where do you already have it?",
     source="student code",
 )
 def vanilla_logarithm_of_softmax(policy, observation, action, return_or_advantage, **kwargs):
@@ -374,7 +391,7 @@ def vanilla_logarithm_of_softmax(policy, observation, action, return_or_advantag
 
 @mistake(
     "get_vanilla_policy_gradient_loss",
-    hint="What is 0 times the logarithm of a probability that is 0 in float32? Pick the entry that you need instead.",
+    hint="What is 0 times log(0), and could you select the entry that you need instead of multiplying by a mask?",
 )
 def vanilla_mask_times_logarithm_of_softmax(policy, observation, action, return_or_advantage, **kwargs):
     log_prob = torch.log(torch.softmax(policy(observation), dim=1))
@@ -384,7 +401,7 @@ def vanilla_mask_times_logarithm_of_softmax(policy, observation, action, return_
 
 @mistake(
     "get_vanilla_policy_gradient_loss",
-    hint="What becomes of a very small probability beside the number that you add to it? Its logarithm is there already.",
+    hint="What is left of a probability far below the constant that you add to it before you take the logarithm?",
 )
 def vanilla_logarithm_with_epsilon(policy, observation, action, return_or_advantage, **kwargs):
     log_prob = torch.log(policy(observation).exp() + 1e-10)
@@ -393,7 +410,7 @@ def vanilla_logarithm_with_epsilon(policy, observation, action, return_or_advant
 
 @mistake(
     "get_vanilla_policy_gradient_loss",
-    hint="You give a distribution probabilities, which it keeps away from 0: which argument takes logarithms?",
+    hint="Which argument of the distribution takes log-probabilities, so that it does not clamp tiny probabilities?",
     source="student code",
 )
 def vanilla_distribution_of_probabilities(policy, observation, action, return_or_advantage, **kwargs):
@@ -403,7 +420,7 @@ def vanilla_distribution_of_probabilities(policy, observation, action, return_or
 
 @mistake(
     "get_vanilla_policy_gradient_loss",
-    hint="squeeze_ ends with an underscore: what shape do the actions have afterwards?",
+    hint="What does squeeze_, with its underscore, do to the shape of the caller's actions?",
     form=True,
 )
 def vanilla_squeezes_the_actions_in_place(policy, observation, action, return_or_advantage, **kwargs):
@@ -424,14 +441,14 @@ next_observation_stored = altered(
 step_unpacked_in_another_order = altered(
     "collect_rollouts",
     {"next_observation, terminated, reward = env.step": "next_observation, reward, terminated = env.step"},
-    hint="What does step return, in which order?",
+    hint="What does env.step return, and in which order?",
     source="student code",
 )
 
 observation_never_renewed = altered(
     "collect_rollouts",
     {"            observation = next_observation\n": ""},
-    hint="What does the policy look at in the second step of an episode?",
+    hint="Which observation does the policy get in the second step of an episode?",
 )
 
 resets_only_once = altered(
@@ -443,25 +460,25 @@ resets_only_once = altered(
 takes_the_likeliest_action = altered(
     "collect_rollouts",
     {"utils.distribution_sample(logits, seed=seed)": "logits.argmax(dim=1, keepdim=True)"},
-    hint="Is the action drawn from the policy's distribution, or always its likeliest?",
+    hint="Do you sample the action from the policy's distribution, or always take the most likely action?",
 )
 
 plays_another_action_than_it_stores = altered(
     "collect_rollouts",
     {"env.step(action)": "env.step(utils.distribution_sample(logits, seed=seed))"},
-    hint="How many actions do you sample for one step? Which is played, which is stored?",
+    hint="How many actions do you sample per step, and is the action that you play the one that you store?",
 )
 
 seed_not_passed_on = altered(
     "collect_rollouts",
     {"distribution_sample(logits, seed=seed)": "distribution_sample(logits)"},
-    hint="Is every action drawn by utils.distribution_sample, from the policy's outputs and with the very array seed?",
+    hint="Which arguments does utils.distribution_sample get: both the policy's outputs and the seed?",
 )
 
 seed_resets_the_environment = altered(
     "collect_rollouts",
     {"env.reset()": "env.reset(seed=seed)"},
-    hint="If every episode begins with the same seed, in how many different states does it begin?",
+    hint="If every episode resets the environment with the same seed, how many different start states do you see?",
     source="student code",
 )
 
@@ -471,19 +488,19 @@ seed_starts_again_in_every_rollout = altered(
         "observation = env.reset()": "ring = None if seed is None else seed.copy()\nobservation = env.reset()",
         "seed=seed)": "seed=ring)",
     },
-    hint="Is the seed's array the same object in every rollout, so that it can go on where it stopped?",
+    hint="Does every rollout pass on the same seed array, so that sampling continues where it stopped?",
 )
 
 logits_of_the_next_observation = altered(
     "collect_rollouts",
     {"rollout_buffer.add(action, logits,": "rollout_buffer.add(action, policy(next_observation).detach(),"},
-    hint="From which logits was this action drawn?",
+    hint="From which logits was this action sampled?",
 )
 
 probabilities_stored_for_logits = altered(
     "collect_rollouts",
     {"rollout_buffer.add(action, logits,": "rollout_buffer.add(action, logits.exp(),"},
-    hint="What does the policy return, and what do you store of it?",
+    hint="What does the policy return, and what do you store as logits?",
 )
 
 last_step_not_stored = altered(
@@ -513,7 +530,7 @@ stops_after_a_number_of_steps = altered(
         "while not terminated:": "for _ in range(200):",
         "observation = next_observation": "observation = next_observation\nif terminated:\n    break",
     },
-    hint="Who decides when an episode is over?",
+    hint="What tells you that an episode is over: the environment, or a fixed number of steps?",
 )
 
 mean_of_all_rewards = altered(
@@ -522,7 +539,7 @@ mean_of_all_rewards = altered(
         "observation = next_observation": "observation = next_observation\nfinal_rewards.append(reward)",
         "        final_rewards.append(reward)\n        # END": "        # END",
     },
-    hint="Is the final reward the sum over the episode, or its last one?",
+    hint="Is the final reward of an episode its last reward, or does it include earlier rewards?",
 )
 
 return_instead_of_last_reward = altered(
@@ -532,33 +549,33 @@ return_instead_of_last_reward = altered(
         "observation = next_observation": "observation, total = next_observation, total + reward",
         "final_rewards.append(reward)": "final_rewards.append(total)",
     },
-    hint="Is the final reward the sum over the episode, or its last one?",
+    hint="Is the final reward of an episode its last reward, or does it include earlier rewards?",
 )
 
 rewards_of_one_rollout_only = altered(
     "collect_rollouts",
     {"final_rewards.append(reward)": "final_rewards = [reward]"},
-    hint="Over how many rollouts is the final reward averaged?",
+    hint="Over how many rollouts do you average the final reward?",
 )
 
 final_reward_is_a_tensor = altered(
     "collect_rollouts",
     {"final_rewards.append(reward)": "final_rewards.append(torch.tensor(reward))"},
-    hint="Is the second value that you return a number?",
+    hint="Which type does your second return value have?",
     form=True,
 )
 
 actions_stored_without_a_column = altered(
     "collect_rollouts",
     {"rollout_buffer.add(action, ": "rollout_buffer.add(action.squeeze(0), "},
-    hint="Print the shape of the actions in the finalized buffer: what does its text say?",
+    hint="Which shape do the actions in the finalized buffer have, and which shape does its docstring give?",
     form=True,
 )
 
 policy_left_without_gradient = altered(
     "collect_rollouts",
     {"observation = env.reset()": "policy.requires_grad_(False)\nobservation = env.reset()"},
-    hint="You need no gradient while you collect; will the policy have one when it is trained?",
+    hint="After your function returns, do the policy's parameters still require a gradient?",
     learns=False,
     form=True,
 )
@@ -575,14 +592,14 @@ def value_loss_is_rebuilt(value_net, observation, returns, **kwargs):
 
 @mistake(
     "get_value_net_loss",
-    hint="What shape has the difference of [B] and [B, 1]?",
+    hint="Which shape does the difference of [B] and [B, 1] have?",
     source="student code",
 )
 def value_every_row_with_every_other(value_net, observation, returns, **kwargs):
     return ((value_net(observation).squeeze(1) - returns) ** 2).mean()
 
 
-@mistake("get_value_net_loss", hint="Is it a sum or a mean?")
+@mistake("get_value_net_loss", hint="Does the formula contain a sum or a mean over the rows?")
 def value_sum(value_net, observation, returns, **kwargs):
     return ((value_net(observation) - returns) ** 2).sum()
 
@@ -592,12 +609,12 @@ def value_half(value_net, observation, returns, **kwargs):
     return 0.5 * ((value_net(observation) - returns) ** 2).mean()
 
 
-@mistake("get_value_net_loss", hint="Is the error squared, or only made positive?")
+@mistake("get_value_net_loss", hint="Does the formula contain the squared error, or the absolute error?")
 def value_absolute_error(value_net, observation, returns, **kwargs):
     return (value_net(observation) - returns).abs().mean()
 
 
-@mistake("get_value_net_loss", hint="Which loss is asked for? Yours treats large errors more gently.")
+@mistake("get_value_net_loss", hint="Does your loss grow with the square of the error, even for large errors?")
 def value_huber(value_net, observation, returns, **kwargs):
     return nn.functional.smooth_l1_loss(value_net(observation), returns)
 
@@ -607,27 +624,27 @@ def value_root(value_net, observation, returns, **kwargs):
     return nn.functional.mse_loss(value_net(observation), returns).sqrt()
 
 
-@mistake("get_value_net_loss", hint="Which comes first: the square, or the mean?")
+@mistake("get_value_net_loss", hint="Which comes first in the formula: the square, or the mean?")
 def value_square_of_the_mean(value_net, observation, returns, **kwargs):
     return (value_net(observation) - returns).mean() ** 2
 
 
-@mistake("get_value_net_loss", hint="An optimizer minimises: should the error grow or shrink?")
+@mistake("get_value_net_loss", hint="If the optimizer minimises your loss, does the error grow or shrink?")
 def value_uphill(value_net, observation, returns, **kwargs):
     return -nn.functional.mse_loss(value_net(observation), returns)
 
 
-@mistake("get_value_net_loss", hint="Does the value network estimate returns, or what the policy is trained on?")
+@mistake("get_value_net_loss", hint="What does the value network estimate: the returns, or the advantages of the policy loss?")
 def value_of_advantages(value_net, observation, returns, **kwargs):
     return nn.functional.mse_loss(value_net(observation), kwargs.get("return_or_advantage", returns))
 
 
-@mistake("get_value_net_loss", hint="V estimates returns as they are: what happens to their scale in your loss?")
+@mistake("get_value_net_loss", hint="V estimates the returns themselves: what happens to their scale in your loss?")
 def value_of_standardised_returns(value_net, observation, returns, **kwargs):
     return nn.functional.mse_loss(value_net(observation), (returns - returns.mean()) / (returns.std() + 1e-8))
 
 
-@mistake("get_value_net_loss", hint="How many numbers is a loss?")
+@mistake("get_value_net_loss", hint="How many numbers should a loss contain?")
 def value_without_mean(value_net, observation, returns, **kwargs):
     return nn.functional.mse_loss(value_net(observation), returns, reduction="none")
 
@@ -637,7 +654,9 @@ def value_detached(value_net, observation, returns, **kwargs):
     return nn.functional.mse_loss(value_net(observation).detach(), returns)
 
 
-@mistake("get_value_net_loss", hint="squeeze_ ends with an underscore: what shape do the returns have afterwards?", form=True)
+@mistake(
+    "get_value_net_loss", hint="What does squeeze_, with its underscore, do to the shape of the caller's returns?", form=True
+)
 def value_squeezes_the_returns_in_place(value_net, observation, returns, **kwargs):
     return nn.functional.mse_loss(value_net(observation).squeeze(1), returns.squeeze_(1))
 
@@ -650,7 +669,10 @@ def standardised(values):
 
 
 @mistake(
-    "get_advantages", hint="Is a better-than-expected action given a positive number?", source="student code", learns=False
+    "get_advantages",
+    hint="Which sign does the advantage of a better-than-expected action have?",
+    source="student code",
+    learns=False,
 )
 def advantages_negated(value_net, observations, returns):
     with torch.no_grad():
@@ -670,7 +692,7 @@ def advantages_only_centred(value_net, observations, returns):
         return advantages - advantages.mean()
 
 
-@mistake("get_advantages", hint="Which is computed first, the difference or the quotient? Mind the parentheses.")
+@mistake("get_advantages", hint="Which does your expression compute first: the difference, or the quotient?")
 def advantages_without_parentheses(value_net, observations, returns):
     with torch.no_grad():
         advantages = returns - value_net(observations)
@@ -684,46 +706,50 @@ def advantages_only_scaled(value_net, observations, returns):
         return advantages / (advantages.std() + 1e-10)
 
 
-@mistake("get_advantages", hint="What should the standard deviation be afterwards?", source="student code")
+@mistake(
+    "get_advantages", hint="What is the standard deviation of your result, and by what did you divide?", source="student code"
+)
 def advantages_over_variance(value_net, observations, returns):
     with torch.no_grad():
         advantages = returns - value_net(observations)
         return (advantages - advantages.mean()) / (advantages.var() + 1e-10)
 
 
-@mistake("get_advantages", hint="What if all advantages are equal: by what do you divide?", source="student code")
+@mistake("get_advantages", hint="What do you divide by if all advantages are equal?", source="student code")
 def advantages_of_equals_are_nan(value_net, observations, returns):
     with torch.no_grad():
         advantages = returns - value_net(observations)
         return (advantages - advantages.mean()) / advantages.std()
 
 
-@mistake("get_advantages", hint="How large is the number that you add to the deviation, beside small advantages?")
+@mistake(
+    "get_advantages", hint="How large is the constant that you add to the standard deviation, compared with small advantages?"
+)
 def advantages_with_a_large_epsilon(value_net, observations, returns):
     with torch.no_grad():
         advantages = returns - value_net(observations)
         return (advantages - advantages.mean()) / (advantages.std() + 1e-5)
 
 
-@mistake("get_advantages", hint="What shape has the difference of [T, 1] and [T]?", source="student code")
+@mistake("get_advantages", hint="Which shape does the difference of [T, 1] and [T] have?", source="student code")
 def advantages_of_every_pair(value_net, observations, returns):
     with torch.no_grad():
         return standardised(returns - value_net(observations).squeeze(1))
 
 
-@mistake("get_advantages", hint="Print the shape of what you return.", form=True)
+@mistake("get_advantages", hint="Which shape does your result have, and which shape does the docstring give?", form=True)
 def advantages_have_no_columns(value_net, observations, returns):
     with torch.no_grad():
         return standardised(returns - value_net(observations)).squeeze(1)
 
 
-@mistake("get_advantages", hint="What would the policy's loss do with an array of NumPy?", form=True)
+@mistake("get_advantages", hint="What happens when the policy loss, which uses tensors, gets a NumPy array?", form=True)
 def advantages_are_an_array(value_net, observations, returns):
     with torch.no_grad():
         return standardised(returns - value_net(observations)).numpy()
 
 
-@mistake("get_advantages", hint="Which dtype do the networks work with? Print that of your advantages.", form=True)
+@mistake("get_advantages", hint="Which dtype do the networks use, and which dtype do your advantages have?", form=True)
 def advantages_in_double_precision(value_net, observations, returns):
     with torch.no_grad():
         return standardised(returns - value_net(observations)).double()
@@ -731,7 +757,7 @@ def advantages_in_double_precision(value_net, observations, returns):
 
 @mistake(
     "get_advantages",
-    hint="Which network should the policy's loss train? Ask your result for requires_grad.",
+    hint="Does your result require a gradient, and which network would the policy loss then train?",
     source="student code",
     form=True,
 )
@@ -739,14 +765,16 @@ def advantages_carry_a_gradient(value_net, observations, returns):
     return standardised(returns - value_net(observations))
 
 
-@mistake("get_advantages", hint="Whose mean and deviation do you use: those of the returns, or of R - V?")
+@mistake("get_advantages", hint="Of which numbers do you use the mean and the standard deviation: the returns, or R - V?")
 def advantages_of_standardised_returns(value_net, observations, returns):
     with torch.no_grad():
         return standardised(returns) - value_net(observations)
 
 
 @mistake(
-    "get_advantages", hint="Over which axis is the deviation taken? How many numbers are there along it?", source="student code"
+    "get_advantages",
+    hint="Along which axis do you take the standard deviation, and how many numbers does that axis have?",
+    source="student code",
 )
 def advantages_over_the_wrong_axis(value_net, observations, returns):
     with torch.no_grad():
@@ -754,18 +782,18 @@ def advantages_over_the_wrong_axis(value_net, observations, returns):
         return (advantages - advantages.mean(dim=1, keepdim=True)) / (advantages.std(dim=1, keepdim=True) + 1e-10)
 
 
-@mistake("get_advantages", hint="What is taken from each row's return: the value of its own state?")
+@mistake("get_advantages", hint="What do you subtract from each row's return?")
 def advantages_without_values(value_net, observations, returns):
     return standardised(returns)
 
 
-@mistake("get_advantages", hint="Nothing is said of a range: what becomes of an outlier?")
+@mistake("get_advantages", hint="What does your function do with an outlier, and is that in the formula?")
 def advantages_clipped(value_net, observations, returns):
     with torch.no_grad():
         return standardised(returns - value_net(observations)).clamp(-3, 3)
 
 
-@mistake("get_advantages", hint="What does torch's gradient mode look like after your function?", learns=False, form=True)
+@mistake("get_advantages", hint="After your function returns, is torch's gradient mode still on?", learns=False, form=True)
 def gradient_mode_left_off(value_net, observations, returns):
     torch.set_grad_enabled(False)
     return standardised(returns - value_net(observations))
@@ -777,7 +805,7 @@ def gradient_mode_left_off(value_net, observations, returns):
 never_steps = altered(
     "train_policy_gradient.without_critic",
     {"optimizer.step()": "pass"},
-    hint="Which line changes the weights? Compare them before and after.",
+    hint="Which line of your loop changes the weights?",
     source="student code",
     learns=False,
 )
@@ -792,7 +820,7 @@ steps_uphill = altered(
 trains_on_a_detached_loss = altered(
     "train_policy_gradient.without_critic",
     {"loss.backward()": "torch.tensor(loss.item(), requires_grad=True).backward()"},
-    hint="What connects the loss that you call backward on with the networks?",
+    hint="Which operations connect the loss that you call backward() on with the networks?",
     source="student code",
     learns=False,
 )
@@ -800,7 +828,7 @@ trains_on_a_detached_loss = altered(
 gradients_pile_up = altered(
     "train_policy_gradient.without_critic",
     {"                optimizer.zero_grad()\n": ""},
-    hint="What is left in the gradients when the next minibatch comes?",
+    hint="What do the gradients still contain when the next minibatch starts?",
     source="student code",
 )
 
@@ -810,13 +838,13 @@ gradients_cleared_once_a_collection = altered(
         "                optimizer.zero_grad()\n": "",
         "return_or_advantage = returns\n": "return_or_advantage = returns\noptimizer.zero_grad()\n",
     },
-    hint="What is left in the gradients when the next minibatch comes?",
+    hint="What do the gradients still contain when the next minibatch starts?",
 )
 
 gradients_cleared_before_the_step = altered(
     "train_policy_gradient.without_critic",
     {"                optimizer.zero_grad()\n": "", "loss.backward()": "loss.backward()\noptimizer.zero_grad()"},
-    hint="What does the optimizer find in the gradients when it steps?",
+    hint="What do the gradients contain when the optimizer makes its step?",
     learns=False,
 )
 
@@ -827,7 +855,7 @@ steps_before_backward = altered(
         "loss.backward()": "optimizer.zero_grad()",
         "                optimizer.step()\n            # END": "                loss.backward()\n            # END",
     },
-    hint="Whose gradient does the optimizer step with: this minibatch's, or the one before?",
+    hint="Which gradient does the optimizer use: that of this minibatch, or that of the previous one?",
 )
 
 one_step_an_epoch = altered(
@@ -837,25 +865,25 @@ one_step_an_epoch = altered(
         "for rows in": "optimizer.zero_grad()\nfor rows in",
         "                optimizer.step()\n": "            optimizer.step()\n",
     },
-    hint="How often should the optimizer step: once an epoch, or once a minibatch?",
+    hint="How often should the optimizer make a step: once per epoch, or once per minibatch?",
 )
 
 trains_on_rewards = altered(
     "train_policy_gradient.without_critic",
     {"return_or_advantage = returns\n": "return_or_advantage = rollout_buffer.rewards.unsqueeze(1).float()\n"},
-    hint="What does the policy's loss get for a row: its reward, or its return?",
+    hint="What does the policy loss get for a row: its reward, or its return?",
 )
 
 own_discount_for_returns = altered(
     "train_policy_gradient.without_critic",
     {"get_returns(rollout_buffer)": "get_returns(rollout_buffer, 0.99)"},
-    hint="Who chooses the discount factor? get_returns has a default.",
+    hint="Which discount factor do you pass to get_returns, and which argument of the training loop is it?",
 )
 
 loss_of_the_module = altered(
     "train_policy_gradient.without_critic",
     {"loss = actor_loss = get_policy_gradient_loss(**batch)": "loss = actor_loss = get_vanilla_policy_gradient_loss(**batch)"},
-    hint="Which loss function do you call: the one you are given, or always the same? Try it with another.",
+    hint="Which loss function do you call: the one passed as an argument, or always the same one?",
     source="student code",
 )
 
@@ -864,7 +892,7 @@ leftover_rollouts_dropped = altered(
     {
         "range(0, rollouts, ": "range(0, rollouts - rollouts_before_training + 1, ",
     },
-    hint="Five rollouts in collections of two: how many collections are that?",
+    hint="How many collections of two rollouts do you need for five rollouts?",
 )
 
 one_rollout_a_collection = altered(
@@ -883,14 +911,14 @@ new_rollouts_every_epoch = altered(
         "    return_or_advantage = get_advantages(value_net, rollout_buffer.observations, returns)\n"
         "for rows in torch",
     },
-    hint="How often should the environment be played before the same rows are used again?",
+    hint="How many times does your loop use a collection before it collects new rollouts?",
     source="student code",
 )
 
 final_reward_of_the_buffer = altered(
     "train_policy_gradient.without_critic",
     {"final_rewards.append(final_reward)": "final_rewards.append(rollout_buffer.rewards[-1].item())"},
-    hint="collect_rollouts returns two things: what is the second?",
+    hint="What is the second value that collect_rollouts returns?",
 )
 
 one_loss_an_epoch = altered(
@@ -901,19 +929,19 @@ one_loss_an_epoch = altered(
         "                optimizer.step()\n"
         "            actor_losses.append(actor_loss.item())\n",
     },
-    hint="How many numbers should the list of losses have for one epoch?",
+    hint="How many losses should one epoch add to the list?",
 )
 
 losses_add_up = altered(
     "train_policy_gradient.without_critic",
     {"append(actor_loss.item())": "append(actor_loss.item() + sum(actor_losses[-1:]))"},
-    hint="Is each number the loss of its minibatch, or a running sum?",
+    hint="Is each number in the list the loss of its minibatch, or a running sum?",
 )
 
 another_policy_collects = altered(
     "train_policy_gradient.without_critic",
     {"collect_rollouts(\n            env, policy,": "collect_rollouts(\n            env, utils.SimpleReLuNetwork(2, 3, True),"},
-    hint="Whose actions are in the buffer: those of the policy that you train?",
+    hint="Which policy do you pass to collect_rollouts: the one that you train?",
 )
 
 critic_learns_rewards = altered(
@@ -925,37 +953,37 @@ critic_learns_rewards = altered(
 clip_range_not_passed_on = altered(
     "train_policy_gradient.without_critic",
     {'                    "ppo_clip": ppo_clip,\n': ""},
-    hint="Which argument of the training loop does the loss never see?",
+    hint="Which argument of the training loop never reaches the loss?",
 )
 
 rollout_seed_not_passed_on = altered(
     "train_policy_gradient.without_critic",
     {", seed=rollout_seed": ""},
-    hint="What becomes of rollout_seed?",
+    hint="Where do you pass on rollout_seed?",
 )
 
 scheduler_never_stepped = altered(
     "train_policy_gradient.without_critic",
     {"            lr_sched.step()\n": ""},
-    hint="What makes the learning rate fall?",
+    hint="Which call changes the learning rate?",
 )
 
 learning_rates_not_kept = altered(
     "train_policy_gradient.without_critic",
     {"            learning_rates.append(lr_sched.get_last_lr()[0])\n": ""},
-    hint="What is the fourth list for?",
+    hint="What should the fourth list contain?",
 )
 
 policy_gradients_cut_short = altered(
     "train_policy_gradient.without_critic",
     {"optimizer.step()": "nn.utils.clip_grad_norm_(policy.parameters(), 0.05)\noptimizer.step()"},
-    hint="How long is the gradient that the loss gives, and how long is the one that the optimizer gets?",
+    hint="What changes the norm of the gradient between backward() and the optimizer's step?",
 )
 
 losses_keep_their_graphs = altered(
     "train_policy_gradient.without_critic",
     {"append(actor_loss.item())": "append(actor_loss)"},
-    hint="What does a loss remember beside its number, and for how long do you keep it?",
+    hint="What does a loss tensor keep in memory in addition to its number?",
     source="student code",
     form=True,
 )
@@ -966,31 +994,31 @@ scheduler_stepped_every_epoch = altered(
         "for rows in torch": "if lr_sched is not None:\n    lr_sched.step()\nfor rows in torch",
         "            lr_sched.step()\n            learning": "            learning",
     },
-    hint="How often is the scheduler stepped: once an epoch, or once a collection?",
+    hint="How often does the scheduler make a step: once per epoch, or once per collection?",
 )
 
 other_default_minibatch_size = altered(
     "train_policy_gradient.without_critic",
     {"minibatch_size: int = 64": "minibatch_size: int = 32"},
-    hint="Which defaults do the arguments have in the stub?",
+    hint="Which default values do the arguments have in the stub?",
 )
 
 other_default_epochs = altered(
     "train_policy_gradient.without_critic",
     {"training_epochs_per_rollout: int = 1": "training_epochs_per_rollout: int = 4"},
-    hint="Which defaults do the arguments have in the stub?",
+    hint="Which default values do the arguments have in the stub?",
 )
 
 other_default_rollouts = altered(
     "train_policy_gradient.without_critic",
     {"rollouts_before_training: int = 1": "rollouts_before_training: int = 2"},
-    hint="Which defaults do the arguments have in the stub?",
+    hint="Which default values do the arguments have in the stub?",
 )
 
 other_default_clip_range = altered(
     "train_policy_gradient.without_critic",
     {"ppo_clip: float = 0.2": "ppo_clip: float = 0.1"},
-    hint="Which defaults do the arguments have in the stub?",
+    hint="Which default values do the arguments have in the stub?",
 )
 
 
@@ -1008,25 +1036,25 @@ advantages_ignored = altered(
 critic_never_trained = altered(
     "train_policy_gradient.with_critic",
     {"loss = actor_loss + critic_loss_multiplier * critic_loss": "loss = actor_loss"},
-    hint="Which part of the loss moves the value network, and is it still connected to it?",
+    hint="Which term of the loss trains the value network, and does its gradient reach the network?",
 )
 
 multiplier_ignored = altered(
     "train_policy_gradient.with_critic",
     {"actor_loss + critic_loss_multiplier * critic_loss": "actor_loss + critic_loss"},
-    hint="What is critic_loss_multiplier for?",
+    hint="Where does critic_loss_multiplier enter your loss?",
 )
 
 critic_loss_subtracted = altered(
     "train_policy_gradient.with_critic",
     {"actor_loss + critic_loss_multiplier": "actor_loss - critic_loss_multiplier"},
-    hint="Should the value network's error grow or shrink?",
+    hint="If the optimizer minimises your sum, does the critic loss grow or shrink?",
 )
 
 critic_detached = altered(
     "train_policy_gradient.with_critic",
     {"* critic_loss": "* critic_loss.item()"},
-    hint="Which part of the loss moves the value network, and is it still connected to it?",
+    hint="Which term of the loss trains the value network, and does its gradient reach the network?",
     source="student code",
 )
 
@@ -1044,7 +1072,7 @@ two_steps_a_minibatch = altered(
         "(critic_loss_multiplier * critic_loss).backward()\n"
         "optimizer.step()",
     },
-    hint="How many steps does the optimizer make for one minibatch?",
+    hint="How many optimizer steps do you make per minibatch?",
 )
 
 advantages_of_each_minibatch = altered(
@@ -1054,7 +1082,7 @@ advantages_of_each_minibatch = altered(
         "if value_net is None\n"
         "else get_advantages(value_net, rollout_buffer.observations[rows], returns[rows]),",
     },
-    hint="Over which rows are the advantages standardised: all of the collection, or those of one minibatch?",
+    hint="Over which rows are the advantages standardised: the whole collection, or one minibatch?",
     source="student code",
 )
 
@@ -1064,7 +1092,7 @@ critic_losses_hold_the_total = altered(
         "                    critic_losses.append(critic_loss.item())\n": "",
         "* critic_loss": "* critic_loss\ncritic_losses.append(loss.item())",
     },
-    hint="Which loss belongs into the second list: the value network's, or the sum?",
+    hint="Which loss belongs in the second list: that of the value network, or the sum?",
 )
 
 actor_losses_hold_the_total = altered(
@@ -1073,13 +1101,13 @@ actor_losses_hold_the_total = altered(
         "                actor_losses.append(actor_loss.item())\n": "",
         "optimizer.zero_grad()": "actor_losses.append(loss.item())\noptimizer.zero_grad()",
     },
-    hint="Which loss belongs into the first list: the policy's, or the sum?",
+    hint="Which loss belongs in the first list: that of the policy, or the sum?",
 )
 
 critic_losses_not_kept = altered(
     "train_policy_gradient.with_critic",
     {"                    critic_losses.append(critic_loss.item())\n": ""},
-    hint="What is the second list for?",
+    hint="What should the second list contain?",
 )
 
 values_of_the_policy = altered(
@@ -1091,7 +1119,7 @@ values_of_the_policy = altered(
 critic_losses_keep_their_graphs = altered(
     "train_policy_gradient.with_critic",
     {"append(critic_loss.item())": "append(critic_loss)"},
-    hint="What does a loss remember beside its number, and for how long do you keep it?",
+    hint="What does a loss tensor keep in memory in addition to its number?",
     source="student code",
     form=True,
 )
@@ -1099,19 +1127,19 @@ critic_losses_keep_their_graphs = altered(
 policy_left_out = altered(
     "train_policy_gradient.with_critic",
     {"loss = actor_loss + critic_loss_multiplier": "loss = critic_loss_multiplier"},
-    hint="Of what is the loss the sum, when there is a value network?",
+    hint="Which two losses does the optimizer minimise when there is a value network?",
 )
 
 only_the_gradients_of_the_policy_are_cleared = altered(
     "train_policy_gradient.with_critic",
     {"optimizer.zero_grad()": "policy.zero_grad()"},
-    hint="Whose gradients are left when the next minibatch comes: only the policy's are cleared.",
+    hint="Which network's gradients are not cleared before the next minibatch?",
 )
 
 other_default_multiplier = altered(
     "train_policy_gradient.with_critic",
     {"critic_loss_multiplier: float = 0.0": "critic_loss_multiplier: float = 1.0"},
-    hint="Which defaults do the arguments have in the stub?",
+    hint="Which default values do the arguments have in the stub?",
 )
 
 
@@ -1121,7 +1149,7 @@ other_default_multiplier = altered(
 not_shuffled = altered(
     "train_policy_gradient.minibatches",
     {"torch.randperm(": "torch.arange("},
-    hint="In which order do the rows come in the first epoch, and in which in the second?",
+    hint="In which order do the rows come in the first epoch, and in which order in the second?",
     source="student code",
 )
 
@@ -1131,7 +1159,7 @@ shuffled_once_for_all_epochs = altered(
         "for _ in range(training": "order = torch.randperm(rollout_buffer.final_size)\nfor _ in range(training",
         "in torch.randperm(rollout_buffer.final_size).split": "in order.split",
     },
-    hint="Does the second epoch get other minibatches than the first?",
+    hint="Does the second epoch use different minibatches than the first?",
 )
 
 same_permutation_in_every_epoch = altered(
@@ -1139,19 +1167,19 @@ same_permutation_in_every_epoch = altered(
     {
         "randperm(rollout_buffer.final_size": "randperm(rollout_buffer.final_size, generator=torch.Generator().manual_seed(0)",
     },
-    hint="What does a generator do that is seeded anew in every epoch?",
+    hint="Which permutation does a generator return if you seed it again in every epoch?",
 )
 
 reseeded_before_the_shuffle = altered(
     "train_policy_gradient.minibatches",
     {"for _ in range(training": "torch.manual_seed(0)\nfor _ in range(training"},
-    hint="You seed the random numbers before you shuffle: does the second collection get other minibatches than the first?",
+    hint="If you seed before you shuffle, does the second collection get different permutations than the first?",
 )
 
 advantages_without_a_column = altered(
     "train_policy_gradient.minibatches",
     {'"return_or_advantage": return_or_advantage[rows]': '"return_or_advantage": return_or_advantage[rows].squeeze(1)'},
-    hint="Which shape do the losses expect of the advantages?",
+    hint="Which shape of the advantages do the losses expect?",
     source="student code",
     form=True,
 )
@@ -1162,7 +1190,7 @@ minibatches_in_random_order = altered(
         "torch.randperm(rollout_buffer": "sorted(torch.arange(rollout_buffer",
         ".split(minibatch_size)": ".split(minibatch_size), key=lambda _: torch.rand(()).item())",
     },
-    hint="What is shuffled: the rows, or only the order of ready-made minibatches?",
+    hint="What do you shuffle: the rows, or only the order of fixed minibatches?",
 )
 
 short_minibatch_dropped = altered(
@@ -1171,7 +1199,7 @@ short_minibatch_dropped = altered(
         "for rows in": "usable = rollout_buffer.final_size // minibatch_size * minibatch_size\nfor rows in",
         "(rollout_buffer.final_size).split": "(rollout_buffer.final_size)[:usable].split",
     },
-    hint="What becomes of the rows that do not fill a minibatch?",
+    hint="What happens to the last rows, which do not fill a whole minibatch?",
 )
 
 rows_drawn_with_replacement = altered(
@@ -1189,7 +1217,7 @@ one_minibatch_an_epoch = altered(
 minibatch_size_ignored = altered(
     "train_policy_gradient.minibatches",
     {".split(minibatch_size)": ".split(64)"},
-    hint="Who chooses how many rows a minibatch has?",
+    hint="Which argument sets the number of rows in a minibatch?",
 )
 
 whole_buffer_as_advantages = altered(
@@ -1202,7 +1230,7 @@ whole_buffer_as_advantages = altered(
 first_rows_as_advantages = altered(
     "train_policy_gradient.minibatches",
     {'"return_or_advantage": return_or_advantage[rows]': '"return_or_advantage": return_or_advantage[: len(rows)]'},
-    hint="The observation is shuffled: is the advantage, in the same way?",
+    hint="The observations are shuffled: are the advantages shuffled in the same way?",
     source="student code",
 )
 
@@ -1213,7 +1241,7 @@ advantages_in_the_order_of_the_buffer = altered(
         "return_or_advantage[rows]": "return_or_advantage[begin : begin + len(rows)]",
         "optimizer.step()": "optimizer.step()\nbegin += len(rows)",
     },
-    hint="The observation is shuffled: is the advantage, in the same way?",
+    hint="The observations are shuffled: are the advantages shuffled in the same way?",
     source="student code",
 )
 
@@ -1227,19 +1255,19 @@ actions_not_shuffled = altered(
 old_logits_not_shuffled = altered(
     "train_policy_gradient.minibatches",
     {'"old_logits": rollout_buffer.old_logits[rows]': '"old_logits": rollout_buffer.old_logits[: len(rows)]'},
-    hint="Whose rows are the old logits?",
+    hint="Do the old logits come from the same rows as the observations?",
 )
 
 returns_not_shuffled = altered(
     "train_policy_gradient.minibatches",
     {'"returns": returns[rows]': '"returns": returns[: len(rows)]'},
-    hint="Whose rows are the returns that the value network learns from?",
+    hint="Do the value network's returns come from the same rows as the observations?",
 )
 
 old_logits_of_today = altered(
     "train_policy_gradient.minibatches",
     {'"old_logits": rollout_buffer.old_logits[rows]': '"old_logits": policy(rollout_buffer.observations[rows]).detach()'},
-    hint="Of which time are the old logits: of the rollout, or of this moment?",
+    hint="Which policy should the old logits come from: the one at the time of the rollout, or the current one?",
     source="student code",
 )
 
@@ -1253,7 +1281,7 @@ def ratio_of(policy, observation, old_logits, action):
 
 @mistake(
     "get_PPO_policy_gradient_loss",
-    hint="An optimizer minimises: what do you want to maximise?",
+    hint="If the optimizer minimises your loss, does the objective grow or shrink?",
     source="student code",
     learns=False,
 )
@@ -1262,13 +1290,22 @@ def ppo_uphill(policy, observation, old_logits, action, return_or_advantage, ppo
     return torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
 
 
-@mistake("get_PPO_policy_gradient_loss", hint="Which of the two products is the more pessimistic?", source="student code")
+@mistake(
+    "get_PPO_policy_gradient_loss",
+    hint="Which of the two products is the pessimistic bound: the larger, or the smaller?",
+    source="student code",
+)
 def ppo_larger_product(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     ratio = ratio_of(policy, observation, old_logits, action)
     return -torch.max(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
 
 
-@mistake("get_PPO_policy_gradient_loss", hint="Change the weights: does the ratio move?", source="student code", learns=False)
+@mistake(
+    "get_PPO_policy_gradient_loss",
+    hint="Does your ratio change when the policy's weights change?",
+    source="student code",
+    learns=False,
+)
 def ppo_ratio_of_old_and_old(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     ratio = torch.exp(old_logits.gather(1, action) - old_logits.gather(1, action))
     return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
@@ -1277,7 +1314,7 @@ def ppo_ratio_of_old_and_old(policy, observation, old_logits, action, return_or_
 ppo_ratio_of_new_and_new = altered(
     "get_PPO_policy_gradient_loss",
     {"torch.exp(log_prob - old_logits.gather(1, action))": "torch.exp(log_prob - log_prob.detach())"},
-    hint="Both log-probabilities come from the policy of this moment: where is the old one?",
+    hint="Which policy does each of your two log-probabilities come from: the current one, or the old one?",
     source="student code",
 )
 
@@ -1291,7 +1328,7 @@ def ppo_loss_detached(policy, observation, old_logits, action, return_or_advanta
 ppo_difference_without_exp = altered(
     "get_PPO_policy_gradient_loss",
     {"torch.exp(log_prob - old_logits.gather(1, action))": "log_prob - old_logits.gather(1, action)"},
-    hint="How do you get a ratio from two logarithms?",
+    hint="How do you compute a ratio from two logarithms?",
     source="student code",
 )
 
@@ -1299,7 +1336,7 @@ ppo_difference_without_exp = altered(
 ppo_ratio_of_logarithms = altered(
     "get_PPO_policy_gradient_loss",
     {"torch.exp(log_prob - old_logits.gather(1, action))": "log_prob / old_logits.gather(1, action)"},
-    hint="Is the ratio one of probabilities, or of their logarithms?",
+    hint="Is ρ a ratio of probabilities, or of their logarithms?",
     source="student code",
 )
 
@@ -1307,11 +1344,11 @@ ppo_ratio_of_logarithms = altered(
 ppo_ratio_upside_down = altered(
     "get_PPO_policy_gradient_loss",
     {"torch.exp(log_prob - old_logits.gather(1, action))": "torch.exp(old_logits.gather(1, action) - log_prob)"},
-    hint="Which policy stands above the line of the ratio, and which below?",
+    hint="Which policy is in the numerator of the ratio, and which in the denominator?",
 )
 
 
-@mistake("get_PPO_policy_gradient_loss", hint="What is being limited, the ratio or the product?", source="student code")
+@mistake("get_PPO_policy_gradient_loss", hint="What does the formula clip: the ratio, or the product?", source="student code")
 def ppo_clamps_the_product(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     product = ratio_of(policy, observation, old_logits, action) * return_or_advantage
     return -torch.min(product, product.clamp(1 - ppo_clip, 1 + ppo_clip)).mean()
@@ -1335,14 +1372,14 @@ def ppo_all_actions(policy, observation, old_logits, action, return_or_advantage
     return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
 
 
-@mistake("get_PPO_policy_gradient_loss", hint="What keeps the ratio near 1?")
+@mistake("get_PPO_policy_gradient_loss", hint="Which part of your loss keeps the ratio near 1?")
 def ppo_never_clipped(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     return -(ratio_of(policy, observation, old_logits, action) * return_or_advantage).mean()
 
 
 @mistake(
     "get_PPO_policy_gradient_loss",
-    hint="Does your loss compare the clipped and the unclipped product, for each row, and take the smaller one?",
+    hint="Which two products does the formula compare for each row before it takes the minimum?",
 )
 def ppo_only_clipped(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     ratio = ratio_of(policy, observation, old_logits, action)
@@ -1352,11 +1389,11 @@ def ppo_only_clipped(policy, observation, old_logits, action, return_or_advantag
 ppo_clipped_above_only = altered(
     "get_PPO_policy_gradient_loss",
     {"ratio.clamp(1 - ppo_clip, 1 + ppo_clip)": "ratio.clamp(max=1 + ppo_clip)"},
-    hint="The ratio can leave the range on two sides: which one do you stop?",
+    hint="The ratio can leave the clip range at both ends: at which end do you clip?",
 )
 
 
-@mistake("get_PPO_policy_gradient_loss", hint="Is the range one of the ratio, or of its logarithm?")
+@mistake("get_PPO_policy_gradient_loss", hint="Is [1 - ε, 1 + ε] a range of the ratio, or of its logarithm?")
 def ppo_clips_the_logarithm(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     ratio = ratio_of(policy, observation, old_logits, action)
     clipped = ratio.log().clamp(-ppo_clip, ppo_clip).exp()
@@ -1366,29 +1403,36 @@ def ppo_clips_the_logarithm(policy, observation, old_logits, action, return_or_a
 ppo_own_clip_range = altered(
     "get_PPO_policy_gradient_loss",
     {"ratio.clamp(1 - ppo_clip, 1 + ppo_clip)": "ratio.clamp(0.8, 1.2)"},
-    hint="Is the clip range that you use the one you are given?",
+    hint="Do you use the clip range that your function receives, or a constant?",
 )
 
 
-@mistake("get_PPO_policy_gradient_loss", hint="What does the clip range default to?")
+@mistake("get_PPO_policy_gradient_loss", hint="Which default value does ppo_clip have in the stub?")
 def ppo_other_default(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.1, **kwargs):
     ratio = ratio_of(policy, observation, old_logits, action)
     return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
 
 
-@mistake("get_PPO_policy_gradient_loss", hint="What shape is the ratio?", source="student code")
+@mistake("get_PPO_policy_gradient_loss", hint="Which shape does your ratio have?", source="student code")
 def ppo_ratio_of_every_pair(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     ratio = torch.exp(policy(observation).gather(1, action) - old_logits.gather(1, action).squeeze(1))
     return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
 
 
-@mistake("get_PPO_policy_gradient_loss", hint="What shape is the ratio, and what shape has its product with the advantage?")
+@mistake(
+    "get_PPO_policy_gradient_loss",
+    hint="Which shape does your ratio have, and which shape does its product with the advantage have?",
+)
 def ppo_flat_ratio_times_column(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     ratio = ratio_of(policy, observation, old_logits, action).squeeze(1)
     return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
 
 
-@mistake("get_PPO_policy_gradient_loss", hint="Should the old policy move when the new one is trained?", source="student code")
+@mistake(
+    "get_PPO_policy_gradient_loss",
+    hint="Should the old log-probability change, or get a gradient, when the new policy is trained?",
+    source="student code",
+)
 def ppo_old_policy_is_trained_too(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     log_prob = policy(observation).gather(1, action)
     ratio = torch.exp(log_prob - log_prob)
@@ -1398,12 +1442,13 @@ def ppo_old_policy_is_trained_too(policy, observation, old_logits, action, retur
 ppo_clipped_below_only = altered(
     "get_PPO_policy_gradient_loss",
     {"ratio.clamp(1 - ppo_clip, 1 + ppo_clip)": "ratio.clamp(min=1 - ppo_clip)"},
-    hint="The ratio can leave the range on two sides: which one do you stop?",
+    hint="The ratio can leave the clip range at both ends: at which end do you clip?",
 )
 
 
 @mistake(
-    "get_PPO_policy_gradient_loss", hint="Of what is the minimum taken: of the ratios, or of their products with the advantage?"
+    "get_PPO_policy_gradient_loss",
+    hint="What does the formula take the minimum of: the ratios, or their products with the advantage?",
 )
 def ppo_minimum_of_the_ratios(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     ratio = ratio_of(policy, observation, old_logits, action)
@@ -1412,7 +1457,7 @@ def ppo_minimum_of_the_ratios(policy, observation, old_logits, action, return_or
 
 @mistake(
     "get_PPO_policy_gradient_loss",
-    hint="Whose action are the old logits for: the one that was taken, or a new one?",
+    hint="Which action does the ratio need: the one that was taken, or a newly sampled one?",
     source="student code",
 )
 def ppo_samples_again(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
@@ -1425,13 +1470,13 @@ def ppo_samples_again(policy, observation, old_logits, action, return_or_advanta
 ppo_sum = altered(
     "get_PPO_policy_gradient_loss",
     {").mean()": ").sum()"},
-    hint="Is it a sum or a mean? What happens to the step size when the batch grows?",
+    hint="Does the formula contain a sum or a mean over the batch?",
 )
 
 
 @mistake(
     "get_PPO_policy_gradient_loss",
-    hint="This is the vanilla loss: where are the old logits?",
+    hint="Where does your loss use the old logits?",
     source="machine problem 11, whose text repeats the formula",
 )
 def ppo_is_vanilla(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
@@ -1440,7 +1485,7 @@ def ppo_is_vanilla(policy, observation, old_logits, action, return_or_advantage,
 
 @mistake(
     "get_PPO_policy_gradient_loss",
-    hint="Rows beyond the range: is what you do with them the same for good and for bad actions?",
+    hint="Outside the clip range, should good and bad actions be treated alike?",
 )
 def ppo_drops_rows_outside(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     ratio = ratio_of(policy, observation, old_logits, action)
@@ -1450,7 +1495,7 @@ def ppo_drops_rows_outside(policy, observation, old_logits, action, return_or_ad
 
 @mistake(
     "get_PPO_policy_gradient_loss",
-    hint="Both probabilities can be 0 in float32: what is their quotient, and what do you get from their logarithms instead?",
+    hint="What is the quotient of two probabilities that underflow to 0, and how could you use their logarithms?",
     source="student code",
 )
 def ppo_quotient_of_probabilities(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
@@ -1460,7 +1505,7 @@ def ppo_quotient_of_probabilities(policy, observation, old_logits, action, retur
 
 @mistake(
     "get_PPO_policy_gradient_loss",
-    hint="What is the logarithm of a probability that is too small for float32? The policy's outputs are logarithms already.",
+    hint="If a probability underflows to 0 in float32, what is its logarithm, and where do you already have it?",
 )
 def ppo_logarithms_of_softmax(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     new, old = (torch.log(torch.softmax(logits, dim=1)).gather(1, action) for logits in (policy(observation), old_logits))
@@ -1470,7 +1515,7 @@ def ppo_logarithms_of_softmax(policy, observation, old_logits, action, return_or
 
 @mistake(
     "get_PPO_policy_gradient_loss",
-    hint="What becomes of very small probabilities beside the number that you add to them?",
+    hint="What is left of probabilities far below the constant that you add to them?",
 )
 def ppo_quotient_with_epsilon(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     ratio = policy(observation).exp().gather(1, action) / (old_logits.exp().gather(1, action) + 1e-10)
@@ -1479,7 +1524,7 @@ def ppo_quotient_with_epsilon(policy, observation, old_logits, action, return_or
 
 @mistake(
     "get_PPO_policy_gradient_loss",
-    hint="squeeze_ ends with an underscore: what shape do the actions have afterwards?",
+    hint="What does squeeze_, with its underscore, do to the shape of the caller's actions?",
     form=True,
 )
 def ppo_squeezes_the_actions_in_place(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):

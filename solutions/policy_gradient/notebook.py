@@ -1,29 +1,36 @@
-# Source of assignments/policy_gradient/notebook.ipynb; `python -m grader build` makes the notebook from it.
-# Figures "over 20 seeds" are those of benchmarks/results/policy_gradient_training.json. The tests execute the notebook
-# (tests/kit/test_notebook.py) and read what the last cell leaves: `curves` and `probes`.
+# Source of assignments/policy_gradient/notebook.ipynb; `python -m grader build` makes the notebook.
+# Figures "over 20 seeds" come from benchmarks/results/policy_gradient_training.json. The tests execute the
+# notebook (tests/kit/test_notebook.py) and read `curves` and `probes` after the last cell.
 
 # %% title [markdown]
-# # Policy gradients, from the plain one to PPO
+# # Policy gradients, from vanilla to PPO
 #
-# In this assignment you write an agent that learns by trial and error, in seven small functions. It begins with the plainest
-# form of the idea, which hardly works, and ends with proximal policy optimization (PPO), which works well enough to be behind
-# agents for StarCraft and Dota 2, walking robots, and the fine-tuning of language models.
+# In this assignment you write an agent that learns by trial and error, in seven small functions.
+# You start with the vanilla policy gradient, which hardly works. You end with proximal policy
+# optimization (PPO), which was used to train agents for Dota 2 and walking robots and to fine-tune
+# language models.
 #
-# Every part goes the same way: the idea, the formula, the shapes, what to write, a cell that tries it, and what you should
-# see. You write into **`submitted.py`**, in the order of this notebook; the notebook only calls it.
+# Every section follows the same pattern: the idea, the formula, the shapes, what to write, a cell
+# that tries it, and what you should see. You write in **`submitted.py`**, in the order of this
+# notebook. The notebook only calls your functions.
 #
 # > **How to work**
 # >
-# > - Save `submitted.py` and run the cell again. The kernel need not restart: `autoreload` takes what you saved. If it
-# >   complains about a syntax error, it goes on with the version before.
-# > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and a wrong answer often gets a
-# >   hint at the mistake that it looks like. Cells here show what your code does; `grade.py` says whether it is right.
-# > - The first cell that calls a function you have not written stops with a `NotImplementedError` that says what to return.
-# > - You may also define the functions in a notebook and hand that in: `python grade.py --submission notebook.ipynb` grades
-# >   what it defines. The cells below would then have to call your functions without `submitted.` before them.
+# > - Save `submitted.py` and run the cell again. You need not restart the kernel: `autoreload`
+# >   loads what you saved. If the file has a syntax error, `autoreload` reports it and keeps the
+# >   previous version.
+# > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and
+# >   often gives a hint when it recognises the mistake. The cells here show what your code does;
+# >   `grade.py` says whether it is right.
+# > - A cell that calls a function you have not written yet stops with a `NotImplementedError` that
+# >   says what to return.
+# > - You may also define the functions in a notebook and submit that notebook.
+# >   `python grade.py --submission notebook.ipynb` grades the functions that it defines. In the
+# >   cells below, remove `submitted.` from the calls then.
 #
-# All trainings together take about two minutes with the settings of the next cell. Losses, returns and curves differ from
-# machine to machine; the figures in the text are what a right solution gives over many random seeds.
+# With the settings of the next cell, all training runs together take about two minutes. Losses,
+# returns and curves differ from machine to machine. The figures in the text are those of a correct
+# solution over many random seeds.
 
 # %% setup
 # %load_ext autoreload
@@ -55,44 +62,52 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # %% objective [markdown]
 # ## The idea
 #
-# A **policy** $\pi_\theta(a \mid s)$ is a network with weights $\theta$: it takes an observation $s$ and gives a probability
-# to every action $a$. One episode played with it is a trajectory $\tau = (s_0, a_0, r_0, s_1, a_1, r_1, \dots)$, here also
-# called a **rollout**. We want weights with which the total reward $R(\tau) = \sum_t r_t$ is large on average:
+# A **policy** $\pi_\theta(a \mid s)$ is a network with weights $\theta$: it takes an observation
+# $s$ and gives every action $a$ a probability. One episode played with the policy is a trajectory
+# $\tau = (s_0, a_0, r_0, s_1, a_1, r_1, \dots)$. We also call it a **rollout**. We look for weights
+# that make the total reward $R(\tau) = \sum_t r_t$ large on average:
 #
 # $$J(\theta) = E_{\tau \sim \pi_\theta}\left[R(\tau)\right] = \int P(\tau \mid \theta)\, R(\tau)\, d\tau$$
 #
-# If we knew $\nabla_\theta J$, we could take small steps uphill. But $\theta$ stands in the distribution that we sample from,
-# and we cannot differentiate through a game. The way out is the derivative of a logarithm, $\nabla P = P\, \nabla \log P$:
+# If we knew $\nabla_\theta J$, we could take small steps uphill. But $\theta$ determines the
+# distribution that we sample from, and we cannot differentiate through the environment. The
+# **log-derivative trick**, $\nabla P = P\, \nabla \log P$, solves this:
 #
 # $$\nabla_\theta J = \int \nabla_\theta P(\tau \mid \theta)\, R(\tau)\, d\tau
 #   = \int P(\tau \mid \theta)\, \nabla_\theta \log P(\tau \mid \theta)\, R(\tau)\, d\tau
 #   = E_{\tau \sim \pi_\theta}\left[\nabla_\theta \log P(\tau \mid \theta)\, R(\tau)\right]$$
 #
-# Now it is an expectation again, so a mean over rollouts estimates it. And $P(\tau \mid \theta)$ is a product of what the
-# policy does and what the environment does. In the logarithm the product becomes a sum, and the environment's part does not
-# contain $\theta$. What is left is
+# The gradient is an expectation again, so we can estimate it by a mean over rollouts. And
+# $P(\tau \mid \theta)$ is a product of two kinds of probabilities: those of the policy's actions
+# and those of the environment's responses. The logarithm turns the product into a sum, and the
+# environment's terms do not depend on $\theta$. This leaves
 #
 # $$\nabla_\theta J = E_{\tau \sim \pi_\theta}\left[\sum_t \nabla_\theta \log \pi_\theta(a_t \mid s_t)\, R(\tau)\right]$$
 #
-# In words: play, then make the actions that you took more likely, in proportion to how much reward came out. Nobody has to
-# know how the environment works. Exploring comes for free, because the policy itself is random.
+# In words: play, then make the actions that you took more likely, in proportion to the total
+# reward. You need no model of the environment. The policy is stochastic, so it explores without any
+# extra mechanism.
 
 # %% returns-text [markdown]
 # ## 1 · Returns: what an action can still change
 #
-# An action has no influence on rewards that came before it; they only add noise. So each step is weighted with the reward
-# *from there on*, its **return**. Rewards further away count less, by the discount factor $\gamma$ for every step:
+# An action cannot change the rewards that came before it; in its weight, they only add noise. So we
+# weight each step with its **return**, the sum of the rewards from this step on. Each further step
+# multiplies a reward by the discount factor $\gamma$. This makes the estimate less noisy and, if
+# $\gamma < 1$, slightly biased:
 #
 # $$R_t = r_t + \gamma\, r_{t+1} + \gamma^2 r_{t+2} + \dots = r_t + \gamma R_{t+1}$$
 #
-# The second form is the one to program: begin with the last row and go backwards.
+# Program the second form: start at the last row and go backwards.
 #
-# A `utils.RolloutBuffer` holds several episodes one after another, $T$ rows in all. `rewards` is `[T]` and `terminateds` is
-# `[T]`, true in the row that ended its episode. A return must not see the rewards of the next episode.
+# A `utils.RolloutBuffer` holds several episodes one after another, $T$ rows in all. `rewards` is
+# `[T]` and `terminateds` is `[T]`, true in the row that ended its episode. A return must not
+# contain rewards of the next episode.
 #
 # **Write `get_returns(rollout_buffer, discount_factor)`**: float32 `[T, 1]`.
 #
-# The cell makes a buffer of three episodes; the last one is unfinished. With $\gamma = 0.5$ you can do it in your head.
+# The cell makes a buffer of three episodes; the last episode is unfinished. With $\gamma = 0.5$ you
+# can compute the returns in your head.
 
 # %% returns
 buffer = utils.RolloutBuffer()
@@ -108,28 +123,31 @@ print("expected ", [1.5, 1.0, 2.0, 3.5, 1.0, 5.0, 2.0], "with shape", [7, 1])
 # %% vanilla-text [markdown]
 # ## 2 · The vanilla policy-gradient loss
 #
-# torch computes gradients by itself, so we only write the expression whose gradient we want. Optimizers go downhill; so the
-# loss is *minus* what should grow. Over a batch of $B$ rows it is
+# PyTorch computes gradients, so we only write the expression whose gradient we want. Optimizers
+# minimise, so the loss is *minus* the objective that we maximise. For a batch of $B$ rows, it is
 #
 # $$L = -\frac{1}{B} \sum_{t} \log \pi_\theta(a_t \mid s_t)\, R_t$$
 #
-# (The mean over rows instead of rollouts changes only the scale, and keeps the learning rate independent of how long episodes
-# are.)
+# (The formula above has a sum over steps and a mean over rollouts. The mean over rows differs only
+# by a factor, the mean number of rows per rollout. With it, the learning rate need not depend on
+# how long episodes are.)
 #
-# `policy(observation)` gives **log-probabilities**, float32 `[B, A]`: a row per observation, a column per action. You need of
-# every row the one column of the action that was taken; `action` is int64 `[B, 1]`. `return_or_advantage` is float32 `[B, 1]`;
-# for now it holds returns. Watch the shapes: `[B]` times `[B, 1]` becomes `[B, B]` without any warning.
+# `policy(observation)` gives **log-probabilities**, float32 `[B, A]`: a row per observation, a
+# column per action. From every row, you need the column of the action that was taken. `action` is
+# int64 `[B, 1]`. `return_or_advantage` is float32 `[B, 1]`; for now it contains returns. Watch the
+# shapes: `[B]` times `[B, 1]` becomes `[B, B]` without any warning.
 #
-# **Write `get_vanilla_policy_gradient_loss(policy, observation, action, return_or_advantage)`**: a scalar. Use torch functions
-# only; a detour through numpy or `.item()` loses the gradient.
+# **Write `get_vanilla_policy_gradient_loss(policy, observation, action, return_or_advantage)`**: a
+# scalar. Use torch functions only: NumPy and `.item()` lose the gradient.
 #
-# Below, the policy gave the two actions that were taken the probabilities 0.5 and 0.2, and their returns are 2 and -1. By
-# hand:
+# In the cell, the two actions that were taken have the probabilities 0.5 and 0.2, and the returns
+# are 2 and -1. By hand:
 #
 # $$L = -\tfrac{1}{2} \left(2 \log 0.5 - \log 0.2\right) = -0.1116$$
 #
-# The action of row 0 went well. So its log-probability must get a *negative* gradient: a step downhill then makes it more
-# likely. All actions that were not taken get a gradient of 0 here.
+# The action of row 0 has a positive return. So the gradient of the loss with respect to its
+# log-probability must be *negative*: gradient descent then makes the action more likely. The
+# log-probabilities of actions that were not taken get a gradient of 0 here.
 
 # %% vanilla
 log_probs = torch.tensor([[0.5, 0.5], [0.8, 0.2]]).log().requires_grad_()
@@ -146,26 +164,29 @@ print("gradient  found", log_probs.grad.tolist(), "expected", [[-1.0, 0.0], [0.0
 # %% rollouts-text [markdown]
 # ## 3 · Collecting rollouts
 #
-# Our world is a line with the positions 0 to 10. In each episode a start and a target are drawn; for 20 steps the agent goes
-# one to the left (action 0), stays (1), or goes one to the right (2). The observation is (target, position), both mapped to
-# $[-1, 1]$, float32 `[1, 2]`. The reward is minus the distance to the target after the action, divided by 10. Zero is best,
-# and reaching the target does not end the episode: the agent must stay there.
+# Our world is a line with the positions 0 to 10. Each episode draws a random start and a random
+# target. For 20 steps, the agent goes one position to the left (action 0), stays (1), or goes one
+# to the right (2). The observation is (target, position), both mapped to $[-1, 1]$, float32
+# `[1, 2]`. The reward is $-d / 10$, where $d$ is the distance to the target after the action. The
+# best reward is 0. Reaching the target does not end the episode: the agent must stay there.
 #
-# An environment has two functions. `env.reset()` begins an episode and returns its first observation. `env.step(action)`
-# returns `(next observation, terminated, reward)`, in this order.
+# An environment has two methods. `env.reset()` starts an episode and returns its first observation.
+# `env.step(action)` returns `(next observation, terminated, reward)`, in this order.
 #
-# **Write the blank of `collect_rollouts`**: play one episode to its end. Ask the policy for its log-probabilities, sample with
-# `utils.distribution_sample(logits, seed=seed)` (the grader relies on this function), and add one row per step. A row holds
-# what belongs together: the observation that the policy *saw* when it chose, not the one that came after.
+# **Write the blank of `collect_rollouts`**: play one episode to its end. Call the policy to get
+# log-probabilities, sample with `utils.distribution_sample(logits, seed=seed)` (the grader relies
+# on this function), and add one row per step. The entries of a row belong to the same step: its
+# observation is the one that the policy *saw* when it chose the action, not the next one.
 #
-# The cell lets a policy play that always goes right, from 2 with the target at 5. Expect the positions 2, 3, 4, 5, 6, the
-# rewards -0.2, -0.1, 0, -0.1, -0.2, one `True` at the end, and the last reward -0.2.
+# In the cell, the policy always goes right. It starts at 2, and the target is at 5. Expect the
+# positions 2, 3, 4, 5, 6, the rewards -0.2, -0.1, 0, -0.1, -0.2, one `True` at the end, and the
+# last reward -0.2.
 
 # %% rollouts
 
 
 def always_right(_observation):
-    return torch.tensor([[-30.0, -30.0, 0.0]])  # log-probabilities: the first two are as good as impossible
+    return torch.tensor([[-30.0, -30.0, 0.0]])  # log-probabilities: the first two actions are almost impossible
 
 
 line = utils.GridWorldPointTargetEnv(grid_size=10, dimensions=1, episode_length=5, set_target=5, set_state=2)
@@ -181,21 +202,25 @@ print(f"last reward {last_reward:.1f}")
 # %% loop-text [markdown]
 # ## 4 · The training loop
 #
-# Everything is there now; `train_policy_gradient` puts it together. Two blanks are yours.
+# You have all the parts now; `train_policy_gradient` combines them. It has two blanks.
 #
-# **First blank, once per collection.** Collect `rollouts_before_training` rollouts, keep their last reward, and compute the
-# returns. (Where there is a value network, compute advantages as well. That is part 6; leave it out until then if you like.)
+# **First blank, once per collection.** Collect `rollouts_before_training` rollouts, append their
+# mean final reward to the list, and compute the returns. (With a value network, also compute
+# advantages. Section 6 explains them; you can leave them out until then.)
 #
-# **Second blank, once per epoch.** Rows of one episode resemble each other. So shuffle all $T$ rows and cut them into
-# minibatches of `minibatch_size` rows; the last one may be shorter. For each minibatch compute the loss, keep its value, and
-# update: `zero_grad`, `backward`, `step`. A minibatch is a set of row *numbers*. Use the same ones for observations, actions,
-# old log-probabilities and returns: otherwise an action is rewarded for what another one did.
+# **Second blank, once per epoch.** Neighbouring rows of an episode are similar. So shuffle all $T$
+# rows and split them into minibatches of `minibatch_size` rows; the last minibatch may be smaller.
+# For each minibatch, compute the loss, append its value to the list, and update: `zero_grad`,
+# `backward`, `step`. A minibatch is a set of row *indices*. Use the same indices for observations,
+# actions, old log-probabilities and returns. Otherwise an action is weighted with the return of a
+# different action.
 #
-# Losses are called with keywords, each with all of `policy`, `value_net`, `observation`, `old_logits`, `action`,
-# `return_or_advantage`, `returns`, `ppo_clip`. A loss picks what it needs; that is why each takes `**kwargs`.
+# Call every loss function with all of these keywords: `policy`, `value_net`, `observation`,
+# `old_logits`, `action`, `return_or_advantage`, `returns`, `ppo_clip`. Each loss uses the arguments
+# that it needs and accepts the rest as `**kwargs`.
 #
-# The cell trains for two collections of four rollouts, 20 steps each: 80 rows a collection. Two epochs with minibatches of 30
-# make $2 \cdot 2 \cdot 3 = 12$ losses.
+# The cell trains for two collections. Each has four rollouts of 20 steps, so 80 rows. Minibatches
+# of 30 rows make three per epoch, and two epochs make $2 \cdot 2 \cdot 3 = 12$ losses in all.
 
 # %% loop
 line = utils.GridWorldPointTargetEnv(grid_size=10, dimensions=1, episode_length=20)
@@ -224,39 +249,45 @@ print(f"weight tensors that changed: found {changed}, expected {len(before)}")
 # %% probes-text [markdown]
 # ## Before any long training: probes
 #
-# When an agent does not learn, the curve does not tell why. So first we climb a ladder of tiny worlds, in each of which one
-# thing can go wrong, and whose right answer is known. Each is trained for about half a second, and once more with another seed
-# if it is not fine: a right agent, too, may have bad luck. The first rung that is not fine says where to look. (The idea is
-# Andy Jones's, *Debugging RL, Without the Agonizing Pain*.)
+# When an agent does not learn, the learning curve does not show why. So first we train on **probe
+# environments**: tiny worlds in which one thing can go wrong, and whose correct result is known.
+# They form a ladder. Training takes about half a second per rung. If a rung fails, it is trained
+# again with another seed, because a correct agent can have bad luck, too. The first rung that fails
+# shows where to look. (The idea is from Andy Jones, *Debugging RL, Without the Agonizing Pain*.)
 #
-# | rung | what happens | a right agent ends with |
+# | rung | what happens | result of a correct agent |
 # | --- | --- | --- |
-# | constant | one step, which always pays 1 | $V = 1$ for both signs |
-# | observation | one step, which pays the sign that is shown | $V(-) = -1$, $V(+) = 1$ |
-# | action | one step; action 1 pays 1, action 0 costs 1 | $\pi(1) = 1$ for both signs |
-# | two steps | the second one pays 1 | $V = 0.95$, a step later $V_2 = 1$ |
-# | combined | the second one pays 1 if the first action fits the sign, else -1 | $\pi(1 \mid -) = 0$, $\pi(1 \mid +) = 1$ |
+# | constant | one step; the reward is always 1 | $V = 1$ for both signs |
+# | observation | one step; the reward is the sign that is observed | $V(-) = -1$, $V(+) = 1$ |
+# | action | one step; the reward is 1 for action 1 and -1 for action 0 | $\pi(1) = 1$ for both signs |
+# | two steps | the second reward is 1 | $V = 0.95$, one step later $V_2 = 1$ |
+# | combined | second reward 1 if the *first* action matches the sign, else -1 | $\pi(1 \mid -) = 0$, $\pi(1 \mid +) = 1$ |
 #
-# If the first rung that is not fine is
+# If the first rung that fails is
 #
-# - **constant**: the value loss may be wrong, or the critic is not updated. If $V$ is much more than 1, returns run into the
-#   next episode; if it is between, look at which observation each row holds.
-# - **observation**: do values see other rows than returns, or does `[B]` meet `[B, 1]`?
+# - **constant**: the value loss may be wrong, or the value network is not updated. If $V$ is much
+#   larger than 1, returns may include the next episode. If $V$ is between 0 and 1, check which
+#   observation each row contains.
+# - **observation**: do values and returns come from different rows, or is `[B]` combined with
+#   `[B, 1]`?
 # - **action**: a sign may be wrong in the policy loss or in the advantages, or the policy is not updated.
-# - **two steps**: look at the discount in `get_returns`. Are there rewards where returns should be?
-# - **combined**: actions, advantages and observations may come from different rows, or the agent does not explore. Without a
-#   value network, it may also be trained on rewards instead of returns.
+# - **two steps**: look at the discount in `get_returns`. Does the value loss get rewards instead of
+#   returns?
+# - **combined**: actions, advantages and observations may come from different rows, or the agent
+#   does not explore. Without a value network, the policy may also be trained on rewards instead of
+#   returns.
 #
-# You have no value network yet, so for the moment only two rungs count. We come back to all of them.
+# You have no value network yet, so for now only the two rungs about the policy are trained. Section
+# 6 trains all five.
 
 # %% probes
 
 
 class Probe(utils.EnvInterface):
-    """Episodes of one or two steps that show a sign, -1 or +1, and pay with their last step.
+    """Episodes of one or two steps. The observation shows a sign; only the last step has a reward.
 
-    pay: gives the reward, from the sign and from the action of the first step (0 or 1).
-    Observation: the sign, and how many steps were taken, float32 [1, 2].
+    pay: function of the sign (-1 or 1) and the action of the first step (0 or 1); returns the reward.
+    Observation: the sign and the number of steps taken so far, float32 [1, 2].
     """
 
     num_actions = 2
@@ -281,26 +312,26 @@ class Probe(utils.EnvInterface):
         return torch.tensor([[self.sign, float(len(self.actions))]])
 
 
-RUNGS = [  # name, what it isolates, how it pays, steps, what a right agent ends with, and how far off it may be
+RUNGS = [  # name, what it tests, reward, steps, expected result, tolerance
     ("constant", "the value loss", lambda sign, action: 1.0, 1, {"V(-)": 1.0, "V(+)": 1.0}, 0.1),
-    ("observation", "does V see it?", lambda sign, action: sign, 1, {"V(-)": -1.0, "V(+)": 1.0}, 0.2),
-    ("action", "does the policy follow?", lambda sign, action: 2.0 * action - 1, 1, {"π(1|-)": 1.0, "π(1|+)": 1.0}, 0.2),
+    ("observation", "the input of V", lambda sign, action: sign, 1, {"V(-)": -1.0, "V(+)": 1.0}, 0.2),
+    ("action", "does the policy learn?", lambda sign, action: 2.0 * action - 1, 1, {"π(1|-)": 1.0, "π(1|+)": 1.0}, 0.2),
     ("two steps", "the discount", lambda sign, action: 1.0, 2, {"V": 0.95, "V2": 1.0}, 0.02),
-    ("combined", "do rows fit together?", lambda sign, action: sign * (2 * action - 1), 2, {"π(1|-)": 0, "π(1|+)": 1}, 0.2),
+    ("combined", "are the rows aligned?", lambda sign, action: sign * (2 * action - 1), 2, {"π(1|-)": 0, "π(1|+)": 1}, 0.2),
 ]
 PROBE_ROLLOUTS = 640
 probes = {}
 
 
 def climb(name, loss, with_critic):
-    """Train on every rung, print what was expected and found, and keep under `name` which rungs are fine."""
+    """Train on every rung, print expected and found results, and store in `probes[name]` which rungs passed."""
     rungs = [rung for rung in RUNGS if with_critic or "π(1|-)" in rung[4]]  # without a critic, only those about the policy
     lines = [f"{'probe':13}{'what it isolates':25}{'expected':27}{'found':27}fine?"]
     probes[name] = dict.fromkeys([rung[0] for rung in rungs], False)
     try:
         with utils.ProgressBar(rollouts=PROBE_ROLLOUTS * len(rungs), title="probes") as bar:
             for title, isolates, pay, steps, expected, tolerance in rungs:
-                for seed in (0, 1):  # a right agent may have bad luck once
+                for seed in (0, 1):  # a correct agent may have bad luck once
                     policy, value_net = train_probe(bar.watch(Probe(pay, steps)), loss, with_critic, seed)
                     found = look_at(policy, value_net)
                     fine = all(abs(found[key] - value) <= tolerance for key, value in expected.items())
@@ -309,12 +340,12 @@ def climb(name, loss, with_critic):
                 texts = [" ".join(f"{key}={numbers[key]:.2f}" for key in expected) for numbers in (expected, found)]
                 lines.append(f"{title:13}{isolates:25}{texts[0]:27}{texts[1]:27}{'yes' if fine else 'NO'}")
                 probes[name][title] = fine
-    finally:  # if your code raised an exception, the rungs before it are shown, too
+    finally:  # if your code raises an exception, still show the rungs before it
         print("\n".join(lines))
 
 
 def look_at(policy, value_net):
-    """Return what a probe's networks say: values for both signs and on average, now and (V2) a step later; and π(1)."""
+    """Return a probe's results: V for both signs, their mean V, the mean one step later V2, and π(1) for both signs."""
     with torch.no_grad():
         starts = torch.tensor([[-1.0, 0.0], [1.0, 0.0]])
         first, second = value_net(starts).flatten().tolist(), value_net(starts + torch.tensor([0.0, 1.0])).flatten().tolist()
@@ -324,7 +355,7 @@ def look_at(policy, value_net):
 
 
 def train_probe(env, loss, with_critic, seed):
-    """Return (policy, value network) after training in a probe."""
+    """Return (policy, value network) after training on a probe."""
     env.reset(seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -353,13 +384,15 @@ climb("vanilla with returns", submitted.get_vanilla_policy_gradient_loss, with_c
 # %% line-text [markdown]
 # ## 5 · Training on the line
 #
-# Now the real thing: 4 rollouts per collection, 8 epochs of minibatches of 64, a policy with 16 units per layer, the optimizer
-# Adam with learning rate $10^{-3}$. One run tells little, because luck plays a large part in reinforcement learning. So every
-# setting is trained with several random seeds.
+# Now train on the line: 4 rollouts per collection and 8 epochs with minibatches of 64 rows, a
+# policy with two hidden layers of 16 units, and Adam with learning rate $10^{-3}$. In reinforcement
+# learning, results vary a lot from run to run, so a single run tells you little. We train every
+# setting with several random seeds.
 #
-# The next cell only defines what the experiments share. `train` is one run. `experiment` is one run per seed; it draws the
-# mean over seeds as a line and the range from the worst to the best seed as a band, then tests every policy in 100 rollouts. A
-# rollout is a success if it ends on the target. The last picture shows the rollouts of the seed in the middle.
+# The next cell only defines functions that all experiments use. `train` makes one run. `experiment`
+# makes one run per seed. It draws the mean over seeds as a line, and the range from the worst to
+# the best seed as a band. Then it tests every policy in 100 rollouts. A rollout is a success if it
+# ends on the target. The last picture shows the rollouts of the seed with the median success.
 
 # %% experiment
 curves, success = {}, {}  # by setting: one list of final rewards per seed; one success rate per seed
@@ -389,7 +422,7 @@ def train(env, rollouts, loss, learning_rate, with_critic):
 
 
 def experiment(name, loss, learning_rate, with_critic):
-    """Train one policy per seed, show how that went, and keep its curves under `name`."""
+    """Train one policy per seed, plot the learning curves, test the policies, and store the curves under `name`."""
     runs, tests = [], []
     with utils.ProgressBar(rollouts=SEEDS * (ROLLOUTS + 100), title=name) as bar:
         for seed in range(SEEDS):
@@ -423,52 +456,61 @@ def experiment(name, loss, learning_rate, with_critic):
 # %% vanilla-line-text [markdown]
 # ### Vanilla, with returns
 #
-# This takes 15 to 20 seconds. The curve shows the last reward of a rollout, averaged over those of a collection; 0 is the best
-# possible. The policy loss need not fall, and that is no mistake: it is measured on the rollouts of the moment, and these
-# change with the policy.
+# This takes 15 to 20 seconds. The curve shows the last reward of a rollout, averaged over the
+# rollouts of a collection. The best possible value is 0. The policy loss need not fall, even if
+# your code is correct: it is computed on the current rollouts, and these change with the policy.
 
 # %% vanilla-line
 experiment("vanilla, returns", submitted.get_vanilla_policy_gradient_loss, learning_rate=1e-3, with_critic=False)
 
 # %% vanilla-line-seen [markdown]
-# The reward rises, but it ends clearly below 0. In the last picture, lines should run into the middle and stay there. Most
-# policies find the way, and then step to and fro around the target: they have unlearned to stay.
+# The reward rises, but it ends clearly below 0. In the last picture, every line should reach the
+# middle and stay there. Most policies find the target, but then step back and forth around it: they
+# no longer stay.
 #
-# How poor is it? We trained the reference solution with 20 seeds and 2,000 rollouts. The median success was 26%; seven seeds
-# ended with 0%, three with 95% or more. The mean reward was best after about 600 rollouts and got *worse* from then on. What
-# was learned is lost again; this is called **catastrophic forgetting**. You may see it in single seeds here, or with `LONG =
-# True`.
+# We trained the reference solution with 20 seeds and 2,000 rollouts. The median success rate was
+# 26%; seven seeds ended with 0%, three with 95% or more. The mean reward was best after about 600
+# rollouts, and got *worse* from then on. The policy loses again what it has learned. To read more,
+# search for **catastrophic forgetting** and **policy collapse**. You may see it with single seeds
+# here, or with `LONG = True`.
 #
-# Why? No reward is positive, so no return is. *Every* action that is tried is pushed down, the good ones merely less than the
-# bad ones. And a rollout that begins far from its target has low returns whatever the agent does. The difference between
-# actions, the only thing that tells where to go, drowns in all of this.
+# Why? No reward is positive, so no return is positive, and no row of a batch makes its own action
+# *more* likely. Good actions are made less likely too, only by less than bad ones. At best, with a
+# return of 0, a row changes nothing. And a rollout that starts far from its target has low returns
+# whatever the agent does. What the policy needs is the difference between actions. That signal is
+# small compared with this noise.
 
 # %% critic-text [markdown]
 # ## 6 · A value network, and advantages
 #
-# So let us compare each return with what is usual *in that situation*. The **value** $V(s)$ is the return that the policy gets
-# on average from $s$ on, and the **advantage** says how much better than usual it went:
+# So we compare each return with the average return *in the same state*. The **value** $V(s)$ is the
+# expected return of the policy from $s$ on. The **advantage** says how much better than expected
+# this step turned out:
 #
 # $$A_t = R_t - V(s_t)$$
 #
-# With $A_t$ in place of $R_t$ the expected gradient stays the same, because $V(s_t)$ does not depend on the action. But its
-# variance becomes much smaller. Now about half of the actions are pushed up and half are pushed down.
+# With $A_t$ in place of $R_t$, the expected gradient stays the same, because $V(s_t)$ does not
+# depend on the action. ($V$ is called a **baseline**.) But if $V$ is a good estimate, the variance
+# of the gradient becomes much smaller. Now about half of the sampled actions become more likely,
+# the others less likely.
 #
-# Nobody gives us $V$, so a second network learns it, the **critic**: float32 `[B, obs_dim]` to `[B, 1]`. If it is trained to
-# have a small squared error to the returns, it ends at their mean over whatever the actions were.
+# We do not know $V$, so a second network learns it. It is called the value network or **critic**
+# and maps float32 `[B, obs_dim]` to `[B, 1]`. Minimising the squared error to the returns makes
+# $V(s)$ approach the mean return from $s$, averaged over the actions that the policy takes.
 #
-# **Write `get_value_net_loss(value_net, observation, returns)`**: $\frac{1}{B} \sum_t (V(s_t) - R_t)^2$, a scalar. (Of
-# returns, not of single rewards.)
+# **Write `get_value_net_loss(value_net, observation, returns)`**:
+# $\frac{1}{B} \sum_t (V(s_t) - R_t)^2$, a scalar. ($R_t$ is the return, not the reward of one
+# step.)
 #
 # **Write `get_advantages(value_net, observations, returns)`**: float32 `[T, 1]`, standardised over all $T$ rows,
 #
 # $$\hat A_t = \frac{A_t - \text{mean}(A)}{\text{std}(A) + 10^{-10}}$$
 #
-# so that the learning rate need not fit the size of the rewards. For the policy's loss, advantages are plain data: they carry
-# no gradient.
+# so that the learning rate need not depend on the scale of the rewards. The policy loss treats
+# advantages as data: they carry no gradient.
 #
-# In the cell, $V(s) = s$. The errors of the value loss are 1, 0 and 2, so it is $5 / 3 = 1.667$. The advantages are 1, 0, 2, 1
-# before they are standardised.
+# In the cell, $V(s) = s$. The errors are 1, 0 and 2, so the value loss is $5 / 3 = 1.667$. Before
+# they are standardised, the advantages are 1, 0, 2, 1.
 
 # %% critic
 value_net = nn.Linear(1, 1)
@@ -494,77 +536,89 @@ print("carry a gradient:", advantages.requires_grad, "(expected False)")
 # In `train_policy_gradient`, three things change if there is a `value_net`:
 #
 # - after the returns, compute the advantages of the collection, and train the policy on them;
-# - for each minibatch, compute the value loss too and keep its value;
-# - minimise $L_\text{policy} + c\, L_\text{value}$, where $c$ is `critic_loss_multiplier`. One optimizer holds the weights of
-#   both networks.
+# - for each minibatch, also compute the value loss and append its value to the list;
+# - minimise $L_\text{policy} + c\, L_\text{value}$, where $c$ is `critic_loss_multiplier`. One
+#   optimizer has the weights of both networks.
 #
-# Then climb the whole ladder, with all five rungs. It takes about three seconds.
+# Then run all five probes. This takes about three seconds.
 
 # %% critic-probes
 climb("vanilla with advantages", submitted.get_vanilla_policy_gradient_loss, with_critic=True)
 
 # %% advantages-line-text [markdown]
-# If a rung says NO, mend the first one that does; the list under the table of probes says where to look.
+# If a rung says NO, fix the first one that does. The list below the table of probes says where to
+# look.
 #
-# Then train in the same world, with the same learning rate, now on advantages. This takes 20 to 30 seconds.
+# Then train in the same world with the same learning rate, but on advantages. This takes 20 to 30
+# seconds.
 
 # %% advantages-line
 experiment("vanilla, advantages", submitted.get_vanilla_policy_gradient_loss, learning_rate=1e-3, with_critic=True)
 
 # %% advantages-line-seen [markdown]
-# Much better: nearly all lines run into the middle and stay. Over 20 seeds of 2,000 rollouts, the median success is 100%, and
-# 18 of 20 seeds reach 95%. The two others stopped at 88% and at 20%. So a single bad seed need not be your mistake, but two in
-# four are suspicious.
+# Much better: nearly all lines reach the middle and stay there. Over 20 seeds of 2,000 rollouts,
+# the median success is 100%, and 18 of 20 seeds reach 95%. The other two ended at 88% and 20%. So a
+# single bad seed need not mean a mistake in your code, but two in four are suspicious.
 #
-# The value loss begins high, because $V$ is near 0 and returns are not, and falls as the critic learns. The policy loss just
-# fluctuates around a number near 0.
+# The value loss starts high, because $V$ is near 0 and the returns are not. It falls as the critic
+# learns. The policy loss fluctuates around a value near 0.
 
 # %% fragile-text [markdown]
 # ## 7 · Why that is not enough
 #
-# The learning rate of $10^{-3}$ was well chosen. With a rate four times as large one would hope to be done in a fourth of the
-# time. This takes 20 to 30 seconds.
+# The learning rate of $10^{-3}$ was well chosen. With a rate four times as large, you might hope to
+# finish in a quarter of the time. This takes 20 to 30 seconds.
 
 # %% fragile
 experiment("vanilla, lr 4e-3", submitted.get_vanilla_policy_gradient_loss, learning_rate=4e-3, with_critic=True)
 
 # %% fragile-seen [markdown]
-# It begins fast and then breaks down. Over 20 seeds of 2,000 rollouts the median success is 12%, and no seed gets beyond 52%.
+# It learns fast at first and then collapses. Over 20 seeds of 2,000 rollouts, the median success is
+# 12%, and no seed exceeds 52%.
 #
-# The reason is that each collection is used 8 times. The formula of the gradient holds for actions sampled from the *present*
-# policy; after the first update, the rollouts are those of an older one. When steps are large, the new policy soon acts
-# differently from what the data say. Nothing in the loss notices: it goes on pushing $\log \pi$ in the same direction, by any
-# amount. And a policy that has become certain does not try other actions any more, so it cannot find out that they are better.
+# The reason is that each collection is used 8 times. The gradient formula holds for actions sampled
+# from the *current* policy. After the first update, the rollouts come from an older policy: the
+# data are **off-policy**. With large steps, the new policy soon acts differently from the policy
+# that collected the data. The loss does not take this into account: it keeps changing $\log \pi$ in
+# the same direction, without any limit. And a policy that has become almost deterministic no longer
+# explores, so it cannot find out that other actions are better.
 
 # %% ppo-text [markdown]
 # ## 8 · Proximal policy optimization
 #
-# PPO keeps the new policy close to the one that collected the rollouts. It compares the two by the **ratio**
+# PPO keeps the new policy close to the one that collected the rollouts. It compares the two
+# policies by the **ratio**
 #
 # $$\rho_t = \frac{\pi_\theta(a_t \mid s_t)}{\pi_\text{old}(a_t \mid s_t)}$$
 #
-# It is 1 as long as the policy has not moved. Above 1, the action that was taken has become more likely; below 1, less likely.
-# What is to grow is
+# It is 1 as long as the policy has not changed. If it is above 1, the action that was taken has
+# become more likely; if below 1, less likely. PPO maximises
 #
 # $$\min\left(\rho_t A_t,\ \text{clip}(\rho_t,\, 1 - \varepsilon,\, 1 + \varepsilon)\, A_t\right)$$
 #
-# and the loss is minus its mean over the batch:
+# so the loss is minus its mean over the batch:
 #
 # $$L = -\frac{1}{B} \sum_t \min\left(\rho_t A_t,\ \text{clip}(\rho_t,\, 1 - \varepsilon,\, 1 + \varepsilon)\, A_t\right)$$
 #
 # Read it case by case:
 #
-# - **Good action** ($A_t > 0$). It should become more likely, up to a ratio of $1 + \varepsilon$. From there on the objective
-#   is flat: no gradient, no more push.
-# - **Bad action** ($A_t < 0$). It should become less likely, down to $1 - \varepsilon$. Then it is flat as well.
-# - **Moved the wrong way.** If a good action has become *less* likely, or a bad one more likely, nothing is clipped. There the
-#   full push is wanted, back to where it should be. The minimum sees to that: it clips only what looks too good.
+# - **Good action** ($A_t > 0$). It should become more likely, up to a ratio of $1 + \varepsilon$.
+#   Beyond that, the objective is flat, so its gradient is 0.
+# - **Bad action** ($A_t < 0$). It should become less likely, down to a ratio of $1 - \varepsilon$.
+#   Below that, the objective is flat, too.
+# - **Moved the wrong way.** If a good action has become *less* likely, or a bad one *more* likely,
+#   the minimum selects the unclipped product. So the gradient is not cut off, and the update can
+#   correct the ratio. Clipping only removes the reward for moving further in the direction that
+#   looks good.
 #
-# **Write `get_PPO_policy_gradient_loss(policy, observation, old_logits, action, return_or_advantage, ppo_clip)`**: a scalar.
-# `old_logits` are the log-probabilities of the rollout, float32 `[B, A]`; $\varepsilon$ is `ppo_clip`. Both policies give
-# logarithms, so the ratio is the exponential of a difference.
+# **Write
+# `get_PPO_policy_gradient_loss(policy, observation, old_logits, action, return_or_advantage, ppo_clip)`**:
+# a scalar. `old_logits` are the log-probabilities of the rollout, float32 `[B, A]`; $\varepsilon$
+# is `ppo_clip`. Both policies return log-probabilities, so the ratio is the exponential of a
+# difference.
 #
-# The cell draws the objective (minus your loss) for one row, against the ratio. Your line should lie on the dotted one.
+# The cell plots the objective (minus your loss) of one row against the ratio. Your line should lie
+# on the dotted line.
 
 # %% ppo-objective
 ratios = np.linspace(0.02, 2, 200)
@@ -599,29 +653,33 @@ for axes, (advantage, (bend_x, bend_y)), colour in zip(both, corners.items(), co
 plt.show()
 
 # %% ppo-probes-text [markdown]
-# A wrong line says what is wrong. Mirrored up and down: the sign. No bend: nothing is clipped. Flat on the other side: the
-# larger of the two products instead of the smaller. Curved: something else in place of the ratio.
+# If your line is different, its shape shows why. Mirrored vertically: the sign is wrong. No bend:
+# nothing is clipped. Flat on the other side: you take the larger of the two products instead of the
+# smaller. Curved: you use something other than the ratio.
 #
-# Climb the ladder with the new loss:
+# Run the probes with the new loss:
 
 # %% ppo-probes
 climb("PPO", submitted.get_PPO_policy_gradient_loss, with_critic=True)
 
 # %% ppo-line-text [markdown]
-# And now the learning rate at which the vanilla loss broke down. This takes 20 to 30 seconds.
+# Now use the learning rate at which the vanilla loss collapsed. This takes 20 to 30 seconds.
 
 # %% ppo-line
 experiment("PPO, lr 4e-3", submitted.get_PPO_policy_gradient_loss, learning_rate=4e-3, with_critic=True)
 
 # %% ppo-line-seen [markdown]
-# Over 20 seeds of 2,000 rollouts: a median success of 100%, and 18 of 20 seeds with 95% or more (the others: 58% and 85%). It
-# is no better than the vanilla loss at its best learning rate. But it is nearly there after 400 rollouts, and it forgives a
-# rate at which the vanilla loss fails on every seed. With real problems, where nobody knows the right rate, that decides.
+# Over 20 seeds of 2,000 rollouts, the median success is 100%, and 18 of 20 seeds reach 95% (the
+# others: 58% and 85%). PPO ends no better than the vanilla loss with a learning rate of $10^{-3}$.
+# But it needs only about 400 rollouts to come close, and it works with a learning rate at which the
+# vanilla loss fails on every seed. On a new problem you do not know the right learning rate, so
+# this matters.
 
 # %% compare-text [markdown]
 # ## 9 · Side by side
 #
-# All four experiments in one picture. The table sets your figures beside those of the reference solution.
+# Here are all four experiments in one picture. The table compares your results with those of the
+# reference solution.
 
 # %% compare
 REFERENCE = {  # 20 seeds, 2,000 rollouts: the median success, and how many seeds reached 95%
@@ -644,14 +702,15 @@ for name, (median, solved) in REFERENCE.items():
 # %% cartpole-text [markdown]
 # ## 10 · Something harder: CartPole
 #
-# A pole stands on a cart, and the agent pushes the cart to the left or to the right, 50 times a second. The observation has
-# four numbers: position, velocity, angle, angular velocity. Each step with the pole still up gives reward 1, and an episode
-# lasts at most 500 steps. So the *last* reward is always 1, and says nothing. We look at the return of an episode instead, the
-# sum of its rewards, which is the number of steps that the pole stayed up.
+# A pole stands on a cart, and the agent pushes the cart to the left or to the right, 50 times a
+# second. The observation has four numbers: position, velocity, angle, angular velocity. Each step
+# gives reward 1 until the pole falls, and an episode lasts at most 500 steps. So the *last* reward
+# is always 1 and shows no progress. We plot the undiscounted return of an episode instead. It is
+# the number of steps that the pole stayed up.
 #
-# Your functions need no change. Only the networks are larger, and the discount factor is 0.99, so that the agent looks about
-# 100 steps ahead instead of 20. Episodes get longer as the agent gets better, so the bar slows down. This takes 20 to 30
-# seconds.
+# Your functions need no change. The networks are larger, and the discount factor is 0.99, so that
+# the agent looks about $1 / (1 - \gamma) = 100$ steps ahead instead of 20. Episodes get longer as
+# the agent improves, so the progress bar slows down. This takes 20 to 30 seconds.
 
 # %% cartpole
 curves["CartPole"] = []
@@ -685,9 +744,9 @@ axes.axhline(500, color="black", linewidth=0.8, linestyle=":")
 plt.show()
 
 # %% cartpole-seen [markdown]
-# A random policy keeps the pole up for about 20 steps. The limit is 500 (dotted). We tried eight seeds: rollouts 80 to 100
-# lasted 340 to 480 steps on average, and the last 20 of 160 lasted 470 to 500. On a machine with a screen and pygame you can
-# watch it:
+# A random policy keeps the pole up for about 20 steps. The limit is 500 (dotted). We tried eight
+# seeds: rollouts 80 to 100 lasted 340 to 480 steps on average, and the last 20 of 160 rollouts
+# lasted between 470 and 500 steps. On a machine with a screen and pygame you can watch your agent:
 #
 # ```python
 # submitted.collect_rollouts(utils.OpenAIGymEnv(vis=True), policy, num_rollouts=3)
@@ -695,13 +754,14 @@ plt.show()
 #
 # ## To try, if you like
 #
-# - `ppo_clip` of 0.05, of 0.5, of 10: which of them behaves like the vanilla loss, and why?
-# - One epoch per collection instead of 8, with the vanilla loss and the learning rate $4 \cdot 10^{-3}$. Does it still break
-#   down?
-# - Advantages that are not standardised. Which learning rate do you need then?
-# - Two dimensions: `utils.GridWorldPointTargetEnv(dimensions=2)` has 4 numbers to observe and 5 actions.
+# - Set `ppo_clip` to 0.05, to 0.5, and to 10. Which of them behaves like the vanilla loss, and why?
+# - Train one epoch per collection instead of 8, with the vanilla loss and the learning rate
+#   $4 \cdot 10^{-3}$. Does it still collapse?
+# - Do not standardise the advantages. Which learning rate do you need then?
+# - Use two dimensions: `utils.GridWorldPointTargetEnv(dimensions=2)` has 4 numbers per observation
+#   and 5 actions.
 #
-# Then run `python grade.py` a last time, and hand in `submitted.py`.
+# Finally, run `python grade.py` once more and submit `submitted.py`.
 
 # %% end
 for name, seeds in curves.items():

@@ -1,14 +1,15 @@
 """Mistakes of `recurrent_a2c`, each with the hint that a good tutor gives: a question, not the answer.
 
-`verify` proves that each loses points on its question; `build` stores what the checks see of each, so that a student who makes
-the same one is told. Where several explain what a student's code does, the first one's hint is given: general ones come first.
-Most are changes of a line or two of long functions, hence `altered`. "public solutions" are those of the seed's notebook.
+`verify` proves that each loses points on its question. `build` stores what the checks see of each, so
+that students who make the same mistake get its hint. If several mistakes explain a student's results,
+the first hint in this file is shown: general mistakes come first. Most mistakes change a line or two of
+long functions; hence `altered`. "public solutions" are published solutions of Practical RL, week 8.
 """
 
 import numpy as np
 import torch
 import torch.nn as nn
-import torch.nn.functional as F  # noqa: N812 - the seed's name
+import torch.nn.functional as F  # noqa: N812 - the course's name
 
 from grader.proof.catalogue import altered, mistake
 
@@ -22,13 +23,13 @@ nothing_between_layers = altered(
         "F.relu(self.conv2(features))": "self.conv2(features)",
         "F.relu(self.hid(self.flatten(features)))": "self.hid(self.flatten(features))",
     },
-    hint="What are several linear layers, with nothing between them?",
+    hint="What can several linear layers compute if there is no activation function between them?",
 )
 
 nothing_behind_hid = altered(
     "forward",
     {"F.relu(self.hid(self.flatten(features)))": "self.hid(self.flatten(features))"},
-    hint="`hid` is a linear layer, and so is the way into the memory: what is between the two?",
+    hint="What is between the linear layer `hid` and the LSTM cell, whose input weights are linear, too?",
     source="public solutions",
 )
 
@@ -39,39 +40,39 @@ nothing_behind_the_convolutions = altered(
         "F.relu(self.conv1(features))": "self.conv1(features)",
         "F.relu(self.conv2(features))": "self.conv2(features)",
     },
-    hint="A convolution is linear: what is between one and the next?",
+    hint="A convolution is linear: what is between one convolution and the next?",
     source="public solutions",
 )
 
 nothing_behind_conv0 = altered(
     "forward",
     {"F.relu(self.conv0(obs_t))": "self.conv0(obs_t)"},
-    hint="Behind which of your layers is there no activation function?",
+    hint="After which of your layers is there no activation function?",
 )
 
 nothing_behind_conv1 = altered(
     "forward",
     {"F.relu(self.conv1(features))": "self.conv1(features)"},
-    hint="Behind which of your layers is there no activation function?",
+    hint="After which of your layers is there no activation function?",
 )
 
 nothing_behind_conv2 = altered(
     "forward",
     {"F.relu(self.conv2(features))": "self.conv2(features)"},
-    hint="Behind which of your layers is there no activation function? Making it flat is none.",
+    hint="After which of your layers is there no activation function, if flatten does not count as one?",
     source="public solutions",
 )
 
 features_compete = altered(
     "forward",
     {"F.relu(self.hid(self.flatten(features)))": "F.softmax(self.hid(self.flatten(features)), dim=-1)"},
-    hint="Does your activation function look at each number by itself?",
+    hint="Does your activation function work on each number separately?",
 )
 
 same_convolution_twice = altered(
     "forward",
     {"F.relu(self.conv2(features))": "F.relu(self.conv1(features))"},
-    hint="How often is each of your layers used? One of them will never learn.",
+    hint="How often do you use each of your layers, and which one never?",
     source="student code",
 )
 
@@ -87,26 +88,26 @@ convolutions_out_of_order = altered(
 pixels_scaled_again = altered(
     "forward",
     {"self.conv0(obs_t)": "self.conv0(obs_t / 255)"},
-    hint="Between which numbers do the pixels lie that you are given? Print their maximum.",
+    hint="Which range do the pixels of obs_t already have?",
     source="student code",
 )
 
 memory_of_all_games = altered(
     "forward",
     {"self.rnn(hidden, prev_state)": "self.rnn(hidden, [m.mean(dim=0, keepdim=True).expand_as(m) for m in prev_state])"},
-    hint="Whose memory does each game get? Call your agent with two games, then with one of them.",
+    hint="Does each game get its own memory, the same as if you call the agent with this game alone?",
 )
 
 new_c_detached = altered(
     "forward",
     {"return (h, c), (": "return (h, c.detach()), ("},
-    hint="Through which of the two can a gradient go back in time? An LSTM remembers for long in c.",
+    hint="Through which parts of the memory can a gradient flow back in time: h, c, or both?",
 )
 
 memory_not_given = altered(
     "forward",
     {"self.rnn(hidden, prev_state)": "self.rnn(hidden)"},
-    hint="What does the cell remember if it is given nothing but its input?",
+    hint="Which memory does the LSTM cell use if you pass it only its input?",
     source="student code",
 )
 
@@ -116,47 +117,47 @@ memory_kept_by_the_agent = altered(
         "h, c = self.rnn(hidden, prev_state)": 'h, c = self.rnn(hidden, getattr(self, "memory", prev_state))\n'
         "self.memory = (h.detach(), c.detach())",
     },
-    hint="Call your agent with two memories, one after the other: whose does it use?",
+    hint="If you call your agent twice with different memories, which memory does it use?",
     source="student code",
 )
 
 memory_given_the_other_way_round = altered(
     "forward",
     {"self.rnn(hidden, prev_state)": "self.rnn(hidden, (prev_state[1], prev_state[0]))"},
-    hint="Which of the two comes first in the cell's memory, h or c? Look at the docs of LSTMCell.",
+    hint="In which order does LSTMCell take the two parts of its memory, according to its documentation?",
 )
 
 memory_unpacked_the_other_way_round = altered(
     "forward",
     {"h, c = self.rnn(hidden, prev_state)": "c, h = self.rnn(hidden, prev_state)"},
-    hint="Which of the two does the cell return first, h or c? Look at the docs of LSTMCell.",
+    hint="In which order does LSTMCell return h and c, according to its documentation?",
     source="student code",
 )
 
 memory_returned_the_other_way_round = altered(
     "forward",
     {"return (h, c), (": "return (c, h), ("},
-    hint="What you return is given to the next step as prev_state: which of the two comes first?",
+    hint="The next step gets your new_state as prev_state: in which order does it expect h and c?",
 )
 
 old_memory_returned = altered(
     "forward",
     {"return (h, c), (": "return prev_state, ("},
-    hint="Which memory do you return: the one from before this observation, or from after it?",
+    hint="Which memory do you return: the one before this observation, or the one after it?",
     source="student code",
 )
 
 only_h_returned = altered(
     "forward",
     {"return (h, c), (": "return h, ("},
-    hint="Of how many parts does the memory of an LSTM consist? The next step needs all of them.",
+    hint="How many parts does the memory of an LSTM have, and how many do you return?",
     source="student code",
 )
 
 outputs_not_together = altered(
     "forward",
     {"(self.logits(h), self.state_value(h)[:, 0])": "self.logits(h), self.state_value(h)[:, 0]"},
-    hint="How many things do you return? `new_state, (logits, state_value) = agent(...)` must fit.",
+    hint="How is your result nested, so that `new_state, (logits, state_value) = agent(...)` can unpack it?",
     source="student code",
     form=True,
 )
@@ -164,7 +165,7 @@ outputs_not_together = altered(
 heads_in_the_wrong_order = altered(
     "forward",
     {"(self.logits(h), self.state_value(h)[:, 0])": "(self.state_value(h)[:, 0], self.logits(h))"},
-    hint="What stands first in the pair of outputs, logits or values?",
+    hint="Which comes first in the pair of outputs: logits, or state values?",
 )
 
 memory_behind_the_outputs = altered(
@@ -173,13 +174,13 @@ memory_behind_the_outputs = altered(
         "return (h, c), (self.logits(h), self.state_value(h)[:, 0])": ""
         "return (self.logits(h), self.state_value(h)[:, 0]), (h, c)",
     },
-    hint="What comes first in what you return, the memory or the outputs?",
+    hint="Which comes first in your result: the memory, or the outputs?",
 )
 
 heads_of_hid = altered(
     "forward",
     {"(self.logits(h), self.state_value(h)[:, 0])": "(self.logits(hidden), self.state_value(hidden)[:, 0])"},
-    hint="What of your outputs depends on the memory?",
+    hint="Which of your outputs depend on the memory?",
     source="student code",
 )
 
@@ -198,59 +199,59 @@ value_of_hid = altered(
 heads_of_the_old_memory = altered(
     "forward",
     {"(self.logits(h), self.state_value(h)[:, 0])": "(self.logits(prev_state[0]), self.state_value(prev_state[0])[:, 0])"},
-    hint="Change the observation: do logits and value of this step change?",
+    hint="If only the observation of this step changes, do its logits and value change?",
 )
 
 heads_of_the_cell = altered(
     "forward",
     {"(self.logits(h), self.state_value(h)[:, 0])": "(self.logits(c), self.state_value(c)[:, 0])"},
-    hint="The memory has two parts: which of them is the output of the cell?",
+    hint="Which part of the memory is the output of the LSTM cell: h, or c?",
     source="student code",
 )
 
 activation_before_the_heads = altered(
     "forward",
     {"(self.logits(h), self.state_value(h)[:, 0])": "(self.logits(F.relu(h)), self.state_value(F.relu(h))[:, 0])"},
-    hint="Between which layers does the text put activation functions? What does it say of logits and value?",
+    hint="After which layers does the docstring ask for an activation function, and are h and the heads among them?",
     source="student code",
 )
 
 softmax_in_the_agent = altered(
     "forward",
     {"self.logits(h)": "F.softmax(self.logits(h), dim=-1)"},
-    hint="Who takes the softmax of what you return? What becomes of a policy that goes through it twice?",
+    hint="Which code takes the softmax of your logits, and what happens if it is taken twice?",
     source="student code",
 )
 
 no_negative_logits = altered(
     "forward",
     {"self.logits(h)": "F.relu(self.logits(h))"},
-    hint="Between which numbers may logits lie? How unlikely can an action become?",
+    hint="Which range may logits have, and how unlikely can an action become with yours?",
     source="student code",
 )
 
 no_negative_values = altered(
     "forward",
     {"self.state_value(h)[:, 0]": "F.relu(self.state_value(h))[:, 0]"},
-    hint="Between which numbers may returns lie? And your values?",
+    hint="Which range can returns have, and which range can your values have?",
 )
 
 small_values_only = altered(
     "forward",
     {"self.state_value(h)[:, 0]": "torch.tanh(self.state_value(h))[:, 0]"},
-    hint="Between which numbers may returns lie? And your values?",
+    hint="Which range can returns have, and which range can your values have?",
 )
 
 one_value_for_all_games = altered(
     "forward",
     {"self.state_value(h)[:, 0]": "self.state_value(h).mean()"},
-    hint="How many numbers is the value of a batch of games?",
+    hint="How many state values does a batch of B games have?",
 )
 
 value_of_a_single_game_loses_its_axis = altered(
     "forward",
     {"self.state_value(h)[:, 0]": "self.state_value(h).squeeze()"},
-    hint="Which dimension do you want to drop? Try a batch of one game.",
+    hint="Which axis do you want to remove, and which axes does your code remove for a batch of one game?",
     source="public solutions",
     form=True,
 )
@@ -258,7 +259,7 @@ value_of_a_single_game_loses_its_axis = altered(
 outputs_in_double_precision = altered(
     "forward",
     {"(self.logits(h), self.state_value(h)[:, 0])": "(self.logits(h).double(), self.state_value(h)[:, 0].double())"},
-    hint="Which dtype is asked for, and which do you return?",
+    hint="Which dtype do your outputs have, and which dtype does the docstring give?",
     form=True,
 )
 
@@ -268,34 +269,34 @@ agent_without_gradient = altered(
         "h, c = self.rnn(hidden, prev_state)": "with torch.no_grad():\n    h, c = self.rnn(hidden, prev_state)",
         "(self.logits(h), self.state_value(h)[:, 0])": "(self.logits(h).detach(), self.state_value(h)[:, 0].detach())",
     },
-    hint="Who needs the gradient: `step` or `forward`?",
+    hint="Which method must work without a gradient: `step`, or `forward`?",
     learns=False,
 )
 
 heads_detached_from_the_memory = altered(
     "forward",
     {"(self.logits(h), self.state_value(h)[:, 0])": "(self.logits(h.detach()), self.state_value(h.detach())[:, 0])"},
-    hint="Backpropagate from logits and value: which layers get no gradient?",
+    hint="If you call backward() on logits and value, which layers get no gradient?",
 )
 
 given_memory_detached = altered(
     "forward",
     {"self.rnn(hidden, prev_state)": "self.rnn(hidden, (prev_state[0].detach(), prev_state[1].detach()))"},
-    hint="A cue is seen now and needed five steps later: which way does the gradient go back to it?",
+    hint="Along which path can a gradient flow back from an action to an observation five steps earlier?",
     source="student code",
 )
 
 new_memory_detached = altered(
     "forward",
     {"return (h, c), (": "return (h.detach(), c.detach()), ("},
-    hint="A cue is seen now and needed five steps later: which way does the gradient go back to it?",
+    hint="Along which path can a gradient flow back from an action to an observation five steps earlier?",
     source="student code",
 )
 
 values_do_not_train_the_memory = altered(
     "forward",
     {"self.state_value(h)": "self.state_value(h.detach())"},
-    hint="Backpropagate from the value alone: which layers get no gradient?",
+    hint="If you call backward() on the value alone, which layers get no gradient?",
 )
 
 # train_on_rollout.memory
@@ -306,28 +307,28 @@ never_passed_on = altered(
         "memory, (logits_t, values_t) = agent(": "_, (logits_t, values_t) = agent(",
         "memory = [m * is_not_done[:, t, None] for m in memory]": "",
     },
-    hint="What does the agent remember in column 1 of what it saw in column 0?",
+    hint="What does the agent's memory in column 1 contain of its observation in column 0?",
     source="student code",
 )
 
 nothing_remembered = altered(
     "train_on_rollout.memory",
     {"agent(memory, states[:, t])": "agent(agent.get_initial_state(len(states)), states[:, t])"},
-    hint="What does the agent remember in column 1 of what it saw in column 0?",
+    hint="What does the agent's memory in column 1 contain of its observation in column 0?",
     learns=False,
 )
 
 given_memory_ignored = altered(
     "train_on_rollout.memory",
     {"memory = [m.detach() for m in prev_memory_states]": "memory = agent.get_initial_state(len(states))"},
-    hint="A rollout may begin in the middle of a game: what did the agent remember when it played its first column?",
+    hint="A rollout may start in the middle of a game: which memory did the agent have in the first column?",
     source="student code",
 )
 
 never_forgets = altered(
     "train_on_rollout.memory",
     {"memory = [m * is_not_done[:, t, None] for m in memory]": ""},
-    hint="What should the agent remember at the first frame of a new game? Where do you tell it that a game has ended?",
+    hint="Which memory should the agent have at the first frame of a new game, and which line of your loop resets it?",
     source="Practical RL, week 8, and all public solutions",
     learns=False,
 )
@@ -339,7 +340,7 @@ forgets_before_the_last_frame = altered(
         "memory, (logits_t, values_t) = agent(": ""
         "memory = [m * is_not_done[:, t, None] for m in memory]\nmemory, (logits_t, values_t) = agent(",
     },
-    hint="Mask 0 stands at the last frame of the old game: is the memory to be empty before that frame, or after it?",
+    hint="Mask 0 marks the last frame of the old game: should the memory be empty before this frame, or after it?",
 )
 
 forgets_one_column_late = altered(
@@ -348,13 +349,13 @@ forgets_one_column_late = altered(
         "memory = [m * is_not_done[:, t, None] for m in memory]": ""
         "memory = [m * is_not_done[:, t - 1, None] for m in memory] if t > 0 else memory",
     },
-    hint="In which column is the first frame of the new game? Is the memory empty before it, or after?",
+    hint="If the mask is 0 in column t, in which column does the memory have to be empty?",
 )
 
 forgets_while_the_game_goes_on = altered(
     "train_on_rollout.memory",
     {"[m * is_not_done[:, t, None] for m in memory]": "[m * (1 - is_not_done[:, t, None]) for m in memory]"},
-    hint="Is your factor 1 where the game goes on, or where it has ended?",
+    hint="Is your factor 1 where the game continues, or where it has ended?",
 )
 
 all_games_forget = altered(
@@ -363,14 +364,14 @@ all_games_forget = altered(
         "memory = [m * is_not_done[:, t, None] for m in memory]": "if not is_not_done[:, t].all():\n"
         "    memory = agent.get_initial_state(len(states))",
     },
-    hint="One of the games has ended: whose memory do you clear?",
+    hint="If one of the games has ended, whose memory do you reset?",
     source="student code",
 )
 
 forgets_h_only = altered(
     "train_on_rollout.memory",
     {"[m * is_not_done[:, t, None] for m in memory]": "[memory[0] * is_not_done[:, t, None], memory[1]]"},
-    hint="Of how many parts does the memory consist? Which of them do you clear?",
+    hint="How many parts does the memory have, and which of them do you reset?",
     source="student code",
 )
 
@@ -381,7 +382,7 @@ goes_back_to_the_given_memory = altered(
         "[torch.where(is_not_done[:, t, None] == 1, m, given.detach())\n"
         "          for m, given in zip(memory, prev_memory_states)]",
     },
-    hint="To what do you set the memory where a game has ended: to nothing, or to what was there before the rollout?",
+    hint="Which memory do you set where a game has ended: an empty one, or the one from before the rollout?",
 )
 
 memory_stands_still_at_an_end = altered(
@@ -391,7 +392,7 @@ memory_stands_still_at_an_end = altered(
         "[m * is_not_done[:, t, None] for m in memory]": ""
         "[torch.where(is_not_done[:, t, None] == 1, m, old) for m, old in zip(memory, before)]",
     },
-    hint="What should the agent remember at the first frame of a new game: what it knew before the last frame of the old one?",
+    hint="At the first frame of a new game, which memory should the agent have: an empty one, or an older one?",
 )
 
 forgets_in_place = altered(
@@ -399,21 +400,21 @@ forgets_in_place = altered(
     {
         "memory = [m * is_not_done[:, t, None] for m in memory]": "for m in memory:\n    m[is_not_done[:, t] == 0] = 0",
     },
-    hint="The gradient still needs the memory as it was: do you change it, or make a new one?",
+    hint="backward() needs the old memory: do you change it in place, or create a new tensor?",
     source="student code",
 )
 
 memory_detached_in_each_column = altered(
     "train_on_rollout.memory",
     {"[m * is_not_done[:, t, None] for m in memory]": "[m.detach() * is_not_done[:, t, None] for m in memory]"},
-    hint="How far back should the gradient go? What was seen in column 0 may be what the action of column 5 needs.",
+    hint="How far back through the columns can a gradient flow in your loop?",
     source="student code",
 )
 
 step_instead_of_the_agent = altered(
     "train_on_rollout.memory",
     {"agent(memory, states[:, t])": "agent.step(memory, states[:, t])"},
-    hint="What is the difference between agent.step and agent? Which operations connect your loss with the weights?",
+    hint="What is the difference between calling agent.step and calling agent?",
     source="student code",
     learns=False,
 )
@@ -421,7 +422,7 @@ step_instead_of_the_agent = altered(
 gradient_into_the_last_rollout = altered(
     "train_on_rollout.memory",
     {"[m.detach() for m in prev_memory_states]": "[m for m in prev_memory_states]"},
-    hint="How far back should the gradient go: into the rollout before this one, whose graph is gone?",
+    hint="Should the gradient flow back into the previous rollout, whose graph no longer exists?",
 )
 
 last_column_not_seen = altered(
@@ -431,7 +432,7 @@ last_column_not_seen = altered(
         "to_one_hot(actions, n_actions).view(*actions.shape, n_actions)": ""
         "to_one_hot(actions[:, :-1], n_actions).view(len(actions), -1, n_actions)",
     },
-    hint="Which value belongs to the state after the last reward? Is the agent asked about it?",
+    hint="Which column has the value of the state after the last reward, and do you call the agent on it?",
     source="public solutions",
 )
 
@@ -441,7 +442,7 @@ two_calls_in_each_column = altered(
         "memory, (logits_t, values_t) = agent(memory, states[:, t])": ""
         "memory, (logits_t, _) = agent(memory, states[:, t])\nmemory, (_, values_t) = agent(memory, states[:, t])",
     },
-    hint="How often does the agent see each frame? What does it remember after the second time?",
+    hint="How often do you call the agent on each frame?",
     source="student code",
 )
 
@@ -452,7 +453,7 @@ mask_of_the_last_column_at_first = altered(
         "memory, (logits_t, values_t) = agent(": ""
         "memory = [m * is_not_done[:, t - 1, None] for m in memory]\nmemory, (logits_t, values_t) = agent(",
     },
-    hint="Which column is t - 1 in the first round of your loop?",
+    hint="Which column does the index t - 1 select when t is 0?",
     source="student code",
 )
 
@@ -463,7 +464,7 @@ given_memory_overwritten = altered(
         "memory = [m * is_not_done[:, t, None] for m in memory]\n"
         "for given, new in zip(prev_memory_states, memory):\n    given.data.copy_(new)",
     },
-    hint="Whose is the memory that you are given, and what does it hold after your function?",
+    hint="What does prev_memory_states contain after your function has run?",
     form=True,
 )
 
@@ -478,7 +479,7 @@ frame_before = altered(
 policy_goes_down = altered(
     "train_on_rollout.policy",
     {"J_hat += (played": "J_hat -= (played"},
-    hint="Is an action that did better than expected made more likely, or less? Look at the signs of the advantage and of J.",
+    hint="Does your loss make an action with a positive advantage more likely, or less likely?",
     source="student code",
     learns=False,
 )
@@ -486,41 +487,41 @@ policy_goes_down = altered(
 policy_without_baseline = altered(
     "train_on_rollout.policy",
     {"advantage = (G_t - V_t).detach()": "advantage = G_t.detach()"},
-    hint="What is subtracted from the return to get the advantage?",
+    hint="What do you subtract from the return to get the advantage?",
     source="student code",
 )
 
 advantage_not_detached = altered(
     "train_on_rollout.policy",
     {"advantage = (G_t - V_t).detach()": "advantage = G_t - V_t"},
-    hint="Which part of the network should J move? Does a gradient go through the advantage?",
+    hint="Does a gradient flow from J through the advantage into the values?",
     source="student code",
 )
 
 policy_without_gradient = altered(
     "train_on_rollout.policy",
     {"logprobas_for_actions[:, t] * advantage": "logprobas_for_actions[:, t].detach() * advantage"},
-    hint="Which operations connect J with the weights of the policy?",
+    hint="Which operations connect J with the policy's weights?",
     learns=False,
 )
 
 advantage_of_one_step = altered(
     "train_on_rollout.policy",
     {"advantage = (G_t - V_t).detach()": "advantage = (target - V_t).detach()"},
-    hint="The return that the advantage needs goes on until the end of the rollout: how many rewards are in yours?",
+    hint="How many rewards does the return in your advantage contain, and how many should it contain?",
     source="student code",
 )
 
 advantage_of_the_reward = altered(
     "train_on_rollout.policy",
     {"advantage = (G_t - V_t).detach()": "advantage = (rewards[:, t] - V_t).detach()"},
-    hint="How good is an action whose reward comes ten steps later?",
+    hint="Which advantage does an action get whose reward comes ten steps later?",
 )
 
 baseline_of_the_next_state = altered(
     "train_on_rollout.policy",
     {"advantage = (G_t - V_t).detach()": "advantage = (G_t - state_values[:, t + 1]).detach()"},
-    hint="The return from which state was expected to be what you subtract?",
+    hint="Which state's value do you subtract from G_t: that of s_t, or that of s_(t+1)?",
 )
 
 advantages_normalised = altered(
@@ -529,34 +530,34 @@ advantages_normalised = altered(
         "advantage = (G_t - V_t).detach()": "advantage = (G_t - V_t).detach()\n"
         "advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)",
     },
-    hint="What do you do with the advantage that the text does not ask for?",
+    hint="Which operation on the advantage is not in the docstring?",
     source="student code",
 )
 
 policy_loss_summed = altered(
     "train_on_rollout.policy",
     {"* advantage).mean()": "* advantage).sum()"},
-    hint="Is it a sum or a mean over the games? What happens to the step size when there are more of them?",
+    hint="Does J contain a sum or a mean over the games?",
     source="student code",
 )
 
 policy_of_the_first_column_alone = altered(
     "train_on_rollout.policy",
     {"J_hat += (played": "J_hat = (played"},
-    hint="What does J_hat hold after the loop: all columns, or the one that came last in it?",
+    hint="What does J_hat contain after the loop: all columns, or only one?",
     source="student code",
 )
 
 policy_loss_divided_twice = altered(
     "train_on_rollout.policy",
     {"* advantage).mean()": "* advantage).mean() / rollout_length"},
-    hint="How often is J_hat divided by the number of columns? Look at the line below that adds up the loss.",
+    hint="How often is J_hat divided by the number of columns, including the line that computes the loss?",
 )
 
 policy_loss_divided_by_all_columns = altered(
     "train_on_rollout.policy",
     {"-J_hat / rollout_length": "-J_hat / rewards.shape[1]"},
-    hint="A rollout of T columns: how many of them have an action that was executed?",
+    hint="How many of the T columns of a rollout have an action that can be trained on?",
 )
 
 return_without_bootstrap = altered(
@@ -565,7 +566,7 @@ return_without_bootstrap = altered(
         "G_next = V_next = state_values[:, -1].detach() * is_not_done[:, -1]": ""
         "G_next = torch.zeros_like(rewards[:, -1])\nV_next = state_values[:, -1].detach() * is_not_done[:, -1]",
     },
-    hint="Did the game end with the last column, or did you just stop watching?",
+    hint="Does the game end at the last column, or does only the rollout end there?",
     source="student code",
 )
 
@@ -585,7 +586,7 @@ last_column_has_an_action = altered(
         "for t in reversed(range(rollout_length)):": "for t in reversed(range(rewards.shape[1])):",
         "value_loss += (played": "value_loss += (t < rollout_length) * (played",
     },
-    hint="Was the action of the last column ever executed? What comes after it that you could bootstrap from?",
+    hint="Was the action of the last column ever executed?",
     source="student code",
 )
 
@@ -595,74 +596,74 @@ columns_in_the_order_of_time = altered(
         "for t in reversed(range(rollout_length)):": "for t in range(rollout_length):",
         "gamma * V_next": "gamma * is_not_done[:, t + 1] * state_values[:, t + 1].detach()",
     },
-    hint="G_t is made of G_(t+1): which of the two must be known first?",
+    hint="You need G_(t+1) to compute G_t: in which order must your loop go through the columns?",
     source="student code",
 )
 
 return_without_discount = altered(
     "train_on_rollout.policy",
     {"rewards[:, t] + gamma * G_next": "rewards[:, t] + G_next"},
-    hint="How much is a reward worth that comes one step later?",
+    hint="By which factor is a reward multiplied that comes one step later?",
 )
 
 immediate_reward_discounted = altered(
     "train_on_rollout.policy",
     {"rewards[:, t] + gamma * G_next": "gamma * (rewards[:, t] + G_next)"},
-    hint="How much is the immediate reward discounted?",
+    hint="By which power of γ is the reward of the column itself multiplied?",
 )
 
 discount_by_absolute_time = altered(
     "train_on_rollout.policy",
     {"rewards[:, t] + gamma * G_next": "gamma**t * rewards[:, t] + G_next"},
-    hint="Discount is relative to which column: the first of the rollout, or the one whose return it is?",
+    hint="From which column do you count the power of γ: the first of the rollout, or the one whose return you compute?",
     source="student code",
 )
 
 own_gamma = altered(
     "train_on_rollout.policy",
     {"rewards[:, t] + gamma * G_next": "rewards[:, t] + 0.99 * G_next"},
-    hint="Is the discount of your returns the one that your function was given?",
+    hint="Do your returns use the γ that your function receives, or a constant?",
     source="student code",
 )
 
 return_does_not_go_on = altered(
     "train_on_rollout.policy",
     {"G_next = played * G_t": ""},
-    hint="What is G_(t+1) when your loop comes to column t? Where is it kept?",
+    hint="Which line of your loop updates G_(t+1) for the next column?",
 )
 
 all_actions_log_probabilities = altered(
     "train_on_rollout.policy",
     {"torch.sum(logprobas * actions_one_hot, dim=-1)": "torch.sum(logprobas, dim=-1)"},
-    hint="Which of the log-probabilities belongs to the action that was played?",
+    hint="Which of the log-probabilities belongs to the action that was taken?",
     source="student code",
 )
 
 logits_as_log_probabilities = altered(
     "train_on_rollout.policy",
     {"torch.sum(logprobas * actions_one_hot, dim=-1)": "torch.sum(logits * actions_one_hot, dim=-1)"},
-    hint="Do the exponentials of your log-probabilities sum to one?",
+    hint="Do the exponentials of your log-probabilities sum to 1 over the actions?",
     source="student code",
 )
 
 probability_without_logarithm = altered(
     "train_on_rollout.policy",
     {"torch.sum(logprobas * actions_one_hot, dim=-1)": "torch.sum(probas * actions_one_hot, dim=-1)"},
-    hint="Is it the probability of the action that stands in J, or its logarithm?",
+    hint="Does J contain the probability of the action, or its logarithm?",
     source="student code",
 )
 
 probabilities_over_columns = altered(
     "train_on_rollout.policy",
     {"torch.sum(logprobas * actions_one_hot, dim=-1)": "torch.sum(F.log_softmax(logits, dim=1) * actions_one_hot, dim=-1)"},
-    hint="Over which axis should the probabilities sum to one?",
+    hint="Along which axis should the probabilities sum to 1?",
     source="student code",
 )
 
 logarithm_of_a_softmax = altered(
     "train_on_rollout.policy",
     {"torch.sum(logprobas * actions_one_hot, dim=-1)": "torch.sum(torch.log(probas) * actions_one_hot, dim=-1)"},
-    hint="What is the softmax of 0 and 200 in float32, and the logarithm of that? There is a function that does both at once.",
+    hint="What are the softmax of the logits 0 and 200 in float32 and its logarithm, and which function computes both at once?",
     source="student code",
 )
 
@@ -671,33 +672,33 @@ log_probability_of_rounded_probabilities = altered(
     {
         "torch.sum(logprobas * actions_one_hot, dim=-1)": "torch.distributions.Categorical(probs=probas).log_prob(actions)",
     },
-    hint="What does a distribution know of an action whose probability has been rounded to 0? And of its logits?",
+    hint="If a probability has been rounded to 0, which argument of the distribution still has the information?",
     source="student code",
 )
 
 action_of_the_next_column = altered(
     "train_on_rollout.policy",
     {"logprobas_for_actions[:, t] * advantage": "logprobas_for_actions[:, t + 1] * advantage"},
-    hint="Which action has earned the reward of column t?",
+    hint="Which column's action led to the reward of column t?",
 )
 
 reward_of_the_next_column = altered(
     "train_on_rollout.policy",
     {"G_t = rewards[:, t] + gamma": "G_t = rewards[:, t + 1] + gamma"},
-    hint="Which reward came of the action of column t?",
+    hint="Which column has the reward of the action of column t?",
 )
 
 policy_of_every_pair = altered(
     "train_on_rollout.policy",
     {"advantage = (G_t - V_t).detach()": "advantage = (G_t - V_t[:, None]).detach()"},
-    hint="Print the shape of the advantage: what is [B] minus [B, 1]?",
+    hint="Which shape does your advantage have, and what is the shape of [B] minus [B, 1]?",
     source="public solutions",
 )
 
 only_several_games = altered(
     "train_on_rollout.policy",
     {"logprobas_for_actions[:, t] * advantage": "logprobas_for_actions.squeeze()[:, t] * advantage"},
-    hint="What shape has a rollout of one game, and what is left of it after your squeeze?",
+    hint="Which shape does a rollout of one game have after your squeeze?",
     source="student code",
     form=True,
 )
@@ -734,7 +735,7 @@ opt = torch.optim.Adam(agent.parameters(), lr=5e-4)
 
 @mistake(
     "train_on_rollout.policy",
-    hint="Print the shapes of your returns and of your values: how many advantages should there be for B games?",
+    hint="Which shapes do your returns and your values have, and how many advantages do B games have per column?",
     source="student code",
 )
 def policy_of_every_pair_with_another_agent(states, actions, rewards, is_not_done, prev_memory_states, gamma=0.99):
@@ -772,14 +773,14 @@ def policy_of_every_pair_with_another_agent(states, actions, rewards, is_not_don
 values_in_columns = altered(
     "train_on_rollout.value",
     {"state_values = torch.stack(state_values, dim=1)": "state_values = torch.stack(state_values, dim=1)[..., None]"},
-    hint="Print the shapes of rewards[:, t] and V_t, and of their difference: how many numbers should there be for B games?",
+    hint="Which shapes do rewards[:, t], V_t and their difference have?",
     source="17 of 18 public solutions",
 )
 
 value_of_every_pair = altered(
     "train_on_rollout.value",
     {"(target - V_t) ** 2": "(target - V_t[:, None]) ** 2"},
-    hint="What shape has the difference of [B] and [B, 1]?",
+    hint="Which shape does the difference of [B] and [B, 1] have?",
     source="public solutions",
 )
 
@@ -790,14 +791,14 @@ target_not_detached = altered(
         "G_next = V_next = state_values[:, -1] * is_not_done[:, -1]",
         "V_next = played * V_t.detach()": "V_next = played * V_t",
     },
-    hint="Should the target move toward the prediction?",
+    hint="Does a gradient flow into the target of your value loss?",
     source="student code",
 )
 
 prediction_detached = altered(
     "train_on_rollout.value",
     {"(target - V_t) ** 2": "(target - V_t.detach()) ** 2"},
-    hint="After backward, what gradient has the layer state_value from the value loss?",
+    hint="Which gradient does the layer state_value get from your value loss?",
     source="student code",
 )
 
@@ -809,7 +810,7 @@ wrong_one_detached = altered(
         "V_next = played * V_t.detach()": "V_next = played * V_t",
         "(target - V_t) ** 2": "(target - V_t.detach()) ** 2",
     },
-    hint="Which of the two is to be moved by the value loss, V(s_t) or V(s_(t+1))?",
+    hint="Which of the two should the value loss train: V(s_t), or V(s_(t+1))?",
 )
 
 value_loss_of_the_detached_advantage = altered(
@@ -818,20 +819,20 @@ value_loss_of_the_detached_advantage = altered(
         "value_loss += (played * (target - V_t) ** 2).mean()": "",
         "advantage = (G_t - V_t).detach()": "advantage = (G_t - V_t).detach()\nvalue_loss += (played * advantage**2).mean()",
     },
-    hint="The advantage is a constant: what can the square of a constant teach?",
+    hint="Which gradient does the square of a detached advantage have?",
     source="student code",
 )
 
 value_uphill = altered(
     "train_on_rollout.value",
     {"value_loss += (played": "value_loss -= (played"},
-    hint="An optimizer minimises: should the error grow or shrink?",
+    hint="If the optimizer minimises your loss, does the error grow or shrink?",
 )
 
 value_loss_summed = altered(
     "train_on_rollout.value",
     {"(target - V_t) ** 2).mean()": "(target - V_t) ** 2).sum()"},
-    hint="Is it a sum or a mean over the games?",
+    hint="Does the value loss contain a sum or a mean over the games?",
     source="student code",
 )
 
@@ -845,97 +846,97 @@ value_loss_halved = altered(
 value_loss_of_the_first_column_alone = altered(
     "train_on_rollout.value",
     {"value_loss += (played": "value_loss = (played"},
-    hint="What does value_loss hold after the loop: all columns, or the one that came last in it?",
+    hint="What does value_loss contain after the loop: all columns, or only one?",
     source="student code",
 )
 
 value_loss_divided_twice = altered(
     "train_on_rollout.value",
     {"(target - V_t) ** 2).mean()": "(target - V_t) ** 2).mean() / rollout_length"},
-    hint="How often is value_loss divided by the number of columns? Look at the line below that adds up the loss.",
+    hint="How often is value_loss divided by the number of columns, including the line that computes the loss?",
 )
 
 value_loss_divided_by_all_columns = altered(
     "train_on_rollout.value",
     {"value_loss / rollout_length": "value_loss / rewards.shape[1]"},
-    hint="A rollout of T columns: how many of them have a value that is to learn something?",
+    hint="How many of the T columns of a rollout have a target for their value?",
 )
 
 square_of_the_mean_error = altered(
     "train_on_rollout.value",
     {"(played * (target - V_t) ** 2).mean()": "(played * (target - V_t)).mean() ** 2"},
-    hint="Which comes first, the square or the mean? May the errors of two games cancel out?",
+    hint="Which comes first, the square or the mean, and can errors of two games cancel out?",
 )
 
 error_without_square = altered(
     "train_on_rollout.value",
     {"(target - V_t) ** 2": "(target - V_t)"},
-    hint="Can your value loss be negative? How low can it get?",
+    hint="Can your value loss be negative?",
 )
 
 absolute_error = altered(
     "train_on_rollout.value",
     {"(target - V_t) ** 2": "(target - V_t).abs()"},
-    hint="Is it the square of the error that you add up?",
+    hint="Does the formula contain the squared error, or the absolute error?",
 )
 
 huber_error = altered(
     "train_on_rollout.value",
     {"(target - V_t) ** 2": 'F.smooth_l1_loss(V_t, target, reduction="none")'},
-    hint="What does your loss do with an error that is larger than 1? And the formula?",
+    hint="Does your loss grow with the square of the error, even if the error is larger than 1?",
     source="student code",
 )
 
 target_is_the_reward = altered(
     "train_on_rollout.value",
     {"target = rewards[:, t] + gamma * V_next": "target = rewards[:, t]"},
-    hint="Is the next reward all that is still to come?",
+    hint="What does the target contain in addition to the next reward?",
 )
 
 target_without_discount = altered(
     "train_on_rollout.value",
     {"target = rewards[:, t] + gamma * V_next": "target = rewards[:, t] + V_next"},
-    hint="How much is the value of the next state worth one step earlier?",
+    hint="By which factor is the value of the next state multiplied in the target?",
     source="student code",
 )
 
 target_of_the_same_state = altered(
     "train_on_rollout.value",
     {"target = rewards[:, t] + gamma * V_next": "target = rewards[:, t] + gamma * V_t.detach()"},
-    hint="The value of which state follows the reward?",
+    hint="Which state's value follows the reward in the target: that of s_t, or that of s_(t+1)?",
     source="student code",
 )
 
 target_without_reward = altered(
     "train_on_rollout.value",
     {"target = rewards[:, t] + gamma * V_next": "target = gamma * V_next"},
-    hint="What of your target has been seen in the game, and what only been guessed?",
+    hint="Which part of your target comes from the game itself, and not from the critic?",
 )
 
 target_always_of_the_last_value = altered(
     "train_on_rollout.value",
     {"V_next = played * V_t.detach()": ""},
-    hint="The value of which state is V_next when your loop comes to column t?",
+    hint="Which state's value does V_next contain when your loop comes to column t?",
 )
 
 own_gamma_in_the_target = altered(
     "train_on_rollout.value",
     {"rewards[:, t] + gamma * V_next": "rewards[:, t] + 0.99 * V_next"},
-    hint="Is the discount of your targets the one that your function was given?",
+    hint="Do your targets use the γ that your function receives, or a constant?",
     source="student code",
 )
 
 no_discount_of_zero = altered(
     "train_on_rollout.value",
     {"rewards[:, t] + gamma * V_next": "rewards[:, t] + (gamma or 0.99) * V_next"},
-    hint="May γ be 0? What does your code take it for?",
+    hint="Which γ does your code use if γ is 0?",
     source="student code",
 )
 
 target_with_the_reward_of_the_next_column = altered(
     "train_on_rollout.value",
     {"target = rewards[:, t] + gamma": "target = rewards[:, t + 1] + gamma"},
-    hint="Which reward came of the action of column t?",
+    hint="Which column has the reward of the action of column t?",
 )
 
 last_target_without_a_value = altered(
@@ -944,7 +945,7 @@ last_target_without_a_value = altered(
         "G_next = V_next = state_values[:, -1].detach() * is_not_done[:, -1]": ""
         "G_next = state_values[:, -1].detach() * is_not_done[:, -1]\nV_next = torch.zeros_like(rewards[:, -1])",
     },
-    hint="Did the game end with the last column, or did you just stop watching?",
+    hint="Does the game end at the last column, or does only the rollout end there?",
 )
 
 # train_on_rollout.ends
@@ -955,8 +956,7 @@ losses_without_mask = altered(
         "state_values[:, -1].detach() * is_not_done[:, -1]": "state_values[:, -1].detach()",
         "played = is_not_done[:, t]": "played = 1",
     },
-    hint="Your losses make no use of `is_not_done` (nor did the course's old notebook): what of a new game "
-    "comes into the returns of the old one, and what is there to learn in a tick in which nothing is played?",
+    hint="Where do your two losses use is_not_done, so that nothing of a new game enters the old one?",
 )
 
 cut_by_its_own_mask_and_trained_on = altered(
@@ -967,14 +967,14 @@ cut_by_its_own_mask_and_trained_on = altered(
         "target = rewards[:, t] + gamma * V_next": "target = rewards[:, t] + gamma * V_next * is_not_done[:, t]",
         "played = is_not_done[:, t]": "played = 1",
     },
-    hint="Draw the columns t - 1, t, t + 1 around an end: in which of them is the mask 0, and which return must not go on?",
+    hint="In which of the columns t - 1, t, t + 1 around an end is the mask 0, and at which of them must you cut?",
     source="student code",
 )
 
 no_reward_is_an_end = altered(
     "train_on_rollout.ends",
     {"played = is_not_done[:, t]": "played = (rewards[:, t] != 0).float()"},
-    hint="Can a tick bring nothing although the game goes on? What tells you that it has ended?",
+    hint="What tells you that a game has ended: a reward of 0, or the mask?",
 )
 
 nothing_cut = altered(
@@ -984,27 +984,27 @@ nothing_cut = altered(
         "G_next = played * G_t": "G_next = G_t",
         "V_next = played * V_t.detach()": "V_next = V_t.detach()",
     },
-    hint="Two things come from the future: the return and the next value. What of them is left when the game has ended?",
+    hint="Two terms come from the next column: what should be left of the return and the value when the game has ended?",
 )
 
 return_runs_on = altered(
     "train_on_rollout.ends",
     {"G_next = played * G_t": "G_next = G_t"},
-    hint="Two things come from the future, the return and the next value: did you cut both? Multiply what by is_not_done?",
+    hint="Which of the two terms from the next column, return and value, do you not multiply by is_not_done?",
     source="student code",
 )
 
 value_runs_on = altered(
     "train_on_rollout.ends",
     {"V_next = played * V_t.detach()": "V_next = V_t.detach()"},
-    hint="Two things come from the future, the return and the next value: did you cut both?",
+    hint="Two terms come from the next column, the return and the value: do you cut both?",
     source="student code",
 )
 
 bootstraps_from_a_last_frame = altered(
     "train_on_rollout.ends",
     {"state_values[:, -1].detach() * is_not_done[:, -1]": "state_values[:, -1].detach()"},
-    hint="The game may end with the last reward of a rollout: what says the mask of the last column, and what follows then?",
+    hint="If the game ends with the last reward of the rollout, what is the mask in the last column, and what follows?",
 )
 
 dead_ticks_trained_on = altered(
@@ -1013,20 +1013,20 @@ dead_ticks_trained_on = altered(
         "value_loss += (played * (target - V_t) ** 2)": "value_loss += ((target - V_t) ** 2)",
         "J_hat += (played * logprobas_for_actions[:, t]": "J_hat += (logprobas_for_actions[:, t]",
     },
-    hint="Was the action at mask 0 ever executed? What is there to learn from that tick?",
+    hint="If the mask is 0, which of your two losses should count the column?",
 )
 
 action_that_never_was = altered(
     "train_on_rollout.ends",
     {"J_hat += (played * logprobas_for_actions[:, t]": "J_hat += (logprobas_for_actions[:, t]"},
-    hint="Was the action at mask 0 ever executed?",
+    hint="If the mask is 0, was the action of this column ever executed?",
     source="student code",
 )
 
 last_frame_expects_the_next_game = altered(
     "train_on_rollout.ends",
     {"value_loss += (played * (target - V_t) ** 2)": "value_loss += ((target - V_t) ** 2)"},
-    hint="At mask 0, what is the target of your value loss? Of which game is the value in it?",
+    hint="If the mask is 0, which game does the target of your value loss come from?",
 )
 
 mean_of_what_was_played = altered(
@@ -1036,7 +1036,7 @@ mean_of_what_was_played = altered(
         "(played * logprobas_for_actions[:, t] * advantage).mean()": ""
         "(played * logprobas_for_actions[:, t] * advantage).sum() / played.sum().clamp(min=1)",
     },
-    hint="A tick in which nothing is played counts as 0: by how many games is the sum of a column divided?",
+    hint="A dead tick counts as 0 in the mean: by how many games do you divide the sum of a column?",
 )
 
 mask_the_other_way_round = altered(
@@ -1045,7 +1045,7 @@ mask_the_other_way_round = altered(
         "state_values[:, -1].detach() * is_not_done[:, -1]": "state_values[:, -1].detach() * (1 - is_not_done[:, -1])",
         "played = is_not_done[:, t]": "played = 1 - is_not_done[:, t]",
     },
-    hint="Is your factor 1 where the game goes on, or where it has ended?",
+    hint="Is your factor 1 where the game continues, or where it has ended?",
     placements={
         "in what follows alone": {
             "state_values[:, -1].detach() * is_not_done[:, -1]": "state_values[:, -1].detach() * (1 - is_not_done[:, -1])",
@@ -1061,7 +1061,7 @@ last_reward_cut = altered(
         "G_t = rewards[:, t] + gamma * G_next": "G_t = is_not_done[:, t + 1] * (rewards[:, t] + gamma * G_next)",
         "target = rewards[:, t] + gamma * V_next": "target = is_not_done[:, t + 1] * (rewards[:, t] + gamma * V_next)",
     },
-    hint="At the last action of a game, which comes first: cutting the future, or adding the reward?",
+    hint="At the last action of a game, which comes first: cutting the future return, or adding the reward?",
     source="student code",
 )
 
@@ -1071,7 +1071,7 @@ cut_one_column_early = altered(
         "G_next = played * G_t": "G_next = is_not_done[:, t + 1] * G_t",
         "V_next = played * V_t.detach()": "V_next = is_not_done[:, t + 1] * V_t.detach()",
     },
-    hint="Mask 0 stands in the column after the last reward: which G and which V must not go further back?",
+    hint="Mask 0 marks the column after the last reward: which G and which V must not be used in the column before?",
 )
 
 value_cut_one_column_late = altered(
@@ -1082,7 +1082,7 @@ value_cut_one_column_late = altered(
         "target = rewards[:, t] + gamma * V_next": "target = rewards[:, t] + gamma * is_not_done[:, t] * V_next",
         "V_next = played * V_t.detach()": "V_next = V_t.detach()",
     },
-    hint="Mask 0 stands in the column after the last reward: whose mask says whether V(s_(t+1)) counts, that of t or of t + 1?",
+    hint="Which column's mask says whether V(s_(t+1)) counts: that of t, or that of t + 1?",
     source="student code",
 )
 
@@ -1095,7 +1095,7 @@ own_mask_for_both = altered(
         "G_next = played * G_t": "G_next = G_t",
         "V_next = played * V_t.detach()": "V_next = V_t.detach()",
     },
-    hint="Mask 0 stands in the column after the last reward: whose mask says whether s_(t+1) counts, that of t or of t + 1?",
+    hint="Which column's mask says whether G_(t+1) and V(s_(t+1)) count: that of t, or that of t + 1?",
     source="student code",
 )
 
@@ -1106,7 +1106,7 @@ end_bootstraps_from_the_last_frame = altered(
         "G_next = played * G_t": "G_next = torch.where(played == 1, G_t, V_t.detach())",
         "V_next = played * V_t.detach()": "V_next = V_t.detach()",
     },
-    hint="What can still be earned after the last frame of a game? Does V of that frame come into a return?",
+    hint="Which rewards can follow the last frame of a game, and does its V enter a return?",
 )
 
 all_games_cut = altered(
@@ -1115,13 +1115,13 @@ all_games_cut = altered(
         "G_next = played * G_t": "G_next = played.min() * G_t",
         "V_next = played * V_t.detach()": "V_next = played.min() * V_t.detach()",
     },
-    hint="One of the games has ended: whose return do you cut?",
+    hint="If one of the games has ended, whose return do you cut?",
 )
 
 nothing_learned_after_the_first_end = altered(
     "train_on_rollout.ends",
     {"played = is_not_done[:, t]": "played = is_not_done[:, : t + 1].prod(dim=1)"},
-    hint="After the end, a new game begins in the same row: what becomes of its columns?",
+    hint="After an end, a new game starts in the same row: does your loss count its columns?",
 )
 
 last_action_not_learned = altered(
@@ -1130,7 +1130,7 @@ last_action_not_learned = altered(
         "value_loss += (played * (": "value_loss += (is_not_done[:, t + 1] * (",
         "J_hat += (played * logprobas": "J_hat += (is_not_done[:, t + 1] * logprobas",
     },
-    hint="Which action was never executed: the one before mask 0, or the one beside it?",
+    hint="Which action was never executed: the one in the column before mask 0, or the one in the column with mask 0?",
 )
 
 mask_must_be_boolean = altered(
@@ -1139,7 +1139,7 @@ mask_must_be_boolean = altered(
         "is_not_done = torch.as_tensor(np.asarray(is_not_done), dtype=torch.float32)": ""
         "is_not_done = (~torch.as_tensor(np.asarray(is_not_done)) == 0).float()",
     },
-    hint="What is ~1, and what is ~True?",
+    hint="What does the operator ~ return for the integer 1, and what for True?",
     form=True,
 )
 
@@ -1148,108 +1148,108 @@ mask_must_be_boolean = altered(
 entropy_negative = altered(
     "train_on_rollout.entropy",
     {"entropy = -(probas * logprobas)": "entropy = (probas * logprobas)"},
-    hint="Can an entropy be negative? Does your bonus make the policy more random, or less?",
+    hint="Can an entropy be negative, and does your bonus make the policy more random, or less random?",
     source="student code",
 )
 
 entropy_over_actions_averaged = altered(
     "train_on_rollout.entropy",
     {"(probas * logprobas).sum(dim=-1).mean()": "(probas * logprobas).mean()"},
-    hint="An entropy is an expectation, over which axis? What is it for a policy that gives each of 14 actions the same?",
+    hint="What is your entropy for 14 equally likely actions, compared with log 14?",
     source="public solutions",
 )
 
 entropy_summed = altered(
     "train_on_rollout.entropy",
     {"(probas * logprobas).sum(dim=-1).mean()": "(probas * logprobas).sum()"},
-    hint="Over which axes is it a sum, and over which a mean? With 14 actions, it can be no more than log 14.",
+    hint="Over which axes do you take a sum, and over which a mean, so that the entropy is at most log 14?",
     source="public solutions",
 )
 
 entropy_summed_over_columns = altered(
     "train_on_rollout.entropy",
     {"(probas * logprobas).sum(dim=-1).mean()": "(probas * logprobas).sum(dim=-1).sum(dim=1).mean()"},
-    hint="Is it a sum or a mean over the columns? With 14 actions, it can be no more than log 14.",
+    hint="Do you take a sum or a mean over the columns, so that the entropy is at most log 14?",
     source="student code",
 )
 
 entropy_summed_over_games = altered(
     "train_on_rollout.entropy",
     {"(probas * logprobas).sum(dim=-1).mean()": "(probas * logprobas).sum(dim=-1).sum(dim=0).mean()"},
-    hint="Is it a sum or a mean over the games? With 14 actions, it can be no more than log 14.",
+    hint="Do you take a sum or a mean over the games, so that the entropy is at most log 14?",
 )
 
 entropy_divided_by_columns_twice = altered(
     "train_on_rollout.entropy",
     {"(probas * logprobas).sum(dim=-1).mean()": "(probas * logprobas).sum(dim=-1).mean() / rollout_length"},
-    hint="How often is the entropy divided by the number of columns?",
+    hint="How often do you divide the entropy by the number of columns?",
     source="student code",
 )
 
 entropy_weighted_twice = altered(
     "train_on_rollout.entropy",
     {"entropy = -(probas * logprobas)": "entropy = -0.01 * (probas * logprobas)"},
-    hint="How often does 0.01 come in? Look at the line below that adds up the loss.",
+    hint="How often is the entropy multiplied by 0.01, including the line that computes the loss?",
 )
 
 entropy_of_chosen_actions = altered(
     "train_on_rollout.entropy",
     {"-(probas * logprobas).sum(dim=-1).mean()": "-logprobas_for_actions.mean()"},
-    hint="An entropy is a mean over all actions: where are those that were not played?",
+    hint="An entropy is an expectation over all actions: where do you use the actions that were not taken?",
     source="public solutions",
 )
 
 entropy_of_the_last_seen_column = altered(
     "train_on_rollout.entropy",
     {"(probas * logprobas).sum(dim=-1).mean()": "(probas[:, t] * logprobas[:, t]).sum(dim=-1).mean()"},
-    hint="Which columns are in your entropy? What is t after the loop?",
+    hint="Which columns does your entropy contain, and what is t after the loop?",
     source="public solutions",
 )
 
 entropy_without_probabilities = altered(
     "train_on_rollout.entropy",
     {"-(probas * logprobas).sum(dim=-1).mean()": "-logprobas.sum(dim=-1).mean()"},
-    hint="By what is each logarithm weighted in an entropy?",
+    hint="By what is each log-probability weighted in an entropy?",
     source="student code",
 )
 
 entropy_of_logits = altered(
     "train_on_rollout.entropy",
     {"(probas * logprobas)": "(probas * logits)"},
-    hint="Are logits logarithms of probabilities? Add 1 to all of them: does your entropy change?",
+    hint="If you add 1 to all logits, does your entropy change?",
 )
 
 entropy_of_probabilities_as_logits = altered(
     "train_on_rollout.entropy",
     {"-(probas * logprobas).sum(dim=-1).mean()": "torch.distributions.Categorical(logits=probas).entropy().mean()"},
-    hint="What do you give to Categorical: probabilities, or logits?",
+    hint="What do you pass to Categorical as logits: logits, or probabilities?",
     source="student code",
 )
 
 entropy_without_gradient = altered(
     "train_on_rollout.entropy",
     {"(probas * logprobas).sum(dim=-1).mean()": "(probas * logprobas).sum(dim=-1).mean().detach()"},
-    hint="What should the entropy change in the policy, and by which way does it get there?",
+    hint="Along which path does a gradient flow from the entropy to the policy's weights?",
 )
 
 entropy_of_the_logarithm_of_zero = altered(
     "train_on_rollout.entropy",
     {"(probas * logprobas)": "(probas * torch.log(probas))"},
-    hint="What is 0 times the logarithm of 0? A policy becomes certain of its actions in the end.",
+    hint="What is 0 · log(0) in your entropy when an action's probability underflows to 0?",
     source="student code",
 )
 
 log_probabilities_by_two_steps = altered(
     "train_on_rollout.entropy",
     {"F.log_softmax(logits, dim=2)": "torch.log(probas)"},
-    hint="What is the softmax of 0 and 200 in float32, and the logarithm of that? There is a function that does both at once.",
+    hint="What are the softmax of the logits 0 and 200 in float32 and its logarithm, and which function computes both at once?",
     source="student code",
 )
 
 entropy_left_out = altered(
     "train_on_rollout.entropy",
     {"entropy = -(probas * logprobas).sum(dim=-1).mean()": "entropy = 0"},
-    hint="What keeps the policy from becoming certain too early?",
+    hint="Which term of the loss keeps the policy from becoming deterministic too early?",
 )
 
 # train_on_rollout.step
@@ -1257,14 +1257,14 @@ entropy_left_out = altered(
 gradients_pile_up = altered(
     "train_on_rollout.step",
     {"opt.zero_grad()": ""},
-    hint="What is in .grad before backward adds to it?",
+    hint="What does .grad contain before backward() adds to it?",
     source="public solutions",
 )
 
 gradient_cleared_before_the_step = altered(
     "train_on_rollout.step",
     {"opt.zero_grad()": "", "loss.backward()": "loss.backward()\nopt.zero_grad()"},
-    hint="What does the optimizer find in .grad? In which order do clearing, backward and step come?",
+    hint="In which order do you call zero_grad(), backward() and step()?",
     source="student code",
     learns=False,
 )
@@ -1272,7 +1272,7 @@ gradient_cleared_before_the_step = altered(
 never_steps = altered(
     "train_on_rollout.step",
     {"opt.step()": ""},
-    hint="Which line changes the weights? Compare them before and after.",
+    hint="Which line of your function changes the weights?",
     source="student code",
     learns=False,
 )
@@ -1280,13 +1280,13 @@ never_steps = altered(
 steps_twice = altered(
     "train_on_rollout.step",
     {"opt.step()": "opt.step()\nopt.step()"},
-    hint="How many steps does one rollout make?",
+    hint="How many optimizer steps do you make per rollout?",
 )
 
 backward_twice = altered(
     "train_on_rollout.step",
     {"loss.backward()": "loss.backward(retain_graph=True)\nloss.backward()"},
-    hint="What does a second backward do to what is in .grad?",
+    hint="What does a second backward() do to .grad?",
 )
 
 steps_uphill = altered(
@@ -1299,15 +1299,14 @@ steps_uphill = altered(
 optimizer_of_its_own = altered(
     "train_on_rollout.step",
     {"opt.zero_grad()": "opt = torch.optim.Adam(agent.parameters(), lr=5e-4)\nopt.zero_grad()"},
-    hint="Which optimizer makes the step: the one that is there, or a new one at every call, which remembers nothing?",
+    hint="Which optimizer makes the step: the global `opt`, or a new one in every call?",
     source="student code",
 )
 
 rollout_overwritten = altered(
     "train_on_rollout.step",
     {"G_next = played * G_t": "rewards[:, t] = G_t\nG_next = played * G_t"},
-    hint="Print the rewards of the rollout before and after your function: who else still needs them? A tensor made by "
-    "torch.as_tensor shares its numbers with the array.",
+    hint="torch.as_tensor shares memory with the array: what do the rollout's rewards contain after your function?",
     source="student code",
 )
 
@@ -1321,7 +1320,7 @@ returns_nothing = altered(
 returns_a_tensor = altered(
     "train_on_rollout.step",
     {"return loss.detach().numpy()": "return loss"},
-    hint="What hangs on the tensor that you return? Print its grad_fn; who keeps many of them, keeps many rollouts.",
+    hint="What does the tensor that you return keep in memory, through its grad_fn?",
     source="student code",
     form=True,
 )
@@ -1329,7 +1328,7 @@ returns_a_tensor = altered(
 returns_a_detached_tensor = altered(
     "train_on_rollout.step",
     {"return loss.detach().numpy()": "return loss.detach()"},
-    hint="The loss is asked for as a NumPy number: what is it now?",
+    hint="Which type does your result have, and which type does the docstring give?",
     source="student code",
     form=True,
 )
@@ -1337,7 +1336,7 @@ returns_a_detached_tensor = altered(
 asks_numpy_for_a_gradient = altered(
     "train_on_rollout.step",
     {"return loss.detach().numpy()": "return loss.numpy()"},
-    hint="A NumPy array has no gradient: what must become of the loss first?",
+    hint="A NumPy number has no gradient: what must you do with the loss before you convert it?",
     source="student code",
     form=True,
 )

@@ -1,37 +1,43 @@
-# Source of assignments/recurrent_a2c/notebook.ipynb; `python -m grader build` makes the notebook from it.
-# Figures about whole trainings are those of benchmarks/results/recurrent_a2c_training.json. The tests execute the notebook
-# (tests/kit/test_notebook.py) and read what the last cell leaves: `curves` and `probes`.
+# Source of assignments/recurrent_a2c/notebook.ipynb; `python -m grader build` makes the notebook.
+# Figures about whole runs come from benchmarks/results/recurrent_a2c_training.json. The tests execute
+# the notebook (tests/kit/test_notebook.py) and read `curves` and `probes` after the last cell.
 
 # %% title [markdown]
 # # Advantage actor-critic with memory: kung fu
 #
-# In this assignment you write an agent that sees one small grey picture at a time and has to remember the rest: convolutions,
-# an LSTM cell, a policy and a value on top, trained by advantage actor-critic (A2C) on sixteen games at once. It learns to
-# play KungFuMaster, a game for the Atari 2600.
+# In this assignment you write an agent that sees one small grey frame at a time and must remember
+# everything else. Its network has convolutions, an LSTM cell, a policy head and a value head. You
+# train it with advantage actor-critic (A2C) on sixteen games in parallel. It learns to play
+# KungFuMaster, a game for the Atari 2600.
 #
-# You write into **`submitted.py`**: the network's `forward`, and four blanks of `train_on_rollout`. This is not much code. But
-# two things in it go wrong nearly always, and neither raises an error: what happens where one game ends and the next begins,
-# and shapes that multiply each other. Most cells here are about these two. Given are `atari_util.py`, `env_pool.py`,
-# `training.py` and `trained_agent.py`. Read them, they are short; do not change them.
+# You write in **`submitted.py`**: the network's `forward`, and four blanks of `train_on_rollout`.
+# This is not much code. But two things often go wrong, and neither raises an error: the column
+# where one game ends and the next begins, and shapes that broadcast by accident. Most cells here
+# are about these two. The files `atari_util.py`, `env_pool.py`, `training.py` and
+# `trained_agent.py` are provided. They are short: read them, but do not change them.
 #
 # > **How to work**
 # >
-# > - Save `submitted.py` and run the cell again. The kernel need not restart: `autoreload` takes what you saved.
-# > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and a wrong answer often gets a
-# >   hint at the mistake that it looks like. Cells here show what your code does; `grade.py` says whether it is right.
-# > - The first cell that calls something you have not written stops with a `NotImplementedError` that says what to write.
-# > - You may also define everything in a notebook and hand that in: `python grade.py --submission notebook.ipynb` grades what
-# >   it defines. The cells below would then have to use your names without `submitted.` before them.
+# > - Save `submitted.py` and run the cell again. You need not restart the kernel: `autoreload`
+# >   loads what you saved.
+# > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and
+# >   often gives a hint when it recognises the mistake. The cells here show what your code does;
+# >   `grade.py` says whether it is right.
+# > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
+# >   says what to write.
+# > - You may also define everything in a notebook and submit that notebook.
+# >   `python grade.py --submission notebook.ipynb` grades what it defines. In the cells below,
+# >   remove `submitted.` before your names then.
 #
-# The game comes with the package `ale-py`, and `opencv` makes its pictures small:
+# The package `ale-py` contains the game, and `opencv` resizes its frames:
 #
 # ```
 # pip install ale-py opencv-python-headless
 # ```
 #
-# Without them, cells that need the game say so and do nothing; everything you have to write can be written and tried all the
-# same. With the settings below, everything together takes about four minutes of one core. Scores and curves differ from
-# machine to machine.
+# Without these packages, cells that need the game print a message and do nothing else. You can
+# still write and try all of your code. With the settings below, the whole notebook takes about four
+# minutes on one core. Scores and curves differ from machine to machine.
 
 # %% setup
 # %load_ext autoreload
@@ -52,7 +58,7 @@ import submitted
 import utils
 from env_pool import EnvPool
 
-torch.set_num_threads(1)  # the networks are small: more threads would mostly wait for each other
+torch.set_num_threads(1)  # the networks are small: more threads would only wait for each other
 
 SKIPPED = "Skipped, because the game is not installed here: pip install ale-py opencv-python-headless"
 try:
@@ -64,18 +70,18 @@ try:
     import training
     from atari_util import make_env
 
-    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # it greets in every process otherwise
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # no banner at the start
     ATARI = True
 except ImportError as missing:
     ATARI = False
     print(missing, SKIPPED, sep="\n")
 
 # %% settings
-LONG = False  # True: 1.5 million actions of kung fu, about half an hour of one core, and more seeds where memory is trained
+LONG = False  # True: 1.5 million actions of kung fu (about half an hour on one core), and more seeds in section 8
 
 UPDATES, EVERY = (6000, 100) if LONG else (300, 25)
 MEMORY_SEEDS, MEMORY_UPDATES = (5, 400) if LONG else (2, 300)
-WRONG_UPDATES = MEMORY_UPDATES  # where the memory is not forgotten
+WRONG_UPDATES = MEMORY_UPDATES  # for the two wrong settings
 TEST_SEEDS = range(20)
 FILM = 300
 
@@ -88,13 +94,16 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # %% game-text [markdown]
 # ## 1 · The game
 #
-# A man in white walks to the left through a temple, and others come at him from both sides. He can walk, jump, crouch, punch
-# and kick: 14 actions, combinations of a stick and one button. Each enemy brings some hundred points. Each life lasts as long
-# as the bar beside PLAYER; there are four of them. An action lasts four of the game's 60 frames a second, and with a
-# probability of a quarter the game repeats the action before it instead, so that nobody can learn a game by heart.
+# A man in white walks to the left through a temple, and enemies attack him from both sides. He can
+# walk, jump, crouch, punch and kick. There are 14 actions, combinations of a joystick and one
+# button. Each enemy is worth 100 points or more. The player has four lives, and a life ends when
+# the bar next to PLAYER is empty. The game runs at 60 frames per second, and an action lasts four
+# frames. So that no agent can memorise a sequence of actions, actions are **sticky**: in each
+# frame, with probability 1/4, the game continues with the previous action.
 #
-# `atari_util.make_env()` gives what the agent gets of it: the part within the dashed line, in grey, 42 × 42, numbers from 0
-# to 1. Scores and bars are cut off. The cell plays 100 actions at random and shows both.
+# `atari_util.make_env()` returns the game as the agent sees it: the part inside the dashed line, in
+# grey, 42 × 42 pixels, with values from 0 to 1. Scores and bars are cropped. The cell plays 100
+# random actions and shows both pictures.
 
 # %% game
 if ATARI:
@@ -123,19 +132,21 @@ else:
     print(SKIPPED)
 
 # %% movement-text [markdown]
-# ### Why one picture is not enough
+# ### Why one frame is not enough
 #
-# Look at the right-hand picture. Is the man going up or coming down? Who walks in which direction, and how fast? When did the
-# last enemy appear, so when is the next one due? A single frame does not say. What is needed to act well is in the *history*.
-# Such a problem is called a **partially observable** Markov decision process (POMDP): there is a state with which the future
-# is settled (up to chance), but the agent is shown only a part of it.
+# Look at the picture on the right. Is the man going up or coming down? Who walks in which
+# direction, and how fast? When did the last enemy appear, so when will the next one come? A single
+# frame does not show this; the *history* does. Such a problem is called a **partially observable**
+# Markov decision process (POMDP): the probabilities of everything that can happen next depend on a
+# state, but the agent observes only a part of this state.
 #
-# One remedy is to show the last four frames together. It tells velocities, and forgets everything older than a quarter of a
-# second. The other one is to let the network keep what it needs: a **recurrent** network gets one frame and its own memory of
-# all that came before.
+# One solution is to stack the last four frames. A stack shows velocities, but nothing older than
+# about a quarter of a second. The other solution is a **recurrent** network. It gets one frame and
+# its own memory of everything before, so it can learn what to keep.
 #
-# The cell shows the last four observations, and the change from the third to the fourth: red has become lighter, blue darker.
-# All movement is in the last picture, and none of it in any of the others.
+# The cell shows the last four observations, and the change from the third to the fourth: red pixels
+# have become lighter, blue ones darker. You see motion only in the last picture, not in any single
+# frame.
 
 # %% movement
 if ATARI:
@@ -154,27 +165,30 @@ else:
 # %% forward-text [markdown]
 # ## 2 · The network
 #
-# The layers are made in `__init__` already. A picture of 42 × 42 goes through three convolutions with stride 2, which leave
-# $32 \cdot 4 \cdot 4 = 512$ numbers, then through the linear layer `hid` into the LSTM cell. Its memory has two parts, $h$ and
-# $c$, 128 numbers each. The two heads read the *new* $h$:
+# `__init__` already creates the layers. A frame of 42 × 42 pixels goes through three convolutions
+# with stride 2, which return $32 \cdot 4 \cdot 4 = 512$ numbers. These go through the linear layer
+# `hid` into the LSTM cell. Its memory has two parts, $h$ and $c$, with 128 numbers each. The two
+# heads use the *new* $h$:
 #
 # $$x_t = \text{hid}(\text{conv}_2(\text{conv}_1(\text{conv}_0(o_t)))) \qquad
 #   (h_t, c_t) = \text{LSTM}(x_t, (h_{t-1}, c_{t-1})) \qquad
 #   \pi(\cdot \mid h_t),\ V(h_t)$$
 #
-# An activation function follows each convolution and `hid`. Without one, two linear layers in a row are nothing but one.
+# An activation function follows each convolution and `hid`. Without it, two linear layers in a row
+# can compute only what a single linear layer can.
 #
-# Policy and value share everything up to the heads. What the critic learns to see, the actor sees as well; the price is that
-# each can disturb the other.
+# Policy and value share all layers below the heads. So the actor can use features that the critic
+# has learned. The disadvantage is that their gradients can interfere with each other.
 #
-# **Write `SimpleRecurrentAgent.forward(prev_state, obs_t)`.** The value is `[B]`, one number for each game, and *not* `[B, 1]`
-# as the linear layer gives it. Section 5 says what that would do.
+# **Write `SimpleRecurrentAgent.forward(prev_state, obs_t)`.** The value is `[B]`, one number for
+# each game, and *not* `[B, 1]`, the shape that the linear layer returns. Section 5 shows why.
 #
-# The cell looks at logits and values of a fresh network, which is the first thing to look at in any trouble: are they finite
-# and of moderate size? Fresh logits are small, so the policy is nearly uniform (left). Note that five different pictures have
-# nearly the same value; section 9 will come back to that. Then the cell shows the network one and the same picture twenty times
-# (right). With its memory passed on, the value changes, because the memory does: each time the network has seen one picture
-# more. With an empty memory each time, it must stay where it was.
+# The cell prints logits and values of a new network. In case of trouble, check these first: are
+# they finite and of moderate size? At first, logits are small, so the policy is nearly uniform
+# (left). Note that five different frames have nearly the same value; section 9 comes back to that.
+# Then the network gets the same frame twenty times (right). If the memory is passed on, the value
+# changes, because the memory changes from step to step. With an empty memory each time, the value
+# must stay constant.
 
 # %% forward
 torch.manual_seed(0)
@@ -208,23 +222,24 @@ for axes in both:
 plt.show()
 
 # %% watch-text [markdown]
-# ### Watching it play
+# ### Watch it play
 #
-# `training.record` plays a game and writes it to a GIF file, frame by frame as the emulator draws it; no display is needed. The
-# agent knows nothing yet, so it flails about. In 20 games, a fresh network scored 545 on average.
+# `training.record` plays a game and writes its frames to a GIF file; it needs no display. The agent
+# is not trained yet, so its actions are almost random. In 20 games, the mean score of an untrained
+# network was 545.
 #
-# Below the film are six of its frames.
+# Below the film, the cell shows six of its frames.
 
 # %% watch
 
 
 def film(player, path):
-    """Record a game, show it, and six of its frames."""
+    """Record a game and show it, with six of its frames."""
     score = training.record(player, path, seed=0, max_steps=FILM)
     display(Image(filename=path))
     _, row = plt.subplots(1, 6, figsize=(13, 3.0), layout="constrained")
     with Picture.open(path) as pictures:
-        shown, seconds = [], 0.0  # frames that are the same are one picture, which is shown for longer
+        shown, seconds = [], 0.0  # equal frames are stored once, with a longer duration
         for number in range(pictures.n_frames):
             pictures.seek(number)
             shown.append((seconds, pictures.convert("RGB")))
@@ -246,16 +261,19 @@ else:
 # %% pool-text [markdown]
 # ## 3 · Rollouts of many games
 #
-# Neighbouring frames resemble each other, so a gradient from one game is a gradient from one situation. `EnvPool` (given) plays
-# $B$ games side by side: one call of the network moves all of them. `pool.interact(T)` goes on where it stopped and returns a
-# **rollout**: for each of the $B$ games a row, with $T$ columns. The first column need not begin a game, and the last one need
-# not end it.
+# Neighbouring frames are similar, so a gradient from a single game is based on a single situation.
+# `EnvPool` (provided) plays $B$ games in parallel, with one call of the network for all of them.
+# `pool.interact(T)` continues where the last call stopped and returns a **rollout**: one row for
+# each of the $B$ games, with $T$ columns. The first column need not be the start of a game, and the
+# last column need not be its end.
 #
-# Column $t$ holds the observation $s_t$, the action taken there and the reward that came of it. The **last column** holds only
-# the observation that comes next, for its value: there was no time to act in it. So $T$ columns are $L = T - 1$ actions.
+# Column $t$ contains the observation $s_t$, the action $a_t$ taken there, and its reward $r_t$. The
+# **last column** contains only the next observation, because you need its value; no action was
+# taken there. So $T$ columns have $L = T - 1$ actions.
 #
-# A rollout begins in the middle of games, where the agent already remembers something. Therefore
-# `pool.prev_memory_states` must be kept *before* `interact`: with it, training starts where playing started.
+# A rollout usually starts in the middle of games, where the memory is not empty. So store
+# `pool.prev_memory_states` *before* you call `interact`. Training then starts with the same memory
+# as the agent that played.
 
 # %% pool
 if ATARI:
@@ -271,38 +289,43 @@ else:
 # %% ends-text [markdown]
 # ### Where a game ends
 #
-# Games end in the middle of rollouts, at a different column in each row. What happens there is told by `is_not_done`, and a
-# toy shows it best. In `Toy`, a game lasts three actions, and the third one earns 8. Its observation counts the actions. The
-# agent `Counter` has a memory, too: how many observations of this game it has seen before. The cell draws what the pool
-# returns for one game, eight columns. A2 is what game A shows after two actions.
+# Games end in the middle of rollouts, in a different column for each row. The mask `is_not_done`
+# marks these columns. A toy example shows how. In `Toy`, a game has three actions, and the reward
+# of the third action is 8. Its observation counts the actions. The memory of the agent `Counter`
+# counts the observations that it has already seen in this game. The cell shows eight columns of one
+# row of the pool. A2 is the observation of game A after two actions.
 #
-# Look at column 3. Game A is over: its last reward came with the action in column 2. But the emulator still shows a final
-# picture, and the pool needs this tick to begin a new game. So the agent is shown the picture, and says something, but **nobody
-# carries it out**, and the reward is 0. This is the *dead tick*, and only there the mask is 0. Column 4 begins game B.
+# Look at column 3. Game A is over: the action in column 2 earned its last reward. Column 3 contains
+# the final observation of game A, and the pool uses this tick to reset the game. The agent still
+# chooses an action, but this action is **not executed**, and its reward is 0. This is a *dead
+# tick*, and only there the mask is 0. Game B starts in column 4.
 #
-# Three things follow, and they are the heart of this assignment.
+# This has three consequences. They are the most important part of this assignment.
 #
-# - **The return must be cut.** The action in column 2 ended the game. What game B earns is not its merit. With $\gamma = 0.5$,
-#   and a critic that says 0, its return is 8. Without the cut it is 8.5, and rises with everything that will ever be earned in
-#   games to come. Then to die is no worse than to live on, because the next game is always there.
-# - **The memory must be forgotten.** In column 4 the agent stands at the beginning of a game, where the pool gave it an empty
-#   memory. If your function goes through the rollout and carries the memory of A over into B, it trains a network in
-#   situations that do not occur: it computes $\log \pi$ and $V$ of a policy that did not play. See the row "memory": 0 in
-#   column 4.
-# - **The dead tick must not be trained on.** The action there was never executed. To make it more or less likely is to learn
-#   from noise; and its $V$ would learn that the final picture is followed by a fresh game.
+# - **Cut the return.** The action in column 2 ended the game, so it did not cause the rewards of
+#   game B. With $\gamma = 0.5$ and a critic whose values are all 0, its return is 8. Without the
+#   cut, the return is 8.5, because it also contains rewards of later games. Then dying looks no
+#   worse than living on, because the next game always follows.
+# - **Reset the memory.** In column 4 a game starts, and the pool gave the agent an empty memory. If
+#   your function carries the memory of game A over into game B, it computes $\log \pi$ and $V$ for
+#   a memory that the agent did not have when it played. See the row "memory": it is 0 in column 4.
+# - **Do not train on the dead tick.** Its action was never executed, so changing its probability
+#   means learning from noise. And its value would learn that a new game follows the final
+#   observation.
 #
-# In the last column, the mask is 0 if its observation is the final one of its game, as here, B3. Nothing comes after it, so its
-# value must not be used either. (The next rollout begins with the same observation, again with mask 0.)
+# In the last column, the mask is 0 if the observation is the final one of its game, such as B3
+# here. No reward follows it, so do not use its value either. (The next rollout starts with the same
+# observation, again with mask 0.)
 #
-# *Practical RL* (YSDA and HSE), week 8, the text that this assignment follows, hands the mask over and never says what it is
-# for. Of 18 public solutions of it that we read, not one uses it.
+# This assignment follows the course *Practical RL* (YSDA and HSE), week 8. The course passes the
+# mask to the function but does not explain it. We read 18 public solutions; none of them uses the
+# mask.
 
 # %% ends
 
 
 class Toy(gym.Env):
-    """A game of three actions, of which the last one earns 8. Observation: (which game, actions so far)."""
+    """A game of three actions; the reward of the last one is 8. Observation: (number of the game, actions so far)."""
 
     observation_space = gym.spaces.Box(0, 100, (2,), np.float32)
     action_space = gym.spaces.Discrete(2)
@@ -319,7 +342,7 @@ class Toy(gym.Env):
 
 
 class Counter:
-    """Remembers how many observations it has seen, and always takes action 1."""
+    """Counts the observations that it has seen, and always takes action 1."""
 
     def get_initial_state(self, batch_size):
         return torch.zeros(batch_size, 1), torch.zeros(batch_size, 1)
@@ -332,7 +355,7 @@ class Counter:
         return np.ones(batch_size, np.int64)
 
 
-remembered = []  # before each tick, of the first game
+remembered = []  # memory of the first row before each tick
 pool = EnvPool(Counter(), Toy, 1)
 observations, actions, rewards, is_not_done = pool.interact(8)
 remembered.append(int(pool.prev_memory_states[0][0, 0]))
@@ -371,58 +394,63 @@ axes.axis("off")
 plt.show()
 
 # %% objective-text [markdown]
-# ## 4 · What is optimized
+# ## 4 · What is optimised
 #
-# Three terms, each a mean over the $B$ games and over columns.
+# The loss has three terms. Each is a mean over the $B$ games and over columns.
 #
-# **The policy.** We want to play so that rewards are large, and cannot differentiate through a game. The policy gradient gets
-# around that: make an action more likely in proportion to its **advantage**, by how much more it brought than was to be
-# expected there. torch differentiates by itself, so we write an expression that has this gradient:
+# **The policy.** We want to maximise rewards, but we cannot differentiate through the game. The
+# policy gradient makes an action more likely in proportion to its **advantage**, which says how
+# much better than expected the action turned out. PyTorch computes gradients, so we write an
+# expression that has this gradient:
 #
 # $$\hat J = \frac{1}{L} \sum_{t < L} \log \pi(a_t \mid h_t) \cdot A_t \qquad A_t = G_t - V(h_t)$$
 #
-# $\hat J$ is no estimate of anything; only its gradient means something. And that holds only if $A_t$ is a **constant** for
-# it, `.detach()`: otherwise the gradient would also change the values, in whichever direction makes the product large.
+# The value of $\hat J$ itself has no meaning; only its gradient matters. And the gradient is
+# correct only if $A_t$ is a **constant**, so use `.detach()`. Otherwise the gradient would also
+# change the values, in whichever direction increases the product.
 #
-# What an action brought is seen in the rewards until the rollout ends, and there the critic is asked for the rest:
+# The return $G_t$ uses the rewards up to the end of the rollout, and the critic's value for
+# everything after it:
 #
 # $$G_t = r_t + \gamma G_{t+1} \qquad G_L = V(h_L)$$
 #
-# So the first column looks $L$ steps ahead, and the last but one a single step. It is the **n-step** advantage with the
-# longest $n$ that the rollout allows. The further it looks, the less it depends on a critic that still knows nothing; the
-# price is the noise of all that happens on the way.
+# So column 0 uses $L$ rewards, and column $L - 1$ uses one. This is the **n-step** advantage with
+# the largest $n$ that the rollout allows. With more rewards, the estimate depends less on a critic
+# that has not learned much yet, but its variance is higher.
 #
-# **The value.** Each value shall equal the next reward plus what the critic itself says a step later, which is a constant here
-# (temporal difference, TD):
+# **The value.** The target of each value is the reward plus $\gamma$ times the critic's own value
+# one step later. The target is a constant (temporal-difference learning, TD):
 #
 # $$L_\text{value} = \frac{1}{L} \sum_{t < L} \left(r_t + \gamma V(h_{t+1}) - V(h_t)\right)^2$$
 #
-# Many implementations take $G_t$ here as well; the grader accepts both.
+# Many implementations use $G_t$ as the target; the grader accepts both.
 #
-# **The entropy.** A policy that has become certain tries nothing else, so it never finds out that something else is better. A
-# small reward for being undecided keeps it looking:
+# **The entropy.** A policy that is almost deterministic does not try other actions, so it cannot
+# find out that they are better. A small bonus for the entropy $H$ of the policy keeps it exploring:
 #
 # $$H = \frac{1}{T} \sum_{t < T} \left(-\sum_a \pi(a \mid h_t) \log \pi(a \mid h_t)\right)$$
 #
-# With 14 actions it is at most $\log 14 = 2.64$. Together,
+# With 14 actions, the entropy is at most $\log 14 = 2.64$. Together,
 #
 # $$\text{loss} = -\hat J + L_\text{value} - 0.01\, H$$
 #
-# **At the end of a game** $V(h_{t+1})$ and $G_{t+1}$ are 0 after the last reward, for nothing follows; and the dead tick
-# counts in $\hat J$ and $L_\text{value}$ as 0. With the mask this takes a multiplication here and there, no `if`.
+# **At the end of a game**, no reward follows the last one, so $V(h_{t+1})$ and $G_{t+1}$ are 0
+# there. The dead tick counts as 0 in $\hat J$ and $L_\text{value}$. You need no `if` for this:
+# multiply by the mask.
 
 # %% trap-text [markdown]
 # ## 5 · The trap: B × B
 #
-# Before you write it: what is `[B, 1]` minus `[B]`? torch does not refuse. It stretches both to `[B, B]` and subtracts *every*
-# value from *every* return. The mean of that is a single number, as a loss should be. Nothing is red.
+# Before you write the loss: what is `[B]` minus `[B, 1]`? PyTorch raises no error. It
+# **broadcasts** both to `[B, B]` and subtracts *every* value from *every* return. The mean of the
+# result is a scalar, as a loss should be, so you get no error message.
 #
-# In the cell, four games have the returns 1, 2, 3, 4, and the critic knows them exactly. The right loss is 0. The wrong one
-# compares game 0 with what game 3 earned.
+# In the cell, four games have the returns 1, 2, 3, 4, and the critic predicts them exactly. The
+# correct loss is 0. The wrong loss also compares the value of game 0 with the return of game 3.
 
 # %% trap
 G = torch.tensor([1.0, 2.0, 3.0, 4.0])
-knows = torch.tensor([[1.0], [2.0], [3.0], [4.0]])  # [B, 1], as a linear layer gives it
+knows = torch.tensor([[1.0], [2.0], [3.0], [4.0]])  # [B, 1], as a linear layer returns it
 right, wrong = G - knows[:, 0], G - knows
 print(f"right: {list(right.shape)}, loss {right.square().mean():.2f}")
 print(f"wrong: {list(wrong.shape)}, loss {wrong.square().mean():.2f}")
@@ -441,43 +469,48 @@ both[0].set_xticks([])
 plt.show()
 
 # %% trap-seen [markdown]
-# The wrong loss is smallest for a critic that says 2.5, the mean of all games, whatever it sees; it prefers this to the one
-# that knows everything. And it does go down while it gets there, so its curve looks like learning. The advantages suffer in
-# the same way: if they are `[B, B]`, each action is judged by the luck of all other games.
+# The wrong loss is smallest for a critic that always predicts 2.5, the mean of all games. For the
+# critic that predicts everything exactly, the wrong loss is larger. And the wrong loss falls during
+# training, so its curve looks like learning. With advantages, the problem is the same: if they are
+# `[B, B]`, the advantage of an action depends on the returns of all other games.
 #
-# Of those 18 public solutions, 17 did this. It begins with a `state_value` that is `[B, 1]`. Yours is `[B]`, if the cell of
-# section 2 said so; and section 7 tests it.
+# Of those 18 public solutions, 17 made this mistake. The cause is a `state_value` of shape
+# `[B, 1]`. The cell of section 2 printed the shape of yours, which should be `[B]`, and section 7
+# tests your loss.
 
 # %% write-text [markdown]
 # ## 6 · Your training step
 #
 # **Write the four blanks of `train_on_rollout`**:
 #
-# 1. Going through the rollout: call the agent on column $t$, keep logits and values, pass the memory on; forget it where a game
-#    has ended. (Each row has its own end, so it is a multiplication by the mask, `[B]`, made to fit `[B, 128]`.)
-# 2. The policy's and the value's terms, column by column from the back, each a mean over games (the division by $L$ comes
-#    later, in code that is given). What happens at ends belongs to these lines, too.
+# 1. The pass through the rollout: call the agent on column $t$, append logits and values, and pass
+#    the memory on. Reset the memory where a game has ended. (Each row has its own ends, so multiply
+#    by the mask of the column, `[B]`, reshaped to broadcast with `[B, 128]`.)
+# 2. The policy and value terms, from the last column back to the first, each a mean over games.
+#    (The provided code divides by $L$ later.) These lines also handle the ends of games.
 # 3. The entropy.
-# 4. One step of `opt`. Gradients of earlier steps must not be left in it.
+# 4. One step of `opt`. Clear the gradients of earlier steps first.
 #
-# Your function uses the names `agent`, `opt` and `n_actions` of `submitted.py`. So the cells below put other agents there, for
-# example one whose logits and values are just a table to look up: `Table`. `once` calls your function with plain gradient
-# descent and a learning rate of 1, so what the weights move by *is* the gradient.
+# Your function uses the names `agent`, `opt` and `n_actions` of `submitted.py`. So the cells below
+# can assign other agents to these names, for example `Table`, whose logits and values come from a
+# table. `once` calls your function with plain gradient descent and a learning rate of 1. So the
+# change of each parameter *is* minus its gradient. We call this change a **push**.
 #
-# First by hand, one game, one transition, two equally likely actions. With $r = 1$, $\gamma = 0.5$, $V(h_0) = 1$ and
-# $V(h_1) = 4$,
+# First an example by hand: one game, one transition, two equally likely actions. With $r = 1$,
+# $\gamma = 0.5$, $V(h_0) = 1$ and $V(h_1) = 4$,
 #
 # $$G_0 = 1 + 0.5 \cdot 4 = 3 \qquad A_0 = 3 - 1 = 2 \qquad
 #   \text{loss} = -\log 0.5 \cdot 2 + 2^2 - 0.01 \log 2 = 5.379$$
 #
-# The value is pulled up, by $2 \cdot 2 = 4$. Nobody pulls at $V(h_1)$: it is a constant. The logit of the action that was taken
-# is pushed up by $A_0 (1 - \pi) = 1$, the other one down. (Pushes are minus the gradient.)
+# The push on the value $V(h_0)$ is $2 \cdot 2 = 4$. The push on $V(h_1)$ is 0, because it is a
+# constant. The push on the logit of the action that was taken is $A_0 (1 - \pi) = 1$, and the push
+# on the other logit is -1.
 
 # %% by-hand
 
 
 class Table(nn.Module):
-    """An agent that looks up what it says: logits [B, T, A] and values [B, T]. Its memory counts; `given` shows what it was."""
+    """An agent that looks up logits [B, T, A] and values [B, T]. Its memory counts columns; `given` records it."""
 
     def __init__(self, logits, values):
         super().__init__()
@@ -495,7 +528,7 @@ class Table(nn.Module):
 
 
 def once(player, rewards, actions=None, is_not_done=None, states=None, gamma=0.5, optimizer=None):
-    """Return (loss, push on each parameter) of one call of your function; the agent is left as it was."""
+    """Return (loss, push on each parameter) of one call of your function; restore the agent afterwards."""
     rewards = np.asarray(rewards, np.float32)
     games, columns = rewards.shape
     states = np.tile(np.arange(columns, dtype=np.float32)[:, None], (games, 1, 1)) if states is None else states
@@ -520,12 +553,15 @@ print("pushes on logits     found", np.round(pushes["logits"][0, 0].numpy(), 3).
 # %% pushes-text [markdown]
 # ### The toy game again
 #
-# Now the rollout of section 3, with the mask: the dead tick in column 3, a final frame in column 7. The critic says 6 in every
-# column, both actions are equally likely, and action 1 was taken everywhere. The cell draws, column by column, which memory
-# your function gave to the agent, how hard it pushes $\log \pi$ of the action, and how hard it pushes the value. Circles are
-# expected; in the last picture, squares are, if you take the n-step return as the value's target.
+# Now take the rollout of section 3 with its mask: the dead tick is in column 3, and a final
+# observation is in column 7. The critic's value is 6 in every column, both actions are equally
+# likely, and action 1 was taken everywhere. For each column, the cell plots the memory that your
+# function passed to the agent, the push on the logit of the action, and the push on the value.
+# Circles show the expected result. In the last picture, squares show it if the target of your value
+# loss is the n-step return.
 #
-# Columns 3 and 7 must have no push at all. The advantages of the others are 2 - 6, 4 - 6 and 8 - 6, twice.
+# In columns 3 and 7, all pushes must be 0. The advantages of the other columns are 2 - 6, 4 - 6 and
+# 8 - 6, twice.
 
 # %% pushes
 mask = [[1, 1, 1, 0, 1, 1, 1, 0]]
@@ -555,43 +591,49 @@ plt.show()
 # %% probes-text [markdown]
 # ## 7 · Before any long training: probes
 #
-# When an agent does not learn in half an hour, its curve does not say why. So first we climb a ladder: cheap questions, each of
-# which has one answer. They take a second together. The first rung that is not fine says where to look.
+# When an agent does not learn in half an hour, the learning curve does not show why. So first we
+# run **probes**: small tests whose correct result is known. They form a ladder and take about a
+# second together. The first rung that fails shows where to look.
 #
-# | rung | what is asked | the answer |
+# | rung | what is measured | expected |
 # | --- | --- | --- |
-# | entropy | nothing happens, 14 equal logits: what is the loss? | $-0.01 \log 14 = -0.0264$ |
-# | value | one action only, so neither policy nor entropy matter: $r = 1$, $V = 1$, then 4 | $(1 + 0.5 \cdot 4 - 1)^2 = 4$ |
-# | constants | $r = 1$, then 0, $V = 1, 1, 2$: how hard is each value pushed? Only the first is wrong, by 0.5 | 0.5, 0, 0 |
-# | discount | a reward of 1 in the third column: how hard are the three actions pushed, in ratios? | 0.25, 0.5, 1 |
-# | side by side | the loss of three games, minus the mean of the losses of each alone | 0 |
-# | others' luck | game 0 earns 100 more: how much do pushes in game 1 change? | 0 |
-# | next game | after an end, rewards and values rise by 100: how much do pushes before it change? | 0 |
-# | dead tick | another action stands in the dead tick: how much changes? And how hard is its value pushed? | 0 and 0 |
-# | last frame | the last column has mask 0, and $V$ there rises by 100: how much changes? | 0 |
-# | two halves | a rollout with an end, minus two rollouts, the second one with an empty memory | 0 |
-# | one step | the optimizer's steps; and old gradients left over | 1 and 0 |
-# | network | your own network: three games minus each alone; and does a push reach its first convolution? | 0 and 1 (yes) |
+# | entropy | the loss if rewards and values are 0 and all 14 logits are equal | $-0.01 \log 14 = -0.0264$ |
+# | value | the loss with a single action (so the other terms are 0), $r = 1$, $V = 1, 4$ | $(1 + 0.5 \cdot 4 - 1)^2 = 4$ |
+# | constants | the push on each value with $r = 1, 0$ and $V = 1, 1, 2$; only the first value is wrong, by 0.5 | 0.5, 0, 0 |
+# | discount | the ratios of the pushes on three actions, with a reward of 1 in the third column | 0.25, 0.5, 1 |
+# | side by side | the loss of three games together, minus the mean loss of each game alone | 0 |
+# | others' luck | the change of pushes in games 1 and 2 if the reward of game 0 rises by 100 | 0 |
+# | next game | the change of pushes before an end if rewards and values after it rise by 100 | 0 |
+# | dead tick | the change if the dead tick has another action; and the push on the dead tick's value | 0 and 0 |
+# | last frame | the change if the last column has mask 0 and its $V$ rises by 100 | 0 |
+# | two halves | the value loss of a rollout with an end, minus that of its two parts, the second with an empty memory | 0 |
+# | one step | the number of optimizer steps; and the effect of gradients left over from before | 1 and 0 |
+# | network | your own network: three games minus each alone; and whether a push reaches the first convolution | 0 and 1 (yes) |
 #
-# If the first rung that is not fine is
+# If the first rung that fails is
 #
-# - **entropy**: a sign, or a mean over the wrong axis. Sum over actions, mean over games and columns. $-0.0019$ is a mean over
-#   actions as well.
-# - **value**: a missing square, or a discount in the wrong place.
+# - **entropy**: a sign is wrong, or a mean is over the wrong axis. Sum over actions, and take the
+#   mean over games and columns. With $-0.0019$, you take the mean over actions, too.
+# - **value**: a square is missing, or the discount is in the wrong place.
 # - **constants**: $V(h_{t+1})$ and the advantage need a `.detach()`.
-# - **discount**: does each column look at the one *after* it? Do you go from the back?
-# - **side by side** or **others' luck**: B × B. Print shapes.
-# - **next game**, **last frame**: something crosses an end. Which two things come from the future?
-# - **dead tick**: it still counts, in $\hat J$ (the first number) or in $L_\text{value}$.
-# - **two halves**: only the memory is left. Is it forgotten *after* the dead tick, and in that row only?
-# - **one step**: is `zero_grad` called? Twice `step`?
-# - **network**: the first number: is the value `[B, 1]`? The second: is something detached that should not be?
+# - **discount**: does each column use the return of the column *after* it? Do you go from the last
+#   column to the first?
+# - **side by side** or **others' luck**: a shape is `[B, B]`. Print the shapes.
+# - **next game** or **last frame**: something crosses the end of a game. Which two terms come from
+#   the next column?
+# - **dead tick**: it still counts in $\hat J$ (first number) or in $L_\text{value}$ (second
+#   number).
+# - **two halves**: all rungs about returns passed, so look at the memory. Do you reset it *after*
+#   the dead tick, and only in that row?
+# - **one step**: do you call `zero_grad`? Do you call `step` once?
+# - **network**: if the first number is wrong, is the value `[B, 1]`? If the second number is wrong,
+#   is something detached that should not be?
 
 # %% probes
 
 
 def difference(one, other, keep=slice(None)):
-    """Return the largest difference of two calls' pushes (and losses, if all is kept)."""
+    """Return the largest difference between the pushes of two calls (and their losses, if `keep` is everything)."""
     largest = max((one[1][name][keep] - other[1][name][keep]).abs().max().item() for name in one[1])
     return largest if keep != slice(None) else max(largest, abs(one[0] - other[0]))
 
@@ -607,7 +649,7 @@ class CountingSGD(torch.optim.SGD):
 
 
 def random_rollout(games=3, columns=7, n_actions=4):
-    """Return (tables to make agents of, rewards, actions)."""
+    """Return ((logits, values) for a `Table`, rewards, actions)."""
     random = np.random.default_rng(1)
     tables = random.normal(size=(games, columns, n_actions)), random.normal(size=(games, columns))
     return tables, random.normal(size=(games, columns)), random.integers(n_actions, size=(games, columns))
@@ -670,7 +712,7 @@ def last_frame():
 
 def two_halves():
     torch.manual_seed(0)
-    small = utils.SmallRecurrentAgent(2, 1)  # one action only: the loss is that of the value
+    small = utils.SmallRecurrentAgent(2, 1)  # a single action: only the value loss is not 0
     random = np.random.default_rng(2)
     states, rewards = random.normal(size=(3, 9, 2)).astype(np.float32), random.normal(size=(3, 9))
     mask = np.ones((3, 9))
@@ -700,25 +742,25 @@ def network():
     return [together - float(np.mean(alone)), float(pushes["conv0.weight"].norm() > 0)]
 
 
-RUNGS = [  # name, what it isolates, what is asked, the answer
+RUNGS = [  # name, what it tests, the probe, expected result
     ("entropy", "the sum over actions", entropy, [-0.0264]),
     ("value", "the value's target", value, [4.0]),
-    ("constants", "two constants", constants, [0.5, 0.0, 0.0]),
+    ("constants", "what is detached", constants, [0.5, 0.0, 0.0]),
     ("discount", "the order of columns", discount, [0.25, 0.5, 1.0]),
     ("side by side", "B × B, means", side_by_side, [0.0]),
     ("others' luck", "B × B", others_luck, [0.0]),
-    ("next game", "cuts", next_game, [0.0]),
-    ("dead tick", "the column that was not played", dead_tick, [0.0, 0.0]),
-    ("last frame", "cuts at the very end", last_frame, [0.0]),
-    ("two halves", "forgetting", two_halves, [0.0]),
+    ("next game", "cuts at ends of games", next_game, [0.0]),
+    ("dead tick", "no training on dead ticks", dead_tick, [0.0, 0.0]),
+    ("last frame", "cut in the last column", last_frame, [0.0]),
+    ("two halves", "resetting the memory", two_halves, [0.0]),
     ("one step", "the optimizer", one_step, [1.0, 0.0]),
-    ("network", "forward, with all of this", network, [0.0, 1.0]),
+    ("network", "your network, with all of this", network, [0.0, 1.0]),
 ]
 probes = {"train_on_rollout": dict.fromkeys([rung[0] for rung in RUNGS], False)}
 
 
 def climb():
-    """Ask every question, print what was expected and found, and keep in `probes` which rungs are fine."""
+    """Run all probes, print expected and found results, and store in `probes` which rungs passed."""
     lines = [f"{'probe':14}{'what it isolates':33}{'expected':21}{'found':27}fine?"]
     try:
         for title, isolates, ask, expected in RUNGS:
@@ -727,7 +769,7 @@ def climb():
             texts = [" ".join(f"{number + 0.0:.4g}" for number in np.round(numbers, 4)) for numbers in (expected, found)]
             lines.append(f"{title:14}{isolates:33}{texts[0]:21}{texts[1]:27}{'yes' if fine else 'NO'}")
             probes["train_on_rollout"][title] = fine
-    finally:  # if your code raised an exception, the rungs before it are shown, too
+    finally:  # if your code raises an exception, still show the rungs before it
         print("\n".join(lines))
 
 
@@ -736,32 +778,37 @@ climb()
 # %% memory-text [markdown]
 # ## 8 · Does it remember?
 #
-# In KungFuMaster one can get far without a memory, so a broken one is not noticed there. Two tiny worlds in `utils` leave no
-# other way, and a small agent learns them in seconds, `utils.SmallRecurrentAgent`: an LSTM cell with 32 units and two heads. It
-# is trained by *your* `train_on_rollout`, on 16 games with 16 actions each.
+# In KungFuMaster, an agent can score many points without a memory, so you would not notice a broken
+# one. Two tiny worlds in `utils` need a memory. A small agent, `utils.SmallRecurrentAgent`, learns
+# them in seconds. It has an LSTM cell with 32 units and two heads. *Your* `train_on_rollout` trains
+# it, on 16 games with 16 actions each.
 #
-# **Cue.** The first observation shows a sign, +1 or -1, and then never again. Seven steps later, at the junction, action 1 is
-# right after +1 and action 0 after -1: it brings 1, the other one -1. All the agent can do is to keep the sign. The best is 1,
-# and without memory 0.
+# **Cue.** Only the first observation shows a sign, +1 or -1. Seven steps later, at the junction,
+# action 1 is correct after +1, and action 0 after -1. The reward is 1 for the correct action and -1
+# for the other. So the agent must remember the sign. The best mean return is 1; without a memory,
+# it is 0.
 #
-# **Metronome.** Every observation is the number 1. Action 1 ("beat") brings 1 in the fourth step of a game, and costs 0.25 in
-# all others. A game has 1 to 8 steps, nobody knows how many. The agent must count from the beginning of its game. The best is
-# $5/8 = 0.625$, because so many games reach the fourth step; who cannot count does best never to beat, and gets 0.
+# **Metronome.** Every observation is the number 1. The reward of action 1 ("beat") is 1 in the
+# fourth step of a game and -0.25 in all other steps. A game has 1 to 8 steps, at random. So the
+# agent must count from the start of the game. The best mean return is $5/8 = 0.625$, because 5 of 8
+# games reach the fourth step. An agent that cannot count does best if it never beats, and gets 0.
 #
-# Each is trained three times:
+# Each world is trained in three settings:
 #
 # - **right**: your function as it is;
-# - **does not forget**: the same, but in training the memory of a game that has ended goes on into the next one. (While
-#   playing, the pool still empties it.)
-# - **ignores the mask**: the same, but it is told that no game ever ends, which comes to what those 18 solutions do.
+# - **does not forget**: the same, but in training, the memory of a game continues into the next
+#   one. (While playing, the pool still resets it.)
+# - **ignores the mask**: the same, but with a mask that is 1 everywhere. This has the same effect
+#   as in those 18 solutions.
 #
-# A training takes about four seconds. The dotted lines are the best possible, and the best without memory.
+# A training run takes about four seconds. The dotted lines show the best possible return, and the
+# best return without memory.
 
 # %% memory
 
 
 class Unforgetting(nn.Module):
-    """Stands between your function and an agent, and goes on with its own memory, whatever it is given, until `restart`."""
+    """Wraps an agent and ignores the memory it is given: until `restart`, it continues with its own."""
 
     def __init__(self, inner):
         super().__init__()
@@ -776,7 +823,7 @@ class Unforgetting(nn.Module):
 
 
 def train_small(make_games, obs_dim, setting, seed):
-    """Return (the trained agent, mean return of the games that ended in each update)."""
+    """Return (trained agent, list with the mean return of the games that ended in each update)."""
     torch.manual_seed(seed)
     small = utils.SmallRecurrentAgent(obs_dim, n_actions=2)
     trained = Unforgetting(small) if setting == "does not forget" else small
@@ -822,27 +869,33 @@ for axes, (world, (_, _, best)) in zip(both, WORLDS.items(), strict=True):
 plt.show()
 
 # %% memory-seen [markdown]
-# The right one reaches the best, in both worlds: flat for a while, because nothing is earned before sign and action are
-# connected, and then up within some fifty updates. The mean over few games of Cue jumps a little.
+# In both worlds, the setting "right" reaches the best return. Its curve is flat at first, because
+# nothing is earned before the agent connects the memory with the action. Then it rises within about
+# fifty updates. In Cue, each point is a mean over few games, so the curve fluctuates.
 #
-# To forget the forgetting costs everything in Metronome. In training, the agent's count goes on from the game before; so its
-# fourth step looks different in each rollout, and "beat at four" cannot be learned. It settles for never beating. In Cue it
-# depends on luck: an agent may learn to overwrite the old sign when a new one comes (one of our two seeds did), or not. And
-# where the mask is ignored altogether, rewards of the next game come into the returns as well, and nothing is learned here.
+# In Metronome, the setting "does not forget" learns nothing. In training, the count continues from
+# the previous game, so the memory in the fourth step differs from rollout to rollout, and "beat at
+# four" cannot be learned. The agent ends up never beating. In Cue it depends on luck: an agent may
+# learn to overwrite the old sign when a new one comes (one of our two seeds did), or not. If the
+# mask is ignored completely, returns also contain rewards of the next game, and the agent learns
+# nothing in either world.
 #
-# Such mistakes are cruel because an agent with them still learns *something* in most games. Only here it is all or nothing.
+# Such mistakes are hard to find, because in most games an agent still learns *something*. In these
+# two worlds, it needs the memory to learn anything.
 #
 # ### What the memory holds
 #
-# The next cell asks the agents of the first seed what they would do in each step. With Metronome, the bar of the right one
-# should stand in step 3 (counted from 0), although all eight observations were the same; a smaller one beside it is the rest of
-# a doubt. With Cue, both lines may do as they like until the junction in step 7, where nothing but the memory tells them apart.
+# The next cell plots what the agents of the first seed do in each step. In Metronome, the setting
+# "right" should have a high bar at step 3 (counted from 0), although all eight observations are the
+# same. A smaller bar next to it means that the agent still counts imprecisely. In Cue, the two
+# lines may have any values until the junction at step 7. There, the observation is the same after
+# both signs, so only the memory can separate the lines.
 
 # %% inside
 
 
 def probabilities(player, observations):
-    """Return the probability of action 1 in each step, when these observations come one after another."""
+    """Return the probability of action 1 in each step of this sequence of observations."""
     memory, found = player.get_initial_state(1), []
     for observation in observations:
         memory, (logits, _) = player.step(memory, np.array([observation], np.float32))
@@ -869,16 +922,19 @@ plt.show()
 # %% train-text [markdown]
 # ## 9 · Kung fu
 #
-# Now the game. Two things are set for you here. Rewards come in hundreds; `training.training_env` divides them by 100, because
-# values and gradients of that size throw the optimizer about. And 16 games with 16 actions each go into one update, instead of
-# the 5 games with 9 actions of the course text; section 11 says what that brings.
+# Now the game. Two settings are chosen for you. First, rewards are in the hundreds. They would lead
+# to very large values and gradients, so `training.training_env` divides them by 100. Second, one
+# update uses 16 games with 16 actions each, instead of 5 games with 9 actions as in *Practical RL*.
+# Section 11 shows the effect of both.
 #
-# `training.train` (given) plays and calls your function. After every `EVERY` updates it plays one game apart, with the real
-# scores, and draws scores, their moving average and the entropy of the policy. It stops early when the moving average has
-# reached 10,000, *and* the mean of 20 test games has, too.
+# `training.train` (provided) plays and calls your function. After every `EVERY` updates it plays a
+# separate game with the real scores. It plots these scores, their moving average, and the entropy
+# of the policy. It stops early if the moving average *and* the mean of 20 test games have both
+# reached 10,000.
 #
-# 300 updates are 77,000 actions and take about two minutes. That is enough to see scores rise, but not to play well: set
-# `LONG = True` above for 1.5 million actions. (After 400,000 with a learning rate that falls to 0, your loss gave us 5,800.)
+# 300 updates are 77,000 actions and take about two minutes. That is enough to see scores rise, but
+# not to play well. Set `LONG = True` above for 1.5 million actions. (With this loss, 400,000
+# actions, and a learning rate that falls to 0, we got a mean score of 5,800.)
 
 # %% train
 if ATARI:
@@ -906,34 +962,38 @@ else:
 # %% plots-text [markdown]
 # ### How to read it
 #
-# **Scores** (left) jump, even late in a good training: a game is long, and one wrong step in it costs a life. Look at the
-# moving average. Do not expect much of the first 100 updates; the longer the games get, the faster the scores rise. What is no
-# good sign is a score of 0 three times in a row. Such an agent usually does the same thing all the time.
+# **Scores** (left) fluctuate a lot, even late in a good run: a game is long, and one wrong step can
+# cost a life. Look at the moving average. It rises little in the first 100 updates, and faster as
+# games get longer. A score of 0 three times in a row is a bad sign: such an agent usually repeats a
+# single action.
 #
-# **The entropy** (right) begins at $\log 14 = 2.64$, undecided among all 14 actions. It should fall slowly, with the scores
-# rising, to something between 0.5 and 2. Many of the actions do nearly the same, so it need not be small for good play.
+# **The entropy** (right) starts at $\log 14 = 2.64$, where all 14 actions are equally likely. It
+# should fall slowly while scores rise, to a value between 0.5 and 2. Many actions have nearly the
+# same effect, so a good policy need not have a small entropy.
 #
-# An entropy that falls below 0.1 *before* the agent plays well, and stays there, is a **collapse**: one action has nearly all
-# the probability, whatever is on the screen. It does not recover by itself, because all that could tell it better are actions
-# that it does not try any more; and $\nabla \log \pi$ of the one action that it does try is nearly 0. Reasons, in the order in
-# which to look:
+# If the entropy falls below 0.1 *before* the agent plays well, and stays there, the policy has
+# **collapsed**: one action has nearly all the probability, whatever the screen shows. The policy
+# rarely recovers, because it no longer tries other actions, and $\nabla \log \pi$ of the action
+# that it does try is nearly 0. Check the possible reasons in this order:
 #
-# - the entropy has the wrong sign in the loss, or is a mean over the 14 actions as well, so that it weighs too little;
-# - advantages are large: rewards that are not scaled, or values that are far off;
-# - steps are too long: a smaller learning rate, or a gradient cut to a certain length;
-# - all of this is fine, and 0.01 is too little for this game.
+# - the entropy has the wrong sign in the loss, or is also averaged over the 14 actions, so that its
+#   weight is too small;
+# - advantages are too large: rewards are not scaled, or values are far off;
+# - steps are too large: use a smaller learning rate, or clip the gradient norm;
+# - if all of this is right, 0.01 may be too small for this game.
 #
-# An entropy that *stays* at 2.64 says that rewards do not get to the policy: the advantages are 0 on average whatever it does,
-# or `opt` has the weights of another agent.
+# If the entropy *stays* at 2.64, rewards do not reach the policy: the advantages do not depend on
+# the actions, or `opt` has the weights of another agent.
 #
-# **The loss** is not drawn, on purpose: it tells nothing about progress. $\hat J$ is no objective, and $L_\text{value}$ grows
-# when the agent gets better, because there is more to predict.
+# We do not plot **the loss**, because it does not show progress. The value of $\hat J$ has no
+# meaning, and $L_\text{value}$ can grow when the agent improves, because returns become larger.
 #
-# ### What the network says
+# ### What the network computes
 #
-# Curves do not tell everything. The cell shows the policy in the pool's sixteen games now, and the values. They should be
-# finite; with rewards divided by 100, values up to 10 or so are normal. And rows should *differ*, because the pictures do: an
-# agent whose rows are all the same does not see the screen.
+# Curves do not show everything. The cell shows the current policy and the values in the sixteen
+# games of the pool. They should be finite; with rewards divided by 100, values up to about 10 are
+# normal. And rows should *differ*, because the frames differ. If all rows are the same, the agent
+# does not use the screen.
 
 # %% look
 if ATARI:
@@ -955,31 +1015,38 @@ else:
     print(SKIPPED)
 
 # %% look-seen [markdown]
-# Were you surprised? So were we. After 300 updates, scores have risen from 500 to 3,000 and more. And yet our agent played the
-# same mixture of actions in all sixteen games, whatever it saw: much crouching, much kicking to the upper left. As many
-# points as that are to be had blind. **A rising score is no proof that the agent looks.**
+# This result surprised us. After 300 updates, scores have risen from 500 to 3,000 and more. But our
+# agent had the same policy in all sixteen games, whatever it saw: mostly crouching, and kicking to
+# the upper left. So an agent can score that many points without looking. **A rising score does not
+# prove that the agent uses the screen.**
 #
-# It is no mistake in the loss. Most of a picture is the same temple in all frames. As torch initialises them, our layers also
-# pass on each difference weaker than they got it: in a fresh network, the numbers that leave `hid` vary by 0.0006 from frame to
-# frame. So at first only biases can learn, and they learn the best blind policy. Later the layers grow until they see: after
-# 1,500 updates of another training, values differed by 0.65 from frame to frame, and the 20 test games averaged 5,800. With
-# orthogonal weights (section 11), `hid` varies by 0.016 from the beginning, 26 times as much. That alone does not do it: after
-# 300 updates, an agent of ours that began so was still nearly as blind.
+# This is not a mistake in the loss. Most of a frame is the same temple in all frames. And with
+# PyTorch's default initialisation, every layer makes the differences between frames smaller: in a
+# new network, the outputs of `hid` vary by only 0.0006 from frame to frame. So at first, mostly the
+# biases learn, and they learn a policy that ignores the screen. Later, the weights grow until
+# differences get through: after 1,500 updates of another run, values differed by 0.65 from frame to
+# frame, and the mean score of the 20 test games was 5,800. With orthogonal weights (section 11),
+# the outputs of `hid` vary by 0.016 from the start, 26 times as much. But that alone is not enough:
+# with orthogonal weights, too, an agent of ours hardly used the screen after 300 updates.
 #
-# The tests of section 2 and 7 could not show this, because nothing is *wrong*. Only looking does.
+# The tests of sections 2 and 7 could not show this, because the code is not *wrong*. You see it
+# only if you look at the outputs.
 
 # %% test-text [markdown]
 # ## 10 · How well does it play?
 #
-# The course text says: done, as soon as one game reaches 10,000. A game is played after every 100 of 15,000 updates, so that is
-# up to 150 tries. Take an agent whose scores are 8,000 on average, with a standard deviation of 1,500. One of its games in
-# eleven is beyond 10,000; so within 20 tries, it passes with a probability of 85%. The best of many games says more about how
-# often one has looked than about the agent.
+# In *Practical RL*, you are done as soon as one game reaches 10,000. A game is played after every
+# 100 of 15,000 updates, so there are up to 150 tries. Take an agent with a mean score of 8,000 and
+# a standard deviation of 1,500. If its scores are normally distributed, one game in eleven exceeds
+# 10,000, so it passes within 20 tries with a probability of 85%. The best of many games says more
+# about the number of tries than about the agent.
 #
-# So we ask for the **mean of 20 games with fixed seeds**, none of which is left out. `trained_agent.play_test_games` plays
-# them, sampling from the policy as in training. Its standard error is the standard deviation by $\sqrt{20}$: two agents whose
-# means are less than two or three of those apart have not been told apart. After 300 updates, our mean was 4,255 ± 411, and one
-# of the 20 games had 9,600. (The leaderboard has time for the first five only; expect its figure to be off by 1,000 or more.)
+# So we use the **mean of 20 games with fixed seeds**, and leave none of them out.
+# `trained_agent.play_test_games` plays them, with actions sampled from the policy as in training.
+# The standard error of the mean is the standard deviation divided by $\sqrt{20}$. If the means of
+# two agents differ by less than about three standard errors, you cannot say which agent is better.
+# After 300 updates, our mean was 4,255 ± 411, and one of the 20 games reached 9,600. (The
+# leaderboard has time for only the first five games; its mean may be off by 1,000 or more.)
 
 # %% test
 if ATARI:
@@ -1010,19 +1077,22 @@ else:
     print(SKIPPED)
 
 # %% submission-text [markdown]
-# The file `agent.safetensors` is what the cell above has written and read again. If you like, hand it in beside `submitted.py`.
-# It brings no points: the grader loads the weights into *your* network, plays games with it, and puts the mean score on the
-# leaderboard. How the weights were trained is up to you, so everything of the next section may be tried.
+# A cell above has written the file `agent.safetensors`. If you like, submit it next to
+# `submitted.py`. It earns no points. The grader loads the weights into *your* network and plays
+# games with it; the leaderboard shows the mean score. You may train the weights in any way, so try
+# everything in the next section.
 
 # %% ablation-text [markdown]
 # ## 11 · What it takes to play well
 #
-# The network and the loss of this assignment are those of the course text, put right. Between them and an agent that plays well
-# lie a number of things that papers mention in one line each. We put them all together and trained for 1.5 million actions,
-# which takes 24 minutes of one core. With three seeds, the 20 test games then averaged 14,315, 13,315 and 10,820.
+# The network and the loss of this assignment are those of *Practical RL*, corrected. An agent that
+# plays well also needs several techniques that papers often mention in a single line. We used all
+# of them together and trained for 1.5 million actions, which takes 24 minutes on one core. With
+# three seeds, the mean scores of the 20 test games were 14,315, 13,315 and 10,820.
 #
-# What does each of them bring? We left out one at a time, with one seed and 400,000 actions, which take seven minutes. Each
-# figure is the mean of the 20 test games, with its standard error.
+# What is the effect of each technique? We removed one at a time (an **ablation study**), with one
+# seed and 400,000 actions, which take seven minutes. Each figure is the mean of the 20 test games
+# with its standard error.
 #
 # | what was trained, for 400,000 actions | mean score |
 # | --- | --- |
@@ -1030,46 +1100,54 @@ else:
 # | without cuts at lost lives | 6,220 ± 370 |
 # | 5 games × 9 actions instead of 16 × 16 | 6,170 ± 450 |
 # | **your loss**, with scaled rewards, 16 × 16, and a learning rate that falls to 0 | 5,800 ± 480 |
-# | the recipe of the course text, with the mask put right | 4,595 ± 210 |
+# | the settings of *Practical RL*, with the mask used correctly | 4,595 ± 210 |
 # | without scaled rewards | 3,920 ± 310 |
 #
-# So rewards of a size to learn from are what matters in the beginning; and a score of 4,000 or so is to be had blind (section
-# 9). The first four are not told apart by one seed. What the others bring shows later, if at all: we have not measured GAE,
-# normalised advantages, orthogonal weights and the learning rate by themselves.
+# So scaled rewards matter most at the beginning. An agent can reach about 4,000 without looking
+# (section 9). With one seed, you cannot say which of the first four rows is better. The other
+# techniques may help later: we have not measured GAE, normalised advantages, orthogonal weights and
+# the learning rate separately.
 #
-# What each of them is for:
+# The purpose of each technique:
 #
-# - **Scaled rewards.** An enemy brings 100 and more, so returns are in the thousands, and errors squared in the millions. The
-#   value's gradient then drowns the policy's in the layers that they share, and the entropy's 0.01 is nothing. Divided by 100
-#   and cut at 5, everything is of about the size 1.
-# - **16 games × 16 actions.** A gradient from 45 actions in five similar situations points nearly anywhere. 256 actions in
-#   sixteen games point better, and long rollouts let returns see further before they have to trust the critic. It also costs
-#   less: a network call for 16 games takes hardly longer than for five.
-# - **The learning rate.** The course text says "default parameters" (that would be 1e-3) and uses 1e-5. With 1e-5, Adam moves
-#   each weight by at most about 1e-5 in an update, so it takes very many.
-# - **GAE.** The return until the end of the rollout has all the noise of 16 actions in it; the one-step error has all the
-#   critic's mistakes in it. Generalized advantage estimation mixes all lengths, each further step weighing $\lambda = 0.95$
-#   times as much.
-# - **Normalised advantages.** Minus their mean and by their standard deviation, in each rollout: so a step has the same length
-#   when scores are 500 and when they are 20,000.
-# - **Cuts at lost lives.** A game has four lives, so a death costs nothing that the next 16 actions would show. If the return
-#   is cut where a life is lost, as at the end of a game, what follows is worth 0, and dying is bad at once. The memory is *not*
-#   emptied there; the game goes on.
-# - **Orthogonal weights.** Differences between pictures go through the layers without dying out (section 9); and with a gain of
-#   0.01 in the policy's head, all actions are equally likely at first.
-# - **A learning rate that falls to 0**, and gradients cut to the length 0.5: long steps while everything is wrong, short ones
-#   when there is something to lose; and no single strange rollout can undo it all.
+# - **Scaled rewards.** An enemy is worth 100 points or more, so returns are in the thousands, and
+#   squared errors in the millions. In the shared layers, the gradient of the value loss is then
+#   much larger than that of the policy, and the entropy term with its 0.01 has no effect. Divided
+#   by 100 and clipped at 5, rewards have a scale of about 1.
+# - **16 games × 16 actions.** A gradient from 45 actions in five situations has a high variance.
+#   With 256 actions in sixteen games, the variance is lower, and in longer rollouts, returns
+#   contain more rewards before they rely on the critic. It is also cheaper per action: a network
+#   call for 16 games takes hardly longer than for five.
+# - **The learning rate.** *Practical RL* says "default parameters" (that would be 1e-3) but uses
+#   1e-5. With 1e-5, Adam usually moves a weight by 1e-5 or less per update, so it needs very many
+#   updates.
+# - **GAE.** The n-step return has the variance of up to 16 actions; the one-step error has the full
+#   bias of the critic. Generalized advantage estimation (GAE) is a weighted mean of all lengths:
+#   each further step multiplies the weight by $\lambda = 0.95$.
+# - **Normalised advantages.** In each rollout, subtract their mean and divide by their standard
+#   deviation. Then the policy gradient has a similar scale whether scores are 500 or 20,000.
+# - **Cuts at lost lives.** A game has four lives, so a rollout of 16 actions hardly shows the cost
+#   of losing one. If you cut the return where a life is lost, as at the end of a game, the value of
+#   what follows is 0, and losing a life is bad immediately. Do *not* reset the memory there,
+#   because the game continues.
+# - **Orthogonal weights.** Differences between frames shrink much less from layer to layer (section
+#   9). And with a gain of 0.01 in the policy head, all actions are almost equally likely at first.
+# - **A learning rate that falls to 0**, and a gradient norm clipped to 0.5: large steps at first,
+#   small steps when the policy is good, and no single unusual rollout can change the policy much.
 #
 # ## To try, if you like
 #
-# - Some of these need no change of your loss. `utils.PlainAdam(list(agent.parameters()), lr=6e-4, max_grad_norm=0.5)` cuts
-#   gradients; `submitted.opt.param_groups[0]["lr"]` can be set anew before each update.
-# - Write a loss with GAE and normalised advantages as a function of its own, and pass it to `training.train`. The file of
-#   weights is all that counts for the leaderboard.
-# - Make the agent forget after each action (an empty memory for every column). How well does it play without any memory?
-# - 32 actions instead of 16 in each rollout, or a factor of 0.02 for the entropy.
+# - Some techniques need no change of your loss.
+#   `utils.PlainAdam(list(agent.parameters()), lr=6e-4, max_grad_norm=0.5)` clips the gradient norm,
+#   and you can set `submitted.opt.param_groups[0]["lr"]` before each update.
+# - Write a loss with GAE and normalised advantages as a new function, and pass it to
+#   `training.train`. For the leaderboard, only the file of weights counts.
+# - Reset the memory after each action (an empty memory for every column). How well does the agent
+#   play without any memory?
+# - Use 32 actions instead of 16 in each rollout, or a factor of 0.02 for the entropy.
 #
-# Then run `python grade.py` a last time, and hand in `submitted.py`, with `agent.safetensors` if you like.
+# Finally, run `python grade.py` once more and submit `submitted.py`, with `agent.safetensors` if
+# you like.
 
 # %% end
 for name, seeds in curves.items():

@@ -1,4 +1,4 @@
-"""Hidden checks of `continuous_ppo`: properties, edge cases and gradients. Only a grader has them."""
+"""Hidden checks of `continuous_ppo`: properties, edge cases and gradients. Only graders have them."""
 
 from grader.judge import points
 from grader.judge.views import aligned, gaussian_spread, only, rows_once, shuffled
@@ -12,14 +12,14 @@ both = only("loss", "gradient")
 
 @points(1, question="Summaries")
 def test_broken_off(student):
-    """An episode that is broken off leaves no entry, and nothing of it in the next one; averages go over the window."""
+    """An interrupted episode leaves no entry and does not affect the next one; averages are over the window."""
     student.expect("summaries_broken_off", only("episode_returns", "episode_lengths", "moving_averages"))
     student.expect("summaries_default_window", only("moving_averages"))
 
 
 @points(1, question="Summaries")
 def test_writer_and_all_that_passes(student):
-    """Steps are counted over all episodes, a writer is given them, and everything is passed on."""
+    """Steps are counted over all episodes, the writer gets them, and everything is passed on."""
     names = ("observations", "rewards", "terminated", "truncated", "infos")
     passed = ("actions that came through", "resets that came through", *(f"{name} that came out" for name in names))
     student.expect("summaries_broken_off", only("interactions", *passed))
@@ -32,14 +32,14 @@ def test_writer_and_all_that_passes(student):
 
 @points(1, question="Model.layers")
 def test_other_sizes(student):
-    """Sizes are those that the model is given."""
+    """The model has the given sizes."""
     shapes = ("shapes of the weights", "sizes of all vectors, biases included", "parameters that are not trained")
     student.expect("model_of_another_size", only(*shapes))
 
 
 @points(1, question="Model.layers")
 def test_other_first_weights(student):
-    """Orthogonal, zero, and drawn anew for every model."""
+    """Weights are orthogonal, vectors are zero, and every model gets new random weights."""
     first = ("smallest and largest factor by which a weight stretches", "vectors that are not zero at first")
     others = ("another model has other weights", "layers that begin with the same weights", "precision of the parameters")
     student.expect("model_of_another_size", only(*first, *others), atol=1e-3)
@@ -47,7 +47,7 @@ def test_other_first_weights(student):
 
 @points(1, question="Model.forward")
 def test_large_batch(student):
-    """Large observations, a batch of one with one action dimension, and every parameter gets a gradient."""
+    """Outputs are right for large observations and for a batch of one; every parameter gets a gradient."""
     # Thirty-three rows through 64 units, in float32.
     for case in ("forward_large", "forward_single_row"):
         answer = student.case(case).answer
@@ -63,14 +63,14 @@ GRADIENTS = only("gradient of mean", "gradient of log_variance", "gradient of va
 
 @points(1, question="Policy.training")
 def test_double_precision(student):
-    """Observations may be float64, as HalfCheetah's are; the model's weights are float32. A batch may have one row."""
+    """Observations may be float64, as HalfCheetah's are, with float32 weights; a batch may have one row."""
     student.expect("training_double_precision", DISTRIBUTION)
     student.expect("training_one_row", DISTRIBUTION)
 
 
 @points(1, question="Policy.training")
 def test_gradients(student):
-    """Distribution and values, and the gradients that they give to all of the model."""
+    """Distribution and values are right, and so are their gradients for all parts of the model."""
     student.expect("training_double_precision", only("values"))
     student.expect("training_double_precision", GRADIENTS)
     student.expect("training_one_row", GRADIENTS)
@@ -78,7 +78,7 @@ def test_gradients(student):
 
 @points(1, question="Policy.sampling")
 def test_log_probabilities_of_a_large_batch(student):
-    """The log-probabilities of forty actions of five dimensions, of one in a batch of its own, and of one without a batch."""
+    """Log-probabilities are right for a batch of forty, for a batch of one, and for one observation."""
     student.expect("sampling_double_precision", log_density_gap, atol=1e-4)
     student.expect("sampling_large_batch", log_density_gap, atol=1e-4)
     student.expect("sampling_one_row", log_density_gap, atol=1e-4)
@@ -86,14 +86,14 @@ def test_log_probabilities_of_a_large_batch(student):
 
 @points(1, question="Policy.sampling")
 def test_values_of_a_large_batch(student):
-    """The values of forty observations, and of one in a batch of its own."""
+    """Values are right for a batch of forty observations and for a batch of one."""
     student.expect("sampling_large_batch", only("values"))
     student.expect("sampling_one_row", only("values"))
 
 
 @points(1, question="Policy.sampling")
 def test_samples_of_six_dimensions(student):
-    """Six dimensions, each with its own variance, are drawn independently."""
+    """Six dimensions are sampled independently, each with its own variance."""
     student.expect("sampling_many_dimensions", gaussian_spread)
 
 
@@ -105,7 +105,7 @@ advantages = only("advantages")
 
 @points(1, question="GAE")
 def test_discounts(student):
-    """The default discounts, λ of 0 and of 1, γ of 0, a single step, an end at the last row, and eleven hundred steps."""
+    """Advantages are right for default γ and λ, λ = 0 and 1, γ = 0, one step, an end at the last row, and 1,100 steps."""
     for case in (
         "gae_defaults",
         "gae_of_deltas",
@@ -120,21 +120,21 @@ def test_discounts(student):
 
 @points(1, question="GAE")
 def test_truncated_and_unfinished(student):
-    """Ends by a time limit, of one environment and of several, and an episode that goes on."""
+    """Advantages are right at truncations, with one environment and with several, and in an unfinished episode."""
     student.expect("gae_truncated_and_unfinished", advantages)
     student.expect("gae_truncated_batch", advantages)
 
 
 @points(1, question="GAE")
 def test_batched(student):
-    """Several environments at once, each with ends of its own: values are [T, N, 1] or [T, N], and N may be 1."""
+    """With N environments, values are [T, N, 1] or [T, N], each has its own ends of episodes, and N may be 1."""
     for case in ("gae_batched", "gae_batched_one_environment", "gae_batched_flat_values"):
         student.expect(case, advantages)
 
 
 @points(1, question="GAE")
 def test_more_value_targets(student):
-    """The value targets are advantages plus values, also of several environments and for λ of 0 and of 1."""
+    """The value targets are advantages plus values, also with several environments, and for λ = 0 and 1."""
     for case in ("gae_defaults", "gae_of_deltas", "gae_of_returns", "gae_batched", "gae_batched_flat_values"):
         student.expect(case, value_targets_of(student.case(case).answer))
 
@@ -144,7 +144,7 @@ def test_more_value_targets(student):
 
 @points(1, question="TrajectorySampler.shuffle_trajectory")
 def test_many_rows_stay_whole(student):
-    """A hundred and fifty rows are shuffled as one."""
+    """With 150 rows, all keys are shuffled in the same order."""
 
     def view(facts):
         return only("every row is there once")(facts) | aligned(*KEYS)(facts)
@@ -154,7 +154,7 @@ def test_many_rows_stay_whole(student):
 
 @points(1, question="TrajectorySampler.shuffle_trajectory")
 def test_rows_go_anywhere(student):
-    """A hundred and fifty rows are in another order at every call, and neighbours are separated."""
+    """With 150 rows, the order differs from call to call, and neighbouring rows are separated."""
 
     def view(facts):
         # For a random order, 2 of 149 neighbours stay together, and the correlation has a standard deviation of 0.08.
@@ -169,14 +169,14 @@ def test_rows_go_anywhere(student):
 
 @points(1, question="TrajectorySampler.get_next")
 def test_uneven(student):
-    """Where rows cannot be dealt evenly, minibatches differ by one row at most, and there are as many as asked for."""
+    """If rows cannot be split evenly, minibatch sizes differ by at most one, and their number is num_minibatches."""
     student.expect("minibatches_uneven", rows_once([22, 22], epochs=2, any_order=True))
     student.expect("minibatches_uneven", shuffled([22, 22], epochs=2))
 
 
 @points(1, question="TrajectorySampler.get_next")
 def test_batched_rows(student):
-    """Steps of several environments are flattened, every key in the same way."""
+    """Steps of several environments are flattened, in the same order for every key."""
 
     def view(facts):
         shapes = {"shapes of the rows": facts["batches"][0]["shapes"]}
@@ -187,7 +187,7 @@ def test_batched_rows(student):
 
 @points(1, question="TrajectorySampler.get_next")
 def test_one_minibatch(student):
-    """One minibatch an epoch and one epoch a trajectory: a transform must not reach the trajectory."""
+    """With one minibatch per epoch and one epoch per trajectory, transforms do not change the trajectory."""
     names = ("state is left alone", "trajectories asked for", "every minibatch is a dictionary of its own")
     names = (*names, "advantages that came out are those of the transform", "what the first transform replaced came back later")
 
@@ -201,7 +201,7 @@ def test_one_minibatch(student):
 
 @points(1, question="TrajectorySampler.get_next")
 def test_minibatches_of_one_row(student):
-    """As many minibatches as rows."""
+    """There may be as many minibatches as rows."""
 
     def view(facts):
         return only("trajectories asked for", "keys")(facts) | rows_once([5, 5], epochs=2)(facts) | aligned(*KEYS)(facts)
@@ -214,13 +214,13 @@ def test_minibatches_of_one_row(student):
 
 @points(1, question="PPO.policy_loss")
 def test_default_range(student):
-    """Without a clip range, 0.2 is used."""
+    """The default clip range is 0.2."""
     student.expect("default_range", both)
 
 
 @points(1, question="PPO.policy_loss")
 def test_narrow_range(student):
-    """A clip range of 0.05."""
+    """The loss is right with a clip range of 0.05."""
     student.expect("narrow_range", both)
 
 
@@ -232,33 +232,33 @@ def test_full_covariance(student):
 
 @points(1, question="PPO.policy_loss")
 def test_everything_clipped(student):
-    """When every row is clipped on its good side, nothing pushes the policy; a minibatch may be a single row."""
+    """If every row's clipped product counts, the gradient is 0; a minibatch may have one row."""
     student.expect("everything_clipped", both)
     student.expect("one_row", both)
 
 
 @points(1, question="PPO.value_loss")
 def test_default_value_range(student):
-    """Without a clip range, 0.2 is used; a minibatch may be a single row."""
+    """The default clip range is 0.2; a minibatch may have one row."""
     student.expect("values_default_range", both)
     student.expect("values_one_row", both)
 
 
 @points(2, question="PPO.value_loss")
 def test_value_both_ways(student):
-    """Values that moved towards their target, away from it, and beyond it."""
+    """The loss is right for values that moved towards their target, away from it, and past it."""
     student.expect("values_both_ways", both)
 
 
 @points(1, question="PPO.step")
 def test_default_length(student):
-    """Without max_grad_norm, 0.5 is used; small gradients stay as they are."""
+    """The default max_grad_norm is 0.5; smaller gradients are unchanged."""
     student.expect("step_with_defaults", rtol=1e-3)
 
 
 @points(1, question="PPO.step")
 def test_both_losses_are_minimised(student):
-    """Policy loss and value loss, the second times its coefficient, are minimised together."""
+    """An update minimises the policy loss plus value_loss_coef times the value loss."""
     student.expect("step_on_the_value_mostly", rtol=1e-3)
 
 
@@ -267,5 +267,5 @@ def test_both_losses_are_minimised(student):
 
 @points(1, question="anneal_learning_rate")
 def test_every_group(student):
-    """The rate depends on the interactions alone, not on what it was; every parameter group has it."""
+    """The learning rate depends only on the interactions, not on its previous value, in every group."""
     student.expect("annealing_three_groups", only("learning rates, by call and group"), atol=1e-8)

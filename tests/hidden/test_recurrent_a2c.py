@@ -1,4 +1,4 @@
-"""Hidden checks of `recurrent_a2c`: other sizes, several ends, one game, one tick. Only a grader has them."""
+"""Hidden checks of `recurrent_a2c`: other sizes, several ends, one game, one tick. Only graders have them."""
 
 from grader.judge import points
 from grader.judge.views import only
@@ -29,14 +29,14 @@ CONNECTED = only("a gradient can go into h and c before each column", "what the 
 
 @points(1, question="forward")
 def test_activations_of_another_network(student):
-    """Another number of actions."""
+    """Activation functions are right with another number of actions."""
     names = ("times that each layer is used", "conv0 is given obs_t as it is", *(f"between {pair}" for pair in BETWEEN))
     student.expect("network_other_actions", only(*names))
 
 
 @points(1, question="forward")
 def test_memory_of_one_game(student):
-    """One game, and another number of actions."""
+    """The memory is right for one game, and with another number of actions."""
     names = ("a second call says the same", "a game alone gets the same as among others", "the new memory is")
     student.expect("network_one_game", only(*names))
     student.expect("network_other_actions", only(*names))
@@ -44,14 +44,14 @@ def test_memory_of_one_game(student):
 
 @points(2, question="forward")
 def test_heads_of_one_game(student):
-    """One game, and another number of actions."""
+    """Logits and values are right for one game, and with another number of actions."""
     student.expect("network_one_game", only("logits are made of", "state_value is made of"))
     student.expect("network_other_actions", only("logits are made of", "state_value is made of"))
 
 
 @points(2, question="forward")
 def test_gradients_of_the_network(student):
-    """Gradients go from each result through the memory to all layers before it; nothing that was given is changed."""
+    """Gradients flow from each result through the memory to all layers before it; the inputs are unchanged."""
     names = (f"a gradient goes from {name} to" for name in ("new h", "new c", "logits", "state_value"))
     student.expect("network_other_actions", only(*names, "changed by the call"))
 
@@ -61,27 +61,27 @@ def test_gradients_of_the_network(student):
 
 @points(2, question="train_on_rollout.memory")
 def test_many_ends(student):
-    """Ends in the first and the last column, in two games at once, twice in one game."""
+    """The memory is reset at ends in the first and last column, in two games at once, and twice in one game."""
     student.expect("going_past_many_ends", HEARD)
 
 
 @points(2, question="train_on_rollout.memory")
 def test_one_tick(student):
-    """A rollout of two columns, and one of twenty-five."""
+    """The agent is called on each column of rollouts with two and with 25 columns."""
     for name in ("going_one_tick", "going_long"):
         student.expect(name, only("the agent is asked about each column"))
 
 
 @points(2, question="train_on_rollout.memory")
 def test_gradient_through_a_long_time(student):
-    """A gradient can go back through twenty-five columns, and past ends."""
+    """A gradient can flow back through 25 columns, and in rollouts with many ends."""
     student.expect("going_long", CONNECTED)
     student.expect("going_past_many_ends", CONNECTED)
 
 
 @points(2, question="train_on_rollout.memory")
 def test_one_game_with_an_end(student):
-    """A rollout of one game, and a long one."""
+    """The memory is right in a rollout of one game, and in a long one."""
     student.expect("going_one_game", HEARD)
     student.expect("going_long", HEARD)
 
@@ -91,34 +91,34 @@ def test_one_game_with_an_end(student):
 
 @points(2, question="train_on_rollout.policy")
 def test_other_discount(student):
-    """Another γ; more actions."""
+    """The policy loss is right with another γ, and with more actions."""
     student.expect("losses_other_discount", only(POLICY))
     student.expect("losses_large", only(POLICY))
 
 
 @points(2, question="train_on_rollout.policy")
 def test_what_follows_another_rollout(student):
-    """V(s_L) stands for what follows; a rollout of two columns has one tick to learn from."""
+    """Returns bootstrap with V(s_L), also in a rollout of two columns, which has only one action."""
     student.expect("losses_large_to_be_continued", only(POLICY))
     student.expect("losses_one_tick", only(POLICY))
 
 
 @points(2, question="train_on_rollout.policy")
 def test_constant_advantage_of_a_large_rollout(student):
-    """No gradient of the policy loss goes into the values."""
+    """No gradient of the policy loss flows into the values."""
     for name in ("losses_large", "losses_other_discount"):
         student.expect(name, only("gradient of the policy loss, for the values"))
 
 
 @points(2, question="train_on_rollout.policy")
 def test_logits_farther_apart(student):
-    """Fourteen actions, some of them as unlikely as e^-200."""
+    """The policy loss is right for fourteen actions, some of them with probabilities as small as e^-200."""
     student.expect("logits_farther_apart", only(POLICY), also=not_known)
 
 
 @points(2, question="train_on_rollout.value")
 def test_value_with_another_discount(student):
-    """Another γ, also 0; eight games."""
+    """The value loss is right with another γ, with γ = 0, and with eight games."""
     for name in ("losses_other_discount", "losses_without_future", "losses_large"):
         inputs = student.case(name).inputs
         student.expect(name, only(VALUE), also=n_step_value_loss(inputs))
@@ -126,7 +126,7 @@ def test_value_with_another_discount(student):
 
 @points(2, question="train_on_rollout.value")
 def test_last_target_of_a_large_rollout(student):
-    """V(s_L) is in the last target; a rollout of two columns has no other."""
+    """V(s_L) is in the last target, also in a rollout of two columns, which has only one target."""
     for name in ("losses_large_to_be_continued", "losses_one_tick"):
         inputs = student.case(name).inputs
         student.expect(name, only(VALUE), also=n_step_value_loss(inputs))
@@ -134,34 +134,34 @@ def test_last_target_of_a_large_rollout(student):
 
 @points(2, question="train_on_rollout.ends")
 def test_policy_past_many_ends(student):
-    """Ends in the first column, in two games at once, twice in one game, in all games."""
+    """Returns are cut at ends in the first column, in two games at once, twice in one game, and in all games."""
     student.expect("losses_past_many_ends", ends_of("policy", BEFORE, OTHERS, AFTER))
     student.expect("losses_all_end_at_once", ends_of("policy", BEFORE, OTHERS, AFTER))
 
 
 @points(2, question="train_on_rollout.ends")
 def test_nothing_played_many_times(student):
-    """The same for what is not learned, and for the mean."""
+    """With many ends, dead ticks are not trained on and count as 0 in the mean."""
     student.expect("losses_past_many_ends", ends_of("policy", NOT_PLAYED, MEAN, QUIET))
     student.expect("losses_all_end_at_once", ends_of("policy", NOT_PLAYED))
 
 
 @points(2, question="train_on_rollout.ends")
 def test_values_past_many_ends(student):
-    """The same for values."""
+    """With many ends, no target contains a value of the next game."""
     student.expect("losses_past_many_ends", ends_of("value"))
     student.expect("losses_all_end_at_once", ends_of("value"))
 
 
 @points(2, question="train_on_rollout.ends")
 def test_ends_in_the_last_columns(student):
-    """Games that end with the last action, not for the first time."""
+    """Nothing is bootstrapped from games that end with the last action, after earlier ends."""
     student.expect("losses_end_in_the_last_columns")
 
 
 @points(2, question="train_on_rollout.entropy")
 def test_entropy_of_other_rollouts(student):
-    """Eight games, nine columns, fourteen actions; a rollout of two columns, and another discount."""
+    """The entropy is right with eight games and fourteen actions, with two columns, and with another discount."""
     for name in ("losses_large", "losses_one_tick", "losses_other_discount"):
         inputs = student.case(name).inputs
         student.expect(name, only(ENTROPY), also=other_entropy(inputs), atol=1e-7)
@@ -169,7 +169,7 @@ def test_entropy_of_other_rollouts(student):
 
 @points(1, question="train_on_rollout.entropy")
 def test_entropy_of_another_certain_policy(student):
-    """The entropy of a policy that is all but certain is 0, not nan, for fourteen actions."""
+    """The entropy of an almost deterministic policy over fourteen actions is 0, not nan."""
     student.expect("logits_farther_apart", only("the loss is finite"))
 
 
@@ -178,11 +178,11 @@ def test_entropy_of_another_certain_policy(student):
 
 @points(2, question="train_on_rollout.step")
 def test_second_step(student):
-    """Nothing of one rollout's gradient comes into the next step."""
+    """The gradient of one rollout does not affect the next step."""
     student.expect("two_updates_with_ends", steps_by_their_loss)
 
 
 @points(1, question="train_on_rollout.step")
 def test_nothing_else_changes(student):
-    """The agent is changed by opt alone, and the rollout not at all."""
+    """Only `opt` changes the agent, and nothing changes the rollout."""
     student.expect("two_updates_with_ends", only("the agent is changed by opt alone", "arrays that were changed"))

@@ -40,7 +40,7 @@ for row in range(rollout_buffer.final_size - 1, -1, -1):
     returns[row, 0] = future
 return returns
 """
-NO_RESET_HINT = "What should the running sum be just after an episode ended?"
+NO_RESET_HINT = "Going backwards, what should the running sum be when you enter another episode?"
 
 
 @pytest.fixture

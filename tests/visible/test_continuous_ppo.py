@@ -1,4 +1,4 @@
-"""Visible checks of `continuous_ppo`: what a student gets. Their cases and answers are in solution.json."""
+"""Visible checks of `continuous_ppo`, which students get. Their cases and answers are in solution.json."""
 
 import numpy as np
 
@@ -16,37 +16,37 @@ AFTERWARDS = "policy loss and value loss, afterwards"
 
 @points(1, question="Summaries")
 def test_form_of_summaries(student):
-    """Returns and averages are lists of floats, lengths a list of integers."""
+    """Returns and moving averages are lists of floats; lengths are a list of integers."""
     student.expect("summaries_three_episodes", only("episode_returns is", "episode_lengths is", "moving_averages is"))
 
 
 @points(1, question="Summaries")
 def test_everything_is_passed_on(student):
-    """The wrapped environment behaves exactly like the one inside."""
+    """The wrapper behaves exactly like the environment inside."""
     student.expect("summaries_pass_on")
 
 
 @points(1, question="Summaries")
 def test_returns_and_lengths(student):
-    """At the end of an episode, its return and its length are kept."""
+    """At the end of an episode, its return and its length are appended."""
     student.expect("summaries_three_episodes", only("episode_returns", "episode_lengths"))
 
 
 @points(1, question="Summaries")
 def test_broken_off_episode(student):
-    """An episode that reset breaks off leaves no entry, and nothing of it in the next one."""
+    """An episode that `reset` interrupts leaves no entry and does not affect the next one."""
     student.expect("summaries_one_broken_off", only("episode_returns", "episode_lengths"))
 
 
 @points(1, question="Summaries")
 def test_moving_average(student):
-    """The moving average is over the latest episodes, as many as the window says."""
+    """The moving average is the mean of the latest `window` returns."""
     student.expect("summaries_three_episodes", only("moving_averages"))
 
 
 @points(1, question="Summaries")
 def test_writer_and_interactions(student):
-    """All steps are counted, and a writer is given return, length and moving average with the steps so far."""
+    """All steps are counted, and the writer gets return, length and moving average, with the steps so far."""
     tags = (f"written as {tag}, with the step" for tag in ("episode_return", "episode_length", "moving_average"))
     student.expect("summaries_one_broken_off", only("interactions", *tags))
 
@@ -56,40 +56,40 @@ def test_writer_and_interactions(student):
 
 @points(1, question="Model.layers")
 def test_form_of_parameters(student):
-    """The parameters are float32, all of them are trained, and another model has other weights."""
+    """All parameters are float32 and trainable, and a second model has different weights."""
     names = ("precision of the parameters", "parameters that are not trained", "another model has other weights")
     student.expect("model_of_half_cheetah", only(*names))
 
 
 @points(1, question="Model.layers")
 def test_two_networks(student):
-    """Two networks of three layers with 64 hidden units, and one vector for the variance."""
+    """There are two networks of three layers with 64 hidden units, and one vector for the variance."""
     student.expect("model_of_half_cheetah", only("shapes of the weights", "sizes of all vectors, biases included"))
 
 
 @points(1, question="Model.layers")
 def test_first_weights(student):
-    """Weights are orthogonal with gain √2, biases and the variance's vector zero."""
+    """Weights are orthogonal with gain √2; biases and the variance's vector are zero."""
     first = ("smallest and largest factor by which a weight stretches", "vectors that are not zero at first")
     first = (*first, "layers that begin with the same weights")
     student.expect("model_of_half_cheetah", only(*first), atol=1e-3)
 
 
 def outputs(student, case, name):
-    """Require one output of the model, of the numbers of a case."""
+    """Require one output of the model to be right for a case."""
     student.expect(case, output_of_model(name, student.case(case).answer, f"{name} has a gradient"))
 
 
 @points(1, question="Model.forward")
 def test_form_of_outputs(student):
-    """Outputs are float32, `[B, A]` and `[B, 1]`; a single observation has no batch axis, a batch of one has one."""
+    """Mean and value are float32 `[B, A]` and `[B, 1]`; for a single observation, they have no axis B."""
     for case in ("forward_batch", "forward_one_observation", "forward_one_row"):
         student.expect(case, only("form of mean", "form of value", "changed by the call"), also=flat_values("form of value"))
 
 
 @points(1, question="Model.forward")
 def test_mean(student):
-    """The first output is the mean, and the hidden layers are followed by tanh."""
+    """The first output is the mean, from a network with tanh after each hidden layer."""
     outputs(student, "forward_batch", "mean")
     outputs(student, "forward_one_observation", "mean")
 
@@ -103,7 +103,7 @@ def test_variance(student):
 
 @points(1, question="Model.forward")
 def test_value(student):
-    """The third output is the value, and the hidden layers are followed by tanh."""
+    """The third output is the value, from a network with tanh after each hidden layer."""
     outputs(student, "forward_batch", "value")
     outputs(student, "forward_one_observation", "value")
 
@@ -113,21 +113,21 @@ def test_value(student):
 
 @points(1, question="Policy.training")
 def test_form_of_training(student):
-    """Observations may be float64 arrays of one row: there is one log-probability for it, and `[1, 1]` values, float32."""
+    """For a float64 array of one observation, there is one log-probability, and values are float32 `[1, 1]`."""
     names = ("form of values", "form of log_prob", "changed by the call")
     student.expect("training_one_double_row", only(*names))
 
 
 @points(1, question="Policy.training")
 def test_distribution(student):
-    """To train, the policy returns its distribution: one log-probability for a whole action vector."""
+    """With training=True, act returns the distribution, with one log-probability per action vector."""
     names = ("a MultivariateNormal, or Independent(Normal)", "mean of the distribution", "variance of the distribution")
     student.expect("training_batch", only(*names, "log_prob of some actions"))
 
 
 @points(1, question="Policy.training")
 def test_values_and_gradients(student):
-    """Distribution and values pass gradients to all of the model."""
+    """The distribution and the values pass gradients to all parts of the model."""
     gradients = ("gradient of mean", "gradient of log_variance", "gradient of value")
     student.expect("training_batch", only("values"))
 
@@ -139,7 +139,7 @@ def test_values_and_gradients(student):
 
 @points(1, question="Policy.sampling")
 def test_form_of_actions(student):
-    """To play, actions, log-probabilities and values are float32 arrays, of a batch and of one float64 observation."""
+    """Actions, log-probabilities and values are float32 arrays, for a batch and for one float64 observation."""
     names = ("form of actions", "form of log_probs", "form of values", "changed by the call")
     names = (*names, "policy has the model as an attribute")
     student.expect("sampling_batch", only(*names))
@@ -148,14 +148,14 @@ def test_form_of_actions(student):
 
 @points(2, question="Policy.sampling")
 def test_log_probabilities(student):
-    """The log-probabilities are those of the actions that come with them."""
+    """The log-probabilities are those of the returned actions."""
     # Differences of float32 sums of about 10.
     student.expect("sampling_batch", log_density_gap, atol=1e-4)
 
 
 @points(2, question="Policy.sampling")
 def test_samples(student):
-    """Actions are drawn from the policy's distribution, every dimension with its own variance, however far from 0 its mean."""
+    """Actions are sampled from the policy's distribution: each dimension has its own mean and variance."""
     student.expect("sampling_many", gaussian_spread)
     student.expect("sampling_far_from_zero", gaussian_spread)
     student.expect("sampling_batch", only("a second call samples anew"))
@@ -163,7 +163,7 @@ def test_samples(student):
 
 @points(1, question="Policy.sampling")
 def test_values_of_a_batch(student):
-    """A batch of observations has a batch of values."""
+    """For a batch of observations, there is a batch of values."""
     student.expect("sampling_batch", only("values"))
 
 
@@ -175,21 +175,21 @@ advantages = only("advantages")
 
 @points(1, question="GAE")
 def test_form_of_advantages(student):
-    """Advantages and value targets are arrays shaped like rewards and values, and all else in the trajectory stays as it is."""
+    """Advantages and value targets are arrays shaped like rewards and values; nothing else changes."""
     for case in ("gae_several_episodes", "gae_some_environments"):
         student.expect(case, only("form of advantages", "form of value_targets", "changed by the call"))
 
 
 @points(2, question="GAE")
 def test_unfinished_episode(student):
-    """An episode that goes on is worth the value of the latest observation: -0.4375, 0.25, 1 for δ = -½, 0, 1, γ = λ = ½."""
+    """An unfinished episode uses V of the latest observation: δ = -½, 0, 1 and γ = λ = ½ give -0.4375, 0.25, 1."""
     student.expect("gae_by_hand", advantages)
     student.expect("gae_unfinished", advantages)
 
 
 @points(2, question="GAE")
 def test_several_episodes(student):
-    """Nothing of the next episode comes into an advantage, whatever γ and λ are."""
+    """An advantage uses nothing of the next episode, for any γ and λ."""
     student.expect("gae_one_episode", advantages)
     student.expect("gae_several_episodes", advantages)
     student.expect("gae_no_lambda", advantages)
@@ -197,13 +197,13 @@ def test_several_episodes(student):
 
 @points(2, question="GAE")
 def test_truncated(student):
-    """An end by a time limit is an end like any other: its value is in the reward already."""
+    """GAE treats a truncation like any other end: the value of the final state is already in the reward."""
     student.expect("gae_truncated", advantages)
 
 
 @points(2, question="GAE")
 def test_environments(student):
-    """Several environments at once, each with ends of its own: rewards are `[T, N]`."""
+    """With N environments, rewards are `[T, N]`, and each environment has its own ends of episodes."""
     student.expect("gae_some_environments", advantages)
 
 
@@ -219,13 +219,13 @@ def test_value_targets(student):
 
 @points(1, question="TrajectorySampler.shuffle_trajectory")
 def test_form_of_shuffled(student):
-    """The trajectory keeps its keys and its arrays, and state is left alone."""
+    """The trajectory keeps its keys, its values are still arrays, and `state` is unchanged."""
     student.expect("shuffling_rows", only("keys", "state is left alone", "lists instead of arrays"))
 
 
 @points(1, question="TrajectorySampler.shuffle_trajectory")
 def test_rows_stay_whole(student):
-    """All keys are shuffled in the same way, and each row is there once."""
+    """All keys are shuffled in the same order, and each row occurs once."""
 
     def view(facts):
         return only("every row is there once")(facts) | aligned(*KEYS)(facts)
@@ -235,13 +235,13 @@ def test_rows_stay_whole(student):
 
 @points(1, question="TrajectorySampler.shuffle_trajectory")
 def test_new_order(student):
-    """The order is a random one, another at every call."""
+    """The order is random and differs from call to call."""
     student.expect("shuffling_rows", only("the order is another one", "a second call makes another order"))
 
 
 @points(1, question="TrajectorySampler.get_next")
 def test_form_of_minibatches(student):
-    """A minibatch is a dictionary of its own, with rows under every key of the trajectory; state may be left out."""
+    """A minibatch is a new dictionary with rows for every key of the trajectory; `state` may be left out."""
     names = ("every minibatch is a dictionary of its own", "keys", "state is left alone", "lists instead of arrays")
 
     def view(facts):
@@ -253,7 +253,7 @@ def test_form_of_minibatches(student):
 
 @points(1, question="TrajectorySampler.get_next")
 def test_each_row_once_an_epoch(student):
-    """Every epoch deals every whole row once, into num_minibatches minibatches whose sizes differ by one at most."""
+    """Every epoch uses every row once, in num_minibatches minibatches whose sizes differ by at most one."""
 
     def view(facts):
         return rows_once([24], epochs=2)(facts) | aligned(*KEYS)(facts)
@@ -264,14 +264,14 @@ def test_each_row_once_an_epoch(student):
 
 @points(1, question="TrajectorySampler.get_next")
 def test_shuffled_before_every_epoch(student):
-    """Minibatches are random, and others in the next epoch and in the next trajectory."""
+    """The rows are shuffled again in every epoch and for every trajectory."""
     student.expect("minibatches_divide", shuffled([24], epochs=2))
     student.expect("minibatches_of_two_trajectories", shuffled([18, 18], epochs=3))
 
 
 @points(1, question="TrajectorySampler.get_next")
 def test_next_trajectory(student):
-    """After num_epochs epochs the runner is asked for the next trajectory, and not before."""
+    """After num_epochs epochs, and not before, the next trajectory comes from the runner."""
 
     def view(facts):
         names = ("trajectories asked for", "the trajectory in use is an attribute, in rows")
@@ -282,7 +282,7 @@ def test_next_trajectory(student):
 
 @points(1, question="TrajectorySampler.get_next")
 def test_transforms(student):
-    """Each minibatch goes through all transforms, in their order; the trajectory stays as it is."""
+    """Each minibatch goes through all transforms, in their order; the trajectory is unchanged."""
     student.expect(
         "minibatches_transformed",
         only(
@@ -295,7 +295,7 @@ def test_transforms(student):
 
 @points(1, question="TrajectorySampler.get_next")
 def test_environments_are_flattened(student):
-    """Five steps of two environments are ten rows, under every key in the same order."""
+    """Five steps of two environments become ten rows, in the same order for every key."""
 
     def view(facts):
         shapes = {"shapes of the rows": facts["batches"][0]["shapes"]}
@@ -311,75 +311,75 @@ FORM_OF_LOSS = only("the loss is", "changed by the call")
 
 @points(1, question="PPO.policy_loss")
 def test_form_of_policy_loss(student):
-    """Of arrays, also of a single row, the loss is a scalar tensor with a gradient; what it was given stays as it was."""
+    """The loss is a scalar tensor with a gradient, also for one row; its inputs are arrays and unchanged."""
     student.expect("ratios_on_both_sides", FORM_OF_LOSS)
     student.expect("ratio_of_one_row", FORM_OF_LOSS)
 
 
 @points(1, question="PPO.policy_loss")
 def test_ratio_is_one_at_first(student):
-    """While the policy has not moved every ratio is 1, and the loss is minus the mean advantage."""
+    """Before the policy changes, every ratio is 1, and the loss is minus the mean advantage."""
     student.expect("ratio_one", loss)
 
 
 @points(1, question="PPO.policy_loss")
 def test_inside_the_range(student):
-    """Inside the clip range the loss is minus the mean of ratio times advantage."""
+    """Inside the clip range, the loss is minus the mean of ratio times advantage."""
     student.expect("ratios_inside", loss)
 
 
 @points(2, question="PPO.policy_loss")
 def test_clipped_value(student):
-    """Outside the range, the smaller of the clipped and the unclipped product counts."""
+    """Outside the clip range, the smaller of the clipped and the unclipped product counts."""
     student.expect("ratios_on_both_sides", loss)
 
 
 @points(1, question="PPO.policy_loss")
 def test_clipped_gradient(student):
-    """Rows whose product is clipped push the policy no further; the others do."""
+    """The gradient is 0 in rows where the clipped product counts, and right in the others."""
     student.expect("ratios_on_both_sides", gradient)
 
 
 @points(1, question="PPO.value_loss")
 def test_form_of_value_loss(student):
-    """Of arrays, also of a single row, the loss is a scalar tensor with a gradient; what it was given stays as it was."""
+    """The loss is a scalar tensor with a gradient, also for one row; its inputs are arrays and unchanged."""
     student.expect("values_far_from_the_old", FORM_OF_LOSS)
     student.expect("value_of_one_row", FORM_OF_LOSS)
 
 
 @points(1, question="PPO.value_loss")
 def test_value_loss_by_hand(student):
-    """Values 2, 0, 5, 1 from old values 1, for targets 3, 3, 0, 1, with ε = ½: 9.0625."""
+    """V = 2, 0, 5, 1 with V_old = 1, targets 3, 3, 0, 1 and ε = ½ gives the loss 9.0625."""
     student.expect("value_by_hand", loss)
 
 
 @points(1, question="PPO.value_loss")
 def test_value_near_the_old(student):
-    """Within the clip range the loss is the mean squared error."""
+    """Within the clip range, the loss is the mean squared error."""
     student.expect("values_near_the_old", only("loss", "gradient"))
 
 
 @points(2, question="PPO.value_loss")
 def test_value_far_from_the_old(student):
-    """Beyond it, the larger of the clipped and the unclipped error counts, row by row."""
+    """Outside the clip range, the larger of the clipped and the unclipped error counts, for each row."""
     student.expect("values_far_from_the_old", only("loss", "gradient"))
 
 
 @points(1, question="PPO.step")
 def test_form_of_step(student):
-    """Every call makes one update, also of a single row, and leaves the minibatch as it was."""
+    """Every call makes one update, also for a minibatch of one row, and leaves the minibatch unchanged."""
     student.expect("step_of_single_rows", only("calls", "updates after each call", "changed by the calls"))
 
 
 @points(1, question="PPO.step")
 def test_plain_step(student):
-    """An update is by the gradient of the loss of its minibatch alone."""
+    """An update uses only the gradient of its own minibatch's loss."""
     student.expect("step_with_small_gradients")
 
 
 @points(2, question="PPO.step")
 def test_gradient_is_clipped(student):
-    """A gradient longer than max_grad_norm is cut to that length before the update, all parameters together."""
+    """Before the update, the global gradient norm is clipped to max_grad_norm."""
     student.expect("step_with_large_gradients", rtol=1e-3)
 
 
@@ -388,14 +388,14 @@ def test_gradient_is_clipped(student):
 
 @points(1, question="anneal_learning_rate")
 def test_form_of_rates(student):
-    """Every group has a number as its rate, and nothing else in it is touched."""
+    """Every group gets a plain number as its learning rate, and nothing else in it changes."""
     names = ("learning rates that are no plain numbers", "what else is in the groups is left alone")
     student.expect("annealing_to_the_end", only(*names))
 
 
 @points(1, question="anneal_learning_rate")
 def test_straight_line(student):
-    """The learning rate of every group falls on a straight line from 3e-4, or from `initial`, to 0, and stays there."""
+    """The learning rate of every group falls in a straight line from `initial` (3e-4 by default) to 0 and stays 0."""
     rates = only("learning rates, by call and group")
     student.expect("annealing_down", rates, atol=1e-8)
     student.expect("annealing_to_the_end", rates, atol=1e-8)
@@ -406,27 +406,27 @@ def test_straight_line(student):
 
 @points(3, question="one_update")
 def test_pieces_work_together(student):
-    """Policy, runner, GAE, sampler and PPO play 72 steps on PointMass and make one update, without an exception."""
+    """Policy, runner, GAE, sampler and PPO play 72 steps on PointMass and make one update without an exception."""
     names = ("rows of the minibatch that were played", "parameters that are no numbers afterwards")
     student.expect("one_update", only(*names))
 
 
 @points(3, question="one_update")
 def test_every_parameter_moves(student):
-    """The update moves every parameter of your model, and nothing before it moves any."""
+    """The update changes every parameter of your model, and nothing changes them before."""
     student.expect("one_update", only("parameters that moved before the update", "parameters that the update did not move"))
 
 
 @points(2, question="one_update")
 def test_policy_loss_falls(student):
-    """The right policy loss of the minibatch, with the right advantages, is lower after the update."""
+    """After the update, the policy loss on the minibatch, with correct advantages, is lower."""
     names = ("every ratio is one before the update", "the policy loss is lower afterwards")
     student.expect("one_update", only(*names), also_show=("policy loss and value loss, before", AFTERWARDS))
 
 
 @points(2, question="one_update")
 def test_value_loss_falls(student):
-    """The right value loss of the minibatch, with the right value targets, is lower after the update."""
+    """After the update, the value loss on the minibatch, with correct value targets, is lower."""
     student.expect(
         "one_update",
         only("the value loss is lower afterwards"),
@@ -437,7 +437,7 @@ def test_value_loss_falls(student):
 # Learning
 
 
-LEARNED = -1.5  # the best possible is -0.44; standing still gives -10, an untrained policy about as much
+LEARNED = -1.5  # the best policy gets -0.44; zero forces get -10, an untrained policy about the same
 
 
 @points(1, question="learning")
@@ -451,7 +451,7 @@ def test_learns_to_stop_in_the_middle(student, kit):
         if returns[-1] >= LEARNED:
             return
     tried = " and ".join(map(str, seeds))
-    raise AssertionError(f"its mean return is {returns} (seeds {tried}), expected {LEARNED} or more; standing still gives -10")
+    raise AssertionError(f"expected a mean return of {LEARNED} or more, found {returns} (seeds {tried}); zero forces get -10")
 
 
 # The leaderboard
@@ -459,7 +459,7 @@ def test_learns_to_stop_in_the_middle(student, kit):
 
 @points(0, question="trained_policy")
 def test_trained_policy(student, kit):
-    """A policy that is handed in plays ten episodes of HalfCheetah-v5 with its mean action: mean minus deviation counts."""
+    """Your policy plays ten episodes of HalfCheetah-v5 with its mean action; mean minus standard deviation counts."""
     facts = kit.call("score", file=student.attachment("policy.safetensors"), seeds=list(range(1, 11)))
     if "missing" in facts:
         student.not_run(f"{facts['missing']} is not installed here")

@@ -1,4 +1,4 @@
-"""Visible checks of `policy_gradient`: what a student gets. Their cases and answers are in solution.json."""
+"""Visible checks of `policy_gradient`, which students get. Their cases and answers are in solution.json."""
 
 from grader.judge import points
 from grader.judge.views import only
@@ -36,33 +36,33 @@ def test_returns_by_hand(student):
 
 @points(1, question="get_returns")
 def test_several_episodes(student):
-    """A return never contains rewards of the next episode, and always its own terminal reward."""
+    """A return contains no rewards of the next episode, but the last reward of its own."""
     student.expect("returns_several_episodes", only("returns"))
     student.expect("returns_one_episode", only("returns"))
 
 
 @points(1, question="get_returns")
 def test_tail(student):
-    """The last episode may be unfinished: its returns end with the last row."""
+    """The last episode may be unfinished: its sums stop at the last row."""
     student.expect("returns_tail", only("returns"))
 
 
 @points(1, question="get_returns")
 def test_default_discount(student):
-    """Without a discount factor, 0.95 is used."""
+    """The default discount factor is 0.95."""
     student.expect("returns_default_discount", only("returns"))
 
 
 @points(1, question="get_returns")
 def test_discounts_of_zero_and_one(student):
-    """Discount 0 leaves the rewards, and is no reason for nan; discount 1 sums plainly."""
+    """With discount 0, returns are the rewards, without nan; with discount 1, they are plain sums."""
     student.expect("returns_discount_zero", only("returns"))
     student.expect("returns_discount_one", only("returns"))
 
 
 @points(1, question="get_returns")
 def test_returns_form(student):
-    """Returns are a tensor, float32 [T, 1], also of integer rewards and of one row; the buffer stays as it was."""
+    """Returns are a tensor, float32 [T, 1], also with integer rewards or one row; the buffer is unchanged."""
     student.expect("returns_table", form, exact_dtype=True)
     student.expect("returns_single_row", form, exact_dtype=True)
 
@@ -78,25 +78,25 @@ def test_vanilla_by_hand(student):
 
 @points(1, question="get_vanilla_policy_gradient_loss")
 def test_vanilla_value(student):
-    """The loss is minus the mean, over the batch, of log-probability of the action taken times return."""
+    """The loss is minus the batch mean of return times log-probability of the action taken."""
     student.expect("vanilla_batch", loss)
 
 
 @points(2, question="get_vanilla_policy_gradient_loss")
 def test_vanilla_gradient(student):
-    """Descending the loss makes rewarded actions more likely: its gradient reaches every layer of the policy."""
+    """Gradient descent on the loss makes rewarded actions more likely; the gradient reaches every layer."""
     student.expect("vanilla_positive_returns", gradient)
 
 
 @points(1, question="get_vanilla_policy_gradient_loss")
 def test_vanilla_unlikely_actions(student):
-    """A log-probability may be -150: the probability is 0 in float32, but loss and gradient are plain numbers."""
+    """A log-probability may be -150: the probability underflows to 0, but loss and gradient are finite."""
     student.expect("vanilla_far", only("loss", "gradient of the network"))
 
 
 @points(1, question="get_vanilla_policy_gradient_loss")
 def test_vanilla_form(student):
-    """The loss is a tensor with one number, also of a single row; what it is made of stays as it was."""
+    """The loss is a tensor with one number, also for a batch of one row; its inputs are unchanged."""
     student.expect("vanilla_batch", form)
     student.expect("vanilla_single_row", form)
 
@@ -106,32 +106,32 @@ def test_vanilla_form(student):
 
 @points(1, question="collect_rollouts")
 def test_rows_belong_together(student):
-    """A row holds the observation that the policy saw, its logits, and the reward and end of its action."""
+    """A row contains the observation that the policy saw, its logits, and the action's reward and end."""
     student.expect("rollouts_three_episodes", only("observations", "old_logits", "rewards", "terminateds"))
 
 
 @points(1, question="collect_rollouts")
 def test_actions(student):
-    """Actions are sampled once a step by utils.distribution_sample with the seed's array, played, and stored."""
+    """Each step samples one action with utils.distribution_sample and the seed, plays it, and stores it."""
     facts = only("actions", "actions that were played", "seed array afterwards", "reset was called with a seed")
     student.expect("rollouts_three_episodes", facts)
 
 
 @points(1, question="collect_rollouts")
 def test_whole_episodes(student):
-    """Every episode begins with a reset and is played to its end, however long it is; each of its steps is a row."""
+    """Every episode starts with a reset and is played to its end, however long it is; each step is a row."""
     student.expect("rollouts_long")
 
 
 @points(1, question="collect_rollouts")
 def test_final_reward(student):
-    """The second value is the mean of the last reward of each rollout."""
+    """The second return value is the mean of the rollouts' last rewards."""
     student.expect("rollouts_three_episodes", only("mean final reward"))
 
 
 @points(1, question="collect_rollouts")
 def test_rollouts_form(student):
-    """Returned are a finalized RolloutBuffer, with rows as its text says, and a number; the policy stays as it was."""
+    """It returns a finalized RolloutBuffer, with rows as documented, and a number; the policy is unchanged."""
     student.expect("rollouts_three_episodes", form, exact_dtype=True)
 
 
@@ -146,7 +146,7 @@ def test_value_loss_by_hand(student):
 
 @points(1, question="get_value_net_loss")
 def test_value_loss_value(student):
-    """The loss is the mean over the rows of the squared error between V(s) and the return."""
+    """The loss is the mean squared error between V(s) and the return, over the rows."""
     student.expect("value_loss_batch", loss)
 
 
@@ -158,7 +158,7 @@ def test_value_loss_gradient(student):
 
 @points(1, question="get_value_net_loss")
 def test_value_loss_form(student):
-    """The loss is a tensor with one number, also of a single row; what it is made of stays as it was."""
+    """The loss is a tensor with one number, also for a batch of one row; its inputs are unchanged."""
     student.expect("value_loss_batch", form)
     student.expect("value_loss_single_row", form)
 
@@ -168,7 +168,7 @@ def test_value_loss_form(student):
 
 @points(1, question="get_advantages")
 def test_advantages_by_hand(student):
-    """R - V of 1, -1, 3 and -3 has mean 0, and is divided by its standard deviation."""
+    """R - V is 1, -1, 3 and -3: the mean is 0, so these are divided by their standard deviation."""
     student.expect("advantages_hand_table", only("advantages"), also=population_std)
 
 
@@ -180,21 +180,21 @@ def test_advantages(student):
 
 @points(1, question="get_advantages")
 def test_advantages_of_equals(student):
-    """Where nothing is better than average, all advantages are 0, and not nan."""
+    """If all R - V are equal, all advantages are 0, not nan."""
     student.expect("advantages_of_equals", only("advantages"))
 
 
 @points(1, question="get_advantages")
 def test_advantages_of_any_scale(student):
-    """Advantages of a thousandth are brought to scale as well, and an outlier among sixty rows keeps its distance."""
-    # float32 numbers near 1 that differ by a thousandth are known to a ten-thousandth of their difference.
+    """Differences of a thousandth are standardised, too, and an outlier among sixty rows is not clipped."""
+    # float32 resolves differences of a thousandth near 1 only to about one part in ten thousand.
     student.expect("advantages_nearly_equal", only("advantages"), also=population_std, rtol=1e-3)
     student.expect("advantages_outlier", only("advantages"), also=population_std)
 
 
 @points(1, question="get_advantages")
 def test_advantages_form(student):
-    """Advantages are a tensor, float32 [T, 1], without a gradient; what they are made of stays as it was."""
+    """Advantages are a tensor, float32 [T, 1], without a gradient; the inputs are unchanged."""
     student.expect("advantages_batch", form, exact_dtype=True)
 
 
@@ -203,7 +203,7 @@ def test_advantages_form(student):
 
 @points(2, question="train_policy_gradient.without_critic")
 def test_policy_follows_its_loss(student):
-    """Every update uses the gradient of the given loss on its minibatch, and nothing else moves the policy."""
+    """Every update uses the gradient of the given loss on its minibatch; nothing else changes the policy."""
     student.expect("train_one_batch", policy_updates)
 
 
@@ -216,83 +216,83 @@ def test_whole_collections(student):
 
 @points(1, question="train_policy_gradient.without_critic")
 def test_lists(student):
-    """The lists hold the policy's losses, the final reward of each collection, and a learning rate for each scheduler step."""
+    """The lists contain policy losses, final rewards by collection, and learning rates by scheduler step."""
     student.expect("train_scheduled", lists_of_the_policy)
 
 
 @points(1, question="train_policy_gradient.without_critic")
 def test_arguments(student):
-    """Every argument gets to where it is used, and the scheduler is stepped; what is not given has the stub's default."""
+    """Every argument reaches the call that uses it, the scheduler makes its steps, and defaults are the stub's."""
     student.expect("train_scheduled", passed_on)
     student.expect("train_by_default", defaults)
 
 
 @points(1, question="train_policy_gradient.without_critic")
 def test_lists_form(student):
-    """Returned are four lists of plain numbers: a loss that is kept with its graph keeps all of that in memory."""
+    """It returns four lists of plain numbers: a loss tensor would keep its whole graph in memory."""
     student.expect("train_scheduled", form_of_lists("actor losses", "final rewards", "learning rates"))
 
 
 @points(1, question="train_policy_gradient.with_critic")
 def test_trains_on_advantages(student):
-    """With a value network, the policy's loss gets advantages, which are computed once for all rows of a collection."""
+    """With a value network, the policy loss gets advantages, computed once for all rows of a collection."""
     student.expect("train_critic_minibatches", what_the_loss_gets("return_or_advantage", KINDS))
     student.expect("train_critic_minibatches", lambda facts: facts["passed on"]["the value network reaches get_advantages"])
 
 
 @points(2, question="train_policy_gradient.with_critic")
 def test_both_networks_are_updated(student):
-    """The same updates train the value network, by its own loss times critic_loss_multiplier."""
+    """The same updates train the value network, on its own loss times critic_loss_multiplier."""
     student.expect("train_critic_minibatches", both_updates(0.5))
     student.expect("train_critic_by_default", both_updates(0.0))
 
 
 @points(1, question="train_policy_gradient.with_critic")
 def test_critic_learns_returns(student):
-    """The value network's loss gets returns, not rewards or advantages."""
+    """The value loss gets returns, not rewards or advantages."""
     student.expect("train_critic_minibatches", what_the_loss_gets("returns", ("returns", *KINDS), "critic batches"))
 
 
 @points(1, question="train_policy_gradient.with_critic")
 def test_critic_losses(student):
-    """The first list holds the policy's loss of each minibatch, the second the value network's."""
+    """The first list contains the policy loss of each minibatch, the second the value loss."""
     student.expect("train_critic_one_batch", lists_of_both(0.25))
 
 
 @points(1, question="train_policy_gradient.with_critic")
 def test_critic_losses_form(student):
-    """The second list holds plain numbers; it is empty without a value network."""
+    """The second list contains plain numbers; without a value network it is empty."""
     student.expect("train_critic_one_batch", form_of_lists("critic losses"))
     student.expect("train_scheduled", lambda facts: {"second list without a value network": facts["critic losses"]})
 
 
 @points(2, question="train_policy_gradient.minibatches")
 def test_each_row_once_an_epoch(student):
-    """Every epoch uses every row once, in minibatches of the given size and one shorter at the end."""
+    """Every epoch uses every row once, in minibatches of the given size; the last one may be smaller."""
     student.expect("train_minibatches", rows_of_epochs(8))
 
 
 @points(1, question="train_policy_gradient.minibatches")
 def test_shuffled(student):
-    """Minibatches are drawn at random, anew in every epoch and in every collection."""
+    """The rows are shuffled again in every epoch and in every collection."""
     student.expect("train_minibatches", dealt)
 
 
 @points(1, question="train_policy_gradient.minibatches")
 def test_rows_stay_aligned(student):
-    """The losses get action, old logits, return and advantage of the same rows as the observation."""
+    """Observations, actions, old logits, returns and advantages of a minibatch come from the same rows."""
     student.expect("train_minibatches", of_their_rows)
 
 
 @points(1, question="train_policy_gradient.minibatches")
 def test_one_update_for_each(student):
-    """Every minibatch makes one update, and adds one loss to the list."""
+    """Every minibatch makes one update and adds one loss to the list."""
     student.expect("train_rounds_up", one_of_each)
 
 
 @points(1, question="train_policy_gradient.minibatches")
 def test_minibatches_form(student):
-    """The losses get tensors with as many rows and columns as their texts say."""
+    """The losses get tensors of the documented shapes."""
     student.expect("train_minibatches", form_of_minibatches)
 
 
@@ -301,49 +301,49 @@ def test_minibatches_form(student):
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_inside_the_range(student):
-    """While the policy has not moved every ratio is 1; inside the range the loss is minus the mean of ratio times advantage."""
+    """Inside the clip range, the loss is minus the mean of ratio times advantage; at first, all ratios are 1."""
     student.expect("ppo_before_the_first_step", loss)
     student.expect("ppo_inside_the_range", loss)
 
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_clipped_value(student):
-    """Outside the range that is given, the smaller of the clipped and the unclipped product counts."""
+    """Outside the given clip range, the smaller of the clipped and the unclipped product counts."""
     student.expect("ppo_both_sides", loss)
 
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_clipped_gradient(student):
-    """Rows whose product is clipped push the policy no further; the others do."""
+    """The gradient is 0 in rows where the clipped product counts, and right in the others."""
     student.expect("ppo_both_sides", gradient)
 
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_default_range(student):
-    """Without a clip range, 0.2 is used."""
+    """The default clip range is 0.2."""
     student.expect("ppo_without_a_range", loss)
 
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_ppo_unlikely_actions(student):
-    """Log-probabilities may be -150, old and new: a quotient of their probabilities is 0 / 0, but there is a ratio."""
+    """Old and new log-probabilities may be -150: the probabilities give 0 / 0, but the ratio is finite."""
     student.expect("ppo_far", only("loss", "gradient of the network"))
 
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_ppo_form(student):
-    """The loss is a tensor with one number, also of a single row; what it is made of stays as it was."""
+    """The loss is a tensor with one number, also for a batch of one row; its inputs are unchanged."""
     student.expect("ppo_both_sides", form)
     student.expect("ppo_single_row", form)
 
 
-# One update: the student's own functions together, on all rows at a time, so that the order in which they are shuffled does not
-# matter. Adam's first step moves each weight by the learning rate or not at all: the loss of the policy falls by 0.008, that of
-# the value network by 0.2.
+# One update: the student's own functions together, with all rows in one minibatch, so that the shuffle
+# does not matter. Adam's first step moves each weight by about the learning rate or not at all: the
+# policy loss falls by 0.008, the value loss by 0.2.
 
 
 def updated(student, name):
-    """Return the loss of both networks before and after the update of a case; see `loss_on_the_rows`."""
+    """Return both networks' losses before and after the update of a case; see `loss_on_the_rows`."""
     case = student.case(name)
     return loss_on_the_rows(case.answer, student.call(case.driver, **case.inputs))
 
@@ -354,7 +354,7 @@ def require_falls(before, after, what):
 
 @points(2, question="one_update")
 def test_it_runs(student):
-    """All your functions work together: one collection and one update, with the vanilla loss and with PPO's."""
+    """All your functions work together: one collection and one update, with vanilla and with PPO loss."""
     for name in ("update_vanilla", "update_ppo"):
         case = student.case(name)
         facts = student.call(case.driver, **case.inputs)
@@ -363,37 +363,38 @@ def test_it_runs(student):
 
 @points(2, question="one_update")
 def test_it_moves_both_networks(student):
-    """The update moves every parameter of both networks; with critic_loss_multiplier 0, none of the value network."""
+    """The update changes every parameter of both networks; with critic_loss_multiplier 0, only the policy's."""
     student.expect("update_vanilla", only("did not move"))
     student.expect("update_without_critic_loss", only("did not move"))
 
 
 @points(2, question="one_update")
 def test_it_improves_the_policy(student):
-    """After the update, the vanilla loss of the rows that were collected is lower."""
+    """After the update, the vanilla loss on the collected rows is lower."""
     require_falls(*updated(student, "update_vanilla")["policy"], "policy")
 
 
 @points(2, question="one_update")
 def test_it_improves_the_policy_with_ppo(student):
-    """After three updates with PPO's loss, good actions of the rows that were collected are likelier."""
+    """After three updates with the PPO loss, good actions on the collected rows are more likely."""
     require_falls(*updated(student, "update_ppo")["policy"], "policy")
 
 
 @points(2, question="one_update")
 def test_it_improves_the_value_network(student):
-    """After the update, the value network is nearer to the returns of the rows that were collected."""
+    """After the update, the value loss on the collected rows is lower."""
     require_falls(*updated(student, "update_vanilla")["value network"], "value network")
 
 
-# Learning. `verify --flake 200`: of 200 gradings of the solution, and of 200 of its alternatives, none fails; of 200 of agents
-# that cannot learn, none passes (benchmarks/results/policy_gradient_flake.json). Each grading may try two seeds.
+# Learning. `verify --flake 200`: of 200 gradings of the solution, and of 200 of its alternatives, none
+# fails; of 200 gradings of agents that cannot learn, none passes
+# (benchmarks/results/policy_gradient_flake.json). Each grading may try two seeds.
 
 LEARNED = 0.5  # an untrained policy ends on its target in 14 to 28 of 100 episodes
 
 
 def learns(student, kit, **setting):
-    """Train with up to two seeds, because a single short run of a right solution can fail; play without student code."""
+    """Train with up to two seeds, because one short run of a correct solution can fail; test without student code."""
     rates, seeds = [], student.seeds(2)
     for seed in seeds:
         facts = student.call("learn", seed=seed, **setting)
@@ -403,7 +404,7 @@ def learns(student, kit, **setting):
         if rates[-1] >= LEARNED:
             return
     tried = " and ".join(map(str, seeds))
-    raise AssertionError(f"it ended on its target in {rates} of the episodes (seeds {tried}), expected {LEARNED} or more")
+    raise AssertionError(f"expected a success rate of {LEARNED} or more, found {rates} (seeds {tried})")
 
 
 @points(1, question="learning_vanilla")
