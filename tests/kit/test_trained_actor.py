@@ -169,9 +169,9 @@ def test_layers_in_any_order(trained_actor: ModuleType, tmp_path: Path) -> None:
             lambda: nn.Sequential(
                 nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 8, bias=False), nn.ReLU(), nn.Linear(8, 1), nn.Tanh()
             ),
-            "three nn.Linear, with biases",
+            "three nn.Linear with biases",
         ),
-        (lambda: Paired(), "something else"),
+        (lambda: Paired(), "uses them differently"),
     ],
 )
 def test_other_networks_are_not_saved(trained_actor: ModuleType, tmp_path: Path, make: Any, says: str) -> None:
