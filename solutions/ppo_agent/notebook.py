@@ -16,7 +16,7 @@
 # | | what you get | what you do |
 # | --- | --- | --- |
 # | **repair** | a draft that runs but is wrong | find and fix its faults, and write a test that detects them |
-# | **derive** | the density of a normal distribution in one dimension | a stochastic policy in many: samples, log-density, entropy |
+# | **derive** | the normal density in one dimension | a stochastic policy in many: samples, log-density, entropy |
 # | **assemble** | a plan in words | networks, a memory, an agent, an update |
 #
 # You write in **`submitted.py`**, in the order of this notebook. The notebook only calls your
@@ -740,8 +740,7 @@ plt.show()
 # The library asks for an action with `agent.forward(observation)`, takes it, and then calls
 # `agent.backward(reward, ...)`. `forward` must store in `recent` what `backward` needs and does
 # not receive: the observation, the state, the action, and its **log-probability under the policy
-# that chose it**. The policy changes with every optimizer step, so this number cannot be computed
-# later.
+# that chose it**. Store it now, because the next optimizer step changes the policy.
 #
 # **Write `forward`.** With one environment, it takes `[obs_dim]` and returns `[n]`; with several,
 # it takes `[num_envs, obs_dim]` and returns `[num_envs, n]`. Each environment has its own memory.
@@ -1118,7 +1117,7 @@ plt.show()
 # | two steps | two steps, reward 1 in the second | $V = 0.8$, one step later $V_2 = 1$ |
 # | truncated | reward 1 in every step, an unobserved time limit of 4 steps | $V = 1 / (1 - 0.8) = 5$ |
 # | action | one step, reward $-(a - 0.5)^2$ | $\mu = 0.5$ for both signs |
-# | combined | reward $-(a_1 - 0.5\, \text{sign})^2$ in the second step, for the *first* action | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
+# | combined | two steps, reward $-(a_1 - 0.5\, \text{sign})^2$ for the *first* action | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
 #
 # If the first rung that fails is
 #
@@ -1500,8 +1499,8 @@ plt.show()
 #   gets 16 episodes, and there are a quarter as many updates.)*
 # - **An entropy bonus**, `entropy_coef=0.05`, on `PointMass(1)`. *(σ falls less, so the scores in
 #   training end a little lower. The mean action need not be worse.)*
-# - **The pendulum without its velocity**, with $w = 1, 2$ and 3. *(As with the point in section
-#   18. Here the first swing depends on it.)*
+# - **The pendulum without its velocity**, with $w = 1, 2$ and 3. *(As for the point mass above,
+#   but here the first swing depends on the velocity.)*
 #
 # Then run `python grade.py` a last time and submit `submitted.py`.
 
