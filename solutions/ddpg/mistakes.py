@@ -152,7 +152,7 @@ neighbouring_rows = altered(
         "begin = self.rng.integers(self.size - self.batch_size + 1)\n"
         "rows = slice(begin, begin + self.batch_size)",
     },
-    hint="If one transition is in your batch, is its neighbour always there, and are the returned rows copies?",
+    hint="If one transition is in your batch, is the next row always there, too, and are the returned rows copies?",
 )
 
 each_array_its_own_rows = altered(

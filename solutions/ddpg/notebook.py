@@ -29,9 +29,9 @@
 # >   does; `grade.py` checks whether it is correct.
 # > - The first cell that calls something you have not written yet stops with a
 # >   `NotImplementedError` that says what to write.
-# > - You may also define everything in a notebook and submit that: `python grade.py --submission
-# >   notebook.ipynb` grades the definitions in it. The cells below then have to use your names
-# >   without `submitted.` in front.
+# > - You may also define everything in a notebook and submit that:
+# >   `python grade.py --submission notebook.ipynb` grades the definitions in it. The cells below
+# >   then have to use your names without `submitted.` in front.
 #
 # The pendulum is drawn by pygame (`pip install "gymnasium[classic-control]"`). The whole notebook
 # runs in two or three minutes. Scores and curves differ from machine to machine.
@@ -198,11 +198,11 @@ print("yours, action [ 0.5 -0.5]         :", joints.acts_buf[0], "of", list(join
 # **Write `sample_batch`**: return `batch_size` *different* rows, each stored row with equal
 # probability, and the same rows of all five arrays. If fewer rows are stored, raise a ValueError.
 #
-# The cell takes 3,000 random steps with the pendulum. An observation is $(\cos \theta, \sin
-# \theta, \dot\theta)$; the angle $\theta$ is 0 when the pendulum is upright. On the left are the
-# latest 64 transitions, in the middle 64 that your buffer samples. On the right is the mean of
-# $\cos \theta$ over 64 rows, for many such batches. A representative batch has a mean close to
-# that of all stored rows (dotted).
+# The cell takes 3,000 random steps with the pendulum. An observation is
+# $(\cos \theta, \sin \theta, \dot\theta)$; the angle $\theta$ is 0 when the pendulum is upright.
+# On the left are the latest 64 transitions, in the middle 64 that your buffer samples. On the
+# right is the mean of $\cos \theta$ over 64 rows, for many such batches. A representative batch
+# has a mean close to that of all stored rows (dotted).
 
 # %% sample
 pendulum = gym.make("Pendulum-v1")
@@ -384,12 +384,13 @@ plt.show()
 # ```
 #
 # **What goes wrong?** What is the mean of `np.random.rand`? In the long run, the pull towards
-# $\mu$ must balance the mean of the increments; so what is the mean of $x$? Compute it for $\theta
-# = 1, \sigma = 0.1$ (the settings of the course text) and for $\theta = 0.15, \sigma = 0.2$ (its
-# default values).
+# $\mu$ must balance the mean of the increments; so what is the mean of $x$? Compute it for
+# $\theta = 1, \sigma = 0.1$ (the settings of the course text) and for
+# $\theta = 0.15, \sigma = 0.2$ (its default values).
 #
-# The cell computes the process with this ε as a sum, $x_t = \sigma \sum_k (1 - \theta)^k
-# \varepsilon_{t-k}$ (for $\mu = 0$ and a process that started long ago).
+# The cell computes the process with this ε as a sum,
+# $x_t = \sigma \sum_k (1 - \theta)^k \varepsilon_{t-k}$ (for $\mu = 0$ and a process that started
+# long ago).
 
 # %% uniform
 _, row = plt.subplots(1, 2, figsize=(12, 3.4), layout="constrained")
@@ -663,10 +664,11 @@ for end, is_test in (("terminated", False), ("truncated", False), ("terminated a
 # memory.store(state, action, reward, following, over)
 # ```
 #
-# **What goes wrong?** Suppose every step earns 1, forever. Then $Q = 1 + \gamma + \gamma^2 + \dots
-# = 1 / (1 - \gamma)$. Now a time limit ends the episode after $T$ steps and is stored as
-# termination. The observation does not contain the time. What is the target in the last step? What
-# does the critic learn if it cannot distinguish the last step from the others?
+# **What goes wrong?** Suppose every step earns 1, forever. Then
+# $Q = 1 + \gamma + \gamma^2 + \dots = 1 / (1 - \gamma)$. Now a time limit ends the episode after
+# $T$ steps and is stored as termination. The observation does not contain the time. What is the
+# target in the last step? What does the critic learn if it cannot distinguish the last step from
+# the others?
 
 # %% clock
 limits = np.arange(2, 400)
@@ -774,11 +776,11 @@ plt.show()
 # The cell puts tiny networks into your agent: a critic $Q(s, a) = c + a$ with one weight $c$, and
 # an actor $\mu(s) = m$ with one weight $m$. You can compute everything by hand.
 #
-# There are two transitions with $a = 0$ and $r = 1$; the second one is terminated. With $\gamma =
-# 0.9$, $c' = 9.5$ and $m' = 0.5$, the next state has the value $Q' = 10$. So $y_1 = 1 + 0.9 \cdot
-# 10 = 10$ and $y_2 = 1$. The critic has $c = 5$. Its loss is $\left((5 - 10)^2 + (5 - 1)^2\right)
-# / 2 = 20.5$ and its gradient $(5 - 10) + (5 - 1) = -1$. One step of gradient descent with
-# learning rate 1 gives $c = 6$.
+# There are two transitions with $a = 0$ and $r = 1$; the second one is terminated. With
+# $\gamma = 0.9$, $c' = 9.5$ and $m' = 0.5$, the next state has the value $Q' = 10$. So
+# $y_1 = 1 + 0.9 \cdot 10 = 10$ and $y_2 = 1$. The critic has $c = 5$. Its loss is
+# $\left((5 - 10)^2 + (5 - 1)^2\right) / 2 = 20.5$ and its gradient $(5 - 10) + (5 - 1) = -1$. One
+# step of gradient descent with learning rate 1 gives $c = 6$.
 #
 # The actor has $m = 0$. Its loss is $-(6 + 0)$, by the critic that has *just been updated*. Its
 # gradient is $-1$, and a learning rate of 0.1 gives $m = 0.1$. With $\tau = 0.5$ the target
@@ -836,10 +838,10 @@ print("losses carry a gradient:", actor_loss.requires_grad or critic_loss.requir
 # %% climb-text [markdown]
 # ### The actor climbs a known critic
 #
-# Now use your own actor, and a critic that is a known function instead of a network: $Q(s, a) =
-# -(a - 0.8 \sin 3s)^2$ (bright in the picture: large). In every state the actor should climb to
-# the top of the ridge, the dashed line. The arrows are $\nabla_a Q$, the direction in which each
-# action is pushed. The lines are your actor's actions after more and more calls of your
+# Now use your own actor, and a critic that is a known function instead of a network:
+# $Q(s, a) = -(a - 0.8 \sin 3s)^2$ (bright in the picture: large). In every state the actor should
+# climb to the top of the ridge, the dashed line. The arrows are $\nabla_a Q$, the direction in
+# which each action is pushed. The lines are your actor's actions after more and more calls of your
 # `update_model`.
 #
 # The actor is never given the best action. It only learns, at its current action, in which

@@ -33,9 +33,9 @@
 # >   does; `grade.py` checks whether it is correct.
 # > - The first cell that calls something you have not written yet stops with a
 # >   `NotImplementedError` that says what to write.
-# > - You may also define everything in a notebook and submit that: `python grade.py --submission
-# >   notebook.ipynb` grades the definitions in it. The cells below then have to use your names
-# >   without `submitted.` in front.
+# > - You may also define everything in a notebook and submit that:
+# >   `python grade.py --submission notebook.ipynb` grades the definitions in it. The cells below
+# >   then have to use your names without `submitted.` in front.
 #
 # The pendulum is drawn by pygame (`pip install "gymnasium[classic-control]"`). The whole notebook
 # runs in two or three minutes. Scores and curves differ from machine to machine.
@@ -494,12 +494,12 @@ print(f"two dimensions: correlation found {np.corrcoef(two.numpy().T)[0, 1]:.2f}
 # $\exp(2 \log |y_i - \mu_i| - \log 2 - 2 s_i)$. The value is the same; section 8 shows what is
 # wrong with it.
 #
-# **Write `get_dist`**, `[B, 1]`. The example has the numbers of the keras-rl drafts: means $(0,
-# 1)$, $(1, 0)$, $(-1, 2)$, standard deviations $(2, 3)$, $(4, 5)$, $(6, 1)$, and actions $(2,
-# -5)$, $(1, -2.5)$, $(8, 2)$. In the first row, the action is one $\sigma$ and two $\sigma$ away
-# from the mean: $-\log 2\pi - \log 2 - \log 3 - \frac{1 + 4}{2} = -1.8379 - 0.6931 - 1.0986 - 2.5
-# = -6.1296$. The second row gives $-4.9586$. **Compute the third one by hand before you run the
-# cell.**
+# **Write `get_dist`**, `[B, 1]`. The example has the numbers of the keras-rl drafts: means
+# $(0, 1)$, $(1, 0)$, $(-1, 2)$, standard deviations $(2, 3)$, $(4, 5)$, $(6, 1)$, and actions
+# $(2, -5)$, $(1, -2.5)$, $(8, 2)$. In the first row, the action is one $\sigma$ and two $\sigma$
+# away from the mean: $-\log 2\pi - \log 2 - \log 3 - \frac{1 + 4}{2} = -1.8379 - 0.6931 - 1.0986 -
+# 2.5 = -6.1296$. The second row gives $-4.9586$. **Compute the third one by hand before you run
+# the cell.**
 #
 # **Question.** In the third row, the keras-rl drafts have $\sigma_2 = 0$, and $y_2 = \mu_2$. What
 # does their formula return?
@@ -551,9 +551,9 @@ print("σ = 0, as in the keras-rl drafts:", float(torch.exp(2 * impossible[0].lo
 # %% gradient-text [markdown]
 # ## 8 · The same value, a different gradient
 #
-# **Question.** $(y - \mu)^2$ and $\exp(2 \log |y - \mu|)$ are equal for every $y \ne \mu$. At $y =
-# \mu$ both are 0 (the logarithm is $-\infty$, and its exponential is 0). What is the gradient of
-# the second one there, by the chain rule?
+# **Question.** $(y - \mu)^2$ and $\exp(2 \log |y - \mu|)$ are equal for every $y \ne \mu$. At
+# $y = \mu$ both are 0 (the logarithm is $-\infty$, and its exponential is 0). What is the gradient
+# of the second one there, by the chain rule?
 #
 # The cell computes the log-density and its derivative with respect to $\mu$ in both ways, for one
 # action at a time. Then it takes a batch of 64 actions, one of which is exactly the mean (like
@@ -660,8 +660,9 @@ plt.show()
 # **Write `Actor` and `Critic`.** They share no layers: the value loss can be thousands of times
 # larger than the policy loss, so its gradient would dominate in a shared layer.
 #
-# For the pendulum (3 values in an observation, 1 action dimension, $w = 1$), the critic has $(3
-# \cdot 16 + 16) + 2\, (16 \cdot 16 + 16) + (16 + 1) = 625$ parameters, and the actor has one more.
+# For the pendulum (3 values in an observation, 1 action dimension, $w = 1$), the critic has
+# $(3 \cdot 16 + 16) + 2\, (16 \cdot 16 + 16) + (16 + 1) = 625$ parameters, and the actor has one
+# more.
 
 # %% networks
 for window in (1, 3):
@@ -901,9 +902,10 @@ plt.show()
 # The pendulum never terminates. All its episodes are **truncated** after 200 steps, and those of
 # the point mass in section 18 after 30. The observations do not contain the time.
 #
-# **Question.** Suppose every step costs 1, forever, and $\gamma = 0.9$. Then $V = -1 / (1 - 0.9) =
-# -10$ in every state. Suppose the critic already knows this. What are the value targets of the
-# last steps if the time limit is treated as termination? What would the critic learn from them?
+# **Question.** Suppose every step costs 1, forever, and $\gamma = 0.9$. Then
+# $V = -1 / (1 - 0.9) = -10$ in every state. Suppose the critic already knows this. What are the
+# value targets of the last steps if the time limit is treated as termination? What would the
+# critic learn from them?
 #
 # The cell calls your `finish_episode`, once with `truncated` and once with `terminated`.
 
@@ -1022,8 +1024,8 @@ plt.show()
 
 # %% objective-seen [markdown]
 # In the middle and on the right; on the left it is 0. An action with $A < 0$ that has become
-# *more* likely is pushed back with its full gradient. The grey band is the range from $1 -
-# \varepsilon$ to $1 + \varepsilon$.
+# *more* likely is pushed back with its full gradient. The grey band is the range from
+# $1 - \varepsilon$ to $1 + \varepsilon$.
 #
 # **The trap.** `log_prob` is `[B, 1]` and `advantage` is `[B]`. Their product is `[B, B]`: it
 # combines every action with the advantage of every row. The mean is still a single number. But
@@ -1307,20 +1309,20 @@ for window in (1, 2, 3):
 show([f"position only, w = {window}" for window in (1, 2, 3)])
 
 # %% blind-seen [markdown]
-# With $w = 1$ the agent must move slowly: it ends near -1, about twice as far from 0 as with $w =
-# 2$. With $w = 2$ it does nearly as well as with all observations. The third observation adds no
-# information. It only makes the network larger. (In the first step, the window contains a zero, so
-# the velocity cannot be computed. It is always 0 there, but to the network, the window looks like
-# a fast motion from the origin. The network must learn to distinguish the two.)
+# With $w = 1$ the agent must move slowly: it ends near -1, about twice as far from 0 as with
+# $w = 2$. With $w = 2$ it does nearly as well as with all observations. The third observation adds
+# no information. It only makes the network larger. (In the first step, the window contains a zero,
+# so the velocity cannot be computed. It is always 0 there, but to the network, the window looks
+# like a fast motion from the origin. The network must learn to distinguish the two.)
 
 # %% pendulum-text [markdown]
 # ## 19 · The pendulum
 #
 # The motor is too weak to lift the pendulum directly. The agent must first swing to the other
-# side. That costs something, and pays off only seconds later. The agent observes $(\cos \theta,
-# \sin \theta, \dot\theta)$ and chooses a torque from -2 to 2. Each step costs $\theta^2 + 0.1\,
-# \dot\theta^2 + 0.001\, a^2$, where $\theta = 0$ is upright. Hanging down for all 200 steps costs
-# nearly 2,000; random actions cost about 1,200.
+# side. That costs something, and pays off only seconds later. The agent observes
+# $(\cos \theta, \sin \theta, \dot\theta)$ and chooses a torque from -2 to 2. Each step costs
+# $\theta^2 + 0.1\, \dot\theta^2 + 0.001\, a^2$, where $\theta = 0$ is upright. Hanging down for
+# all 200 steps costs nearly 2,000; random actions cost about 1,200.
 #
 # The settings are the agent's defaults: $\gamma = 0.9$, $\lambda = 0.95$, an update every 4
 # episodes, 10 epochs, and a learning rate that decreases from $10^{-3}$ to 0. Four pendulums run
