@@ -1,13 +1,15 @@
-"""Environments, networks, rollout buffer and plots, shared by all assignments. Read it as you like; do not change it.
+"""Environments, networks, a rollout buffer and plots for all assignments. Do not change this file.
 
-Randomness is never hidden: an environment owns its generator, and a function that draws says from which generator it does.
-matplotlib and tqdm are imported only by what needs them, because importing them costs as much as many rollouts. (gymnasium
-takes 0.03 s after torch, which takes 1.3 s.)
+Randomness is explicit: each environment has its own generator, and the docstring of a function that
+draws random numbers names the generator. matplotlib and tqdm are imported only where they are
+needed, because importing them takes as long as many rollouts. (gymnasium takes 0.03 s after torch,
+which takes 1.3 s.)
 
-The assignments that say so use `EnvInterface`, which is small. `PointMass`, `GridWorldEnv`, `Cue` and `Metronome` are
-environments of gymnasium, with batches of them in NumPy, for everything else; importing this module registers them:
+Some assignments use the small interface `EnvInterface` and say so. All others use gymnasium:
+`PointMass`, `GridWorldEnv`, `Cue` and `Metronome` are gymnasium environments, each with a vector
+environment in NumPy. Importing this module registers them:
 
-    gymnasium.make("PointMass-v0", d=2)                  # with "utils:PointMass-v0" it imports this module by itself
+    gymnasium.make("PointMass-v0", d=2)                  # "utils:PointMass-v0" imports this module
     gymnasium.make_vec("GridWorld-v0", num_envs=64)      # a GridWorldVector
 """
 
@@ -26,50 +28,49 @@ from torch import Tensor, nn
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-CURVE_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7f7f7f", "#e69f00")  # colour-blind readers can tell them apart
+CURVE_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7f7f7f", "#e69f00")  # distinct for colour-blind readers, too
 
 
 class EnvInterface:
-    """What every environment here offers: `reset` starts an episode, `step` moves it on by one action.
+    """The interface of the small environments: `reset` starts an episode, `step` takes one action.
 
-    Observations are float32 `[1, obs_dim]`, a fresh tensor each time, so they can go straight into a network and be
-    kept without a copy. Actions are int64 `[1, 1]`, as `distribution_sample` returns them.
+    Observations are float32 `[1, obs_dim]`. Each one is a new tensor: you can pass it to a network
+    and store it without a copy. Actions are int64 `[1, 1]`, as returned by `distribution_sample`.
     """
 
     def reset(self, seed: int | None = None) -> Tensor:
         """Return the first observation of a new episode, float32 `[1, obs_dim]`.
 
         Args:
-            seed: Makes this and the following episodes reproducible; without it the environment's
-                own generator goes on.
+            seed: Makes this and the following episodes reproducible. Without a seed, the
+                environment's own generator continues.
         """
         raise NotImplementedError
 
     def step(self, action: Tensor | int) -> tuple[Tensor, bool, float]:
-        """Return (observation after the action, terminated, reward of the action). Mind the order.
+        """Return (observation after the action, terminated, reward), unlike gymnasium in this order.
 
         Args:
-            action: int64 `[1, 1]`, or a plain integer.
+            action: int64 `[1, 1]`, or an integer.
 
-        `terminated` is True when this action ended the episode. A time limit counts as an end here,
-        on purpose: the task is finite, so nothing comes after it. (In most other settings a time
-        limit is a *truncation*.)
+        `terminated` is True if this action ended the episode. Here the time limit is part of the
+        task, so reaching it counts as terminated. (In most other settings, a time limit is a
+        *truncation*.)
         """
         raise NotImplementedError
 
 
 class GridWorldPointTargetEnv(EnvInterface):
-    """A point on a grid that should walk to a target point, both drawn anew in every episode.
+    """A point on a grid that should move to a target; both are random in each episode.
 
     Args:
-        grid_size: Positions lie in `[0, grid_size]` on each axis; start and target are whole
-            numbers below `grid_size`.
-        episode_length: Steps until the episode ends. Reaching the target does not end it: the point
-            has to stay there.
+        grid_size: Positions lie in `[0, grid_size]` on each axis; start and target are integers
+            below `grid_size`.
+        episode_length: The number of steps of an episode. Reaching the target does not end the
+            episode: the point has to stay there.
         dimensions: 1 for a line (actions: 0 = -1, 1 = stay, 2 = +1), 2 for a plane (0 = stay, 1 =
             +x, 2 = -x, 3 = +y, 4 = -y).
-        set_target, set_state: A number, list or array that fixes the target or the start; it is
-            copied, never modified.
+        set_target, set_state: A fixed target or start, as a number, list or array; it is copied.
 
     Observation: the target, then the state, float32 `[1, 2 * dimensions]`, each mapped from
     `[0, grid_size]` to `[-1, 1]`.
@@ -106,12 +107,12 @@ class GridWorldPointTargetEnv(EnvInterface):
 
     @property
     def num_actions(self) -> int:
-        """Number of actions: 3 on a line, 5 in the plane."""
+        """The number of actions: 3 on a line, 5 in the plane."""
         return len(self._moves)
 
     @property
     def state(self) -> np.ndarray:
-        """The position now, float64 `[dimensions]` (a copy)."""
+        """The current position, float64 `[dimensions]` (a copy)."""
         return np.array(self._state, dtype=np.float64)
 
     @property
@@ -127,7 +128,7 @@ class GridWorldPointTargetEnv(EnvInterface):
 
     def step(self, action: Tensor | int) -> tuple[Tensor, bool, float]:
         axis, move = self._moves[_action_index(action, len(self._moves))]
-        # Plain numbers, not arrays: for one or two coordinates they are several times faster.
+        # Plain numbers, not arrays: several times faster for one or two coordinates.
         state, size = self._state, self.grid_size
         state[axis] = min(max(state[axis] + move, 0), size)
         self._steps += 1
@@ -135,7 +136,7 @@ class GridWorldPointTargetEnv(EnvInterface):
             distance = abs(state[0] - self._target[0])
         else:
             distance = sum((s - t) ** 2 for s, t in zip(state, self._target, strict=True)) ** 0.5
-        # np.float64 is a float that also has .item(), .shape and the like.
+        # np.float64 is a float that also has .item() and .shape.
         return self._observe(), self._steps >= self.episode_length, np.float64(-distance / size)
 
     def _begin_episode(self) -> None:
@@ -163,20 +164,21 @@ class GridWorldPointTargetEnv(EnvInterface):
 
 
 class OpenAIGymEnv(EnvInterface):
-    """CartPole-v1 behind the same interface, its observations scaled to about `[-1, 1]`.
+    """CartPole-v1 behind the same interface, with observations scaled to about `[-1, 1]`.
 
     Args:
         vis: True opens a window (needs pygame).
 
     Observation: position / 2.4, velocity / 3, angle / 0.2095, angular velocity / 3, float32
-    `[1, 4]`; the first and third divisors are where the episode fails.
+    `[1, 4]`. The episode fails where the scaled position or angle leaves `[-1, 1]`.
 
     Actions: 0 = push left, 1 = push right.
 
-    Reward: 1 a step. The limit of 500 steps counts as terminated, as everywhere in this assignment.
+    Reward: 1 per step. The limit of 500 steps counts as terminated, as in all environments with
+    this interface.
 
-    (gymnasium; machine problem 11 of ECE 448 / CS 440, University of Illinois, calls it a double
-    pendulum, which it is not.)
+    (From gymnasium. Machine problem 11 of ECE 448 / CS 440, University of Illinois, calls it a
+    double pendulum; it is a single pole on a cart.)
     """
 
     num_actions = 2
@@ -198,7 +200,7 @@ class OpenAIGymEnv(EnvInterface):
 
 
 def _action_index(action: Tensor | int, count: int) -> int:
-    """Return the action as a plain integer below `count`; raises ValueError for anything else."""
+    """Return the action as an integer below `count`; raise ValueError for anything else."""
     index = action.item() if hasattr(action, "item") else action
     if not isinstance(index, (int, float)) or not 0 <= index < count or index != int(index):
         raise ValueError(f"action must be a whole number from 0 to {count - 1}, not {index!r}")
@@ -206,25 +208,30 @@ def _action_index(action: Tensor | int, count: int) -> int:
 
 
 class PointMass(gymnasium.Env):
-    """A point in `d` dimensions, at rest at first, that should get to the origin and stay there. The axes do not interact.
+    """A point in `d` dimensions that starts at rest and should move to the origin and stay there.
+
+    The axes do not interact.
 
     Args:
-        d: Number of dimensions, from 1 on.
+        d: The number of dimensions, at least 1.
 
-    Action: float `[d]`, a in `[-1, 1]`; what lies outside is clipped to that, what is no number is refused (ValueError).
-    Step: v <- 0.8 v + 0.1 a, then p <- p + v, clipped to `[-2, 2]`. A wall leaves v as it is.
+    Action: float `[d]`, a in `[-1, 1]`. Values outside are clipped; NaN raises ValueError.
+    Step: v <- 0.8 v + 0.1 a, then p <- p + v, clipped to `[-2, 2]`. A wall does not change v.
     Reward: minus the mean over the axes of p² + 0.01 a², with p after the step and a clipped.
-    Observation: p, then v, float32 `[2 * d]`, within ±2 and ±0.5 (v stays below 0.1 / (1 - 0.8)). The state itself is float64.
-    Start: p uniform in `[-1, 1]` on each axis, from the environment's own generator (`np_random`); v = 0.
-    End: `truncated` in step 30, by the environment itself, so no TimeLimit is needed; `terminated` never.
+    Observation: p, then v, float32 `[2 * d]`, within ±2 and ±0.5 (v stays below 0.1 / (1 - 0.8)).
+        The state itself is float64.
+    Start: p uniform in `[-1, 1]` on each axis, from the environment's generator `np_random`; v = 0.
+    End: step 30 is `truncated` by the environment itself, so it needs no TimeLimit; `terminated` is
+        always False.
 
-    What an episode returns (the undiscounted sum of its 30 rewards) in the mean over starts, for every d:
+    The mean return (undiscounted sum of the 30 rewards) over all starts, for every d:
 
         optimum                    -0.435   (from -1.643, at p = ±1 on every axis, to 0)
         zero actions              -10
         uniformly random actions  -29.3
 
-    Single returns scatter around it with a standard deviation of 0.47, 8.9 and 25.7 for d = 1, and 1 / √d of that for others.
+    For d = 1, the standard deviations of the returns are 0.47, 8.9 and 25.7; in general, they are
+    1 / √d of that.
     """
 
     EPISODE_LENGTH = 30
@@ -237,7 +244,7 @@ class PointMass(gymnasium.Env):
         self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (self.d,), dtype=np.float32)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
-        """Return (first observation, empty dictionary). A seed makes this and the following episodes reproducible."""
+        """Return (first observation, {}). A seed makes this and later episodes reproducible."""
         super().reset(seed=seed)
         self._position = self.np_random.uniform(-1.0, 1.0, self.d)
         self._velocity = np.zeros(self.d)
@@ -245,7 +252,7 @@ class PointMass(gymnasium.Env):
         return _observed(self._position, self._velocity), {}
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Return (observation, reward, terminated, truncated, empty dictionary)."""
+        """Return (observation, reward, terminated, truncated, {})."""
         if self._steps is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         self._position, self._velocity, reward = _move_points(self._position, self._velocity, action)
@@ -254,11 +261,11 @@ class PointMass(gymnasium.Env):
 
 
 def _move_points(position: np.ndarray, velocity: np.ndarray, action: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (position, velocity, reward) after one step of `PointMass`; `[..., d]` each, the reward `[...]`."""
+    """Return position and velocity `[..., d]` and reward `[...]` after one step of `PointMass`."""
     action = np.asarray(action, dtype=np.float64)
     if action.shape != position.shape:
         raise ValueError(f"actions must have shape {list(position.shape)}, not {list(action.shape)}")
-    action = np.minimum(np.maximum(action, -1.0), 1.0)  # on few numbers, several times faster than np.clip
+    action = np.minimum(np.maximum(action, -1.0), 1.0)  # for small arrays several times faster than np.clip
     velocity = 0.8 * velocity + 0.1 * action
     position = np.minimum(np.maximum(position + velocity, -2.0), 2.0)
     reward = np.add.reduce(position * position + 0.01 * action * action, axis=-1) / -position.shape[-1]
@@ -268,25 +275,28 @@ def _move_points(position: np.ndarray, velocity: np.ndarray, action: Any) -> tup
 
 
 def _observed(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return both, side by side on the last axis, as a new float32 array."""
+    """Return both arrays, joined along the last axis, as a new float32 array."""
     return np.concatenate((first, second), axis=-1, dtype=np.float32, casting="same_kind")
 
 
 class Probe(gymnasium.Env):
-    """Episodes of a few steps that show a sign, -1 or +1, and pay by it. An agent that fails on one has one thing wrong.
+    """A tiny environment with a known answer, to find out which part of an agent is wrong.
+
+    Each episode has a few steps and a random sign, -1 or +1, which the agent observes.
 
     Args:
-        pay: The reward, from the sign (float) and the first action (float64 `[n]`). The last step pays it.
-        steps: How many steps an episode has, from 1 on.
-        truncates: Whether a clock ends the episode (`truncated`; otherwise `terminated`). Then every step pays, and the
-            observation does not change.
+        pay: The reward as a function of the sign (float) and the first action (float64 `[n]`). It is
+            paid in the last step.
+        steps: The number of steps of an episode, at least 1.
+        truncates: Whether the episode ends by a time limit (`truncated`; otherwise `terminated`).
+            Then the reward is paid in every step, and the observation does not change.
         low, high: The bounds of the action, `[n]` each. Actions are not clipped to them.
-        shows_action: Whether the observation has the first action.
+        shows_action: Whether the observation contains the first action.
 
     Action: float `[n]`.
-    Observation: the sign and how many steps were taken, float32 `[2]`; with `shows_action` also the first component of the
-    first action, 0 before it was taken, float32 `[3]`.
-    Start: the sign is drawn from the environment's own generator (`np_random`).
+    Observation: the sign and the number of steps so far, float32 `[2]`. With `shows_action` also the
+        first component of the first action (0 before it), float32 `[3]`.
+    Start: the sign comes from the environment's generator `np_random`.
     """
 
     def __init__(
@@ -303,14 +313,14 @@ class Probe(gymnasium.Env):
         self.action_space = gymnasium.spaces.Box(np.array(low, np.float32), np.array(high, np.float32))
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
-        """Return (first observation, empty dictionary). A seed makes this and the following episodes reproducible."""
+        """Return (first observation, {}). A seed makes this and later episodes reproducible."""
         super().reset(seed=seed)
         self._sign = float(self.np_random.choice([-1, 1]))
         self._actions: list[np.ndarray] = []
         return self._observe(), {}
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Return (observation, reward, terminated, truncated, empty dictionary)."""
+        """Return (observation, reward, terminated, truncated, {})."""
         self._actions.append(np.array(action, dtype=np.float64))
         over = len(self._actions) == self.steps
         reward = float(self.pay(self._sign, self._actions[0])) if over or self.truncates else 0.0
@@ -323,12 +333,15 @@ class Probe(gymnasium.Env):
 
 
 class GridWorldEnv(gymnasium.Env):
-    """`GridWorldPointTargetEnv` as an environment of gymnasium. Parameters, moves and rewards are the same, except that:
+    """`GridWorldPointTargetEnv` as a gymnasium environment, with the same parameters and rewards.
 
-    Action: a whole number below 3 on a line, below 5 in the plane.
+    These are different:
+
+    Action: an integer below 3 on a line, below 5 in the plane (the moves are the same).
     Observation: the target, then the state, float32 `[2 * dimensions]`, in `[-1, 1]`.
-    Start: drawn from this environment's own generator (`np_random`).
-    End: step `episode_length` is `truncated`, by the environment itself; `terminated` never.
+    Start: from the environment's generator `np_random`.
+    End: step `episode_length` is `truncated` by the environment itself; `terminated` is always
+        False.
     """
 
     _steps: int | None = None
@@ -346,14 +359,14 @@ class GridWorldEnv(gymnasium.Env):
         self.action_space = gymnasium.spaces.Discrete(self._world.num_actions)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
-        """Return (first observation, empty dictionary). A seed makes this and the following episodes reproducible."""
+        """Return (first observation, {}). A seed makes this and later episodes reproducible."""
         super().reset(seed=seed)
         self._world._generator = self.np_random
         self._steps = 0
         return self._world.reset()[0].numpy(), {}
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Return (observation, reward, terminated, truncated, empty dictionary)."""
+        """Return (observation, reward, terminated, truncated, {})."""
         if self._steps is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         observation, at_end, reward = self._world.step(action)
@@ -362,19 +375,20 @@ class GridWorldEnv(gymnasium.Env):
 
 
 class Cue(gymnasium.Env):
-    """A cue in the first step says which action is right in the last one: to be remembered in between.
+    """A memory task: a cue in the first step says which action is right in the last step.
 
     Args:
-        length: Steps of an episode, from 1 on; memory is needed from 2 on.
+        length: The number of steps of an episode, at least 1. From 2 on, the agent needs a memory.
 
-    Observation: (cue, junction, 1), float32 `[3]`. cue: +1 or -1 in the first step, 0 in all others. junction: 1 in the last
-        step, 0 in all others. The observation that comes after the last step is (0, 0, 1).
+    Observation: (cue, junction, 1), float32 `[3]`. cue: +1 or -1 in the first step, 0 in all others.
+        junction: 1 in the last step, 0 in all others. After the last step it is (0, 0, 1).
     Action: 1 is right for the cue +1, 0 for the cue -1.
-    Reward: in the last step +1 for the right action and -1 for the other one; 0 in all others.
-    Start: the cue is drawn, both alike, from the environment's own generator (`np_random`).
-    End: step `length` is `terminated`; `truncated` never.
+    Reward: in the last step, +1 for the right action and -1 for the other; in all others, 0.
+    Start: both cues are equally likely, from the environment's generator `np_random`.
+    End: step `length` is `terminated`; `truncated` is always False.
 
-    An episode returns 1 at best. Without memory it is 0 in the mean, whatever the policy: both cues look the same at the end.
+    The best return is 1. Without memory, the mean return is 0 for every policy, because the last
+    observation is the same for both cues.
     """
 
     _steps: int | None = None
@@ -385,14 +399,14 @@ class Cue(gymnasium.Env):
         self.action_space = gymnasium.spaces.Discrete(2)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
-        """Return (first observation, empty dictionary). A seed makes this and the following episodes reproducible."""
+        """Return (first observation, {}). A seed makes this and later episodes reproducible."""
         super().reset(seed=seed)
         self._right = int(self.np_random.integers(2))
         self._steps = 0
         return self._observe(), {}
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Return (observation, reward, terminated, truncated, empty dictionary)."""
+        """Return (observation, reward, terminated, truncated, {})."""
         if self._steps is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         reward = 1.0 if _action_index(action, 2) == self._right else -1.0
@@ -406,23 +420,27 @@ class Cue(gymnasium.Env):
 
 
 class Metronome(gymnasium.Env):
-    """Action 1 is right in the fourth step of an episode and wrong in all others: to be counted, for nothing is to be seen.
+    """A counting task: action 1 is right in the fourth step of an episode and wrong in all others.
 
-    Observation: 1, always, float32 `[1]`.
+    The observation does not change, so the agent has to count the steps.
+
+    Observation: always 1, float32 `[1]`.
     Action: 0 waits, 1 beats.
-    Reward of step t, counted from 0: of a beat +1 if t = 3 and -0.25 otherwise; 0 for waiting.
-    Start: T, the number of steps, is drawn from 1 to 8, all alike, from the environment's own generator (`np_random`).
-    End: step T is `terminated`; `truncated` never.
+    Reward of step t, counted from 0: +1 for a beat if t = 3, otherwise -0.25; 0 for waiting.
+    Start: the number of steps T is uniform from 1 to 8, from the environment's generator `np_random`.
+    End: step T is `terminated`; `truncated` is always False.
 
-    What an episode returns in the mean:
+    The mean return of an episode:
 
-        optimum             0.625    to beat at t = 3 alone, which 5 of 8 episodes reach
-        blind               0        to wait: the best that can be done without knowing t
+        optimum             0.625    beats only at t = 3, which 5 of 8 episodes reach
+        always wait         0        the best policy that does not know t
         random actions     -0.172
 
-    Without t, a policy beats with one probability p in every step. An episode has 4.5 steps in the mean, 5/8 of which are the
-    fourth one and 31/8 others, so it returns p · (5/8 - 0.25 · 31/8) = -0.34 p. A memory that goes on from one episode to the
-    next is as blind before long: ends cannot be seen, and of all steps only 5/36 are the fourth, less than the 1/5 that pays.
+    A policy that does not know t beats with the same probability p in every step. An episode has 4.5
+    steps on average: 5/8 of a fourth step and 31/8 of other steps. So its mean return is
+    p · (5/8 - 0.25 · 31/8) = -0.34 p. A memory that is not reset between episodes soon does not know
+    t either, because the ends are not observed. Of all steps, 5/36 are a fourth step; a beat would
+    pay off only above 1/5.
     """
 
     BEAT = 3
@@ -434,14 +452,14 @@ class Metronome(gymnasium.Env):
         self.action_space = gymnasium.spaces.Discrete(2)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
-        """Return (first observation, empty dictionary). A seed makes this and the following episodes reproducible."""
+        """Return (first observation, {}). A seed makes this and later episodes reproducible."""
         super().reset(seed=seed)
         self._length = int(self.np_random.integers(1, self.MAX_LENGTH + 1))
         self._steps = 0
         return np.ones(1, dtype=np.float32), {}
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Return (observation, reward, terminated, truncated, empty dictionary)."""
+        """Return (observation, reward, terminated, truncated, {})."""
         if self._steps is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         reward = 1.0 if self._steps == self.BEAT else -0.25
@@ -451,13 +469,13 @@ class Metronome(gymnasium.Env):
 
 
 class _Vector(gymnasium.vector.VectorEnv):
-    """Environments in plain NumPy, stepped together. Subclasses say how they begin, move, end and are observed.
+    """Vector environments in NumPy. Subclasses define starts, moves, ends and observations.
 
     Args:
-        env: An environment that is like each of them.
+        env: A single environment with the same spaces.
     """
 
-    _steps: Any = None  # since the episodes began; None before the first reset
+    _steps: Any = None  # since the start of the episodes; None before the first reset
 
     def __init__(self, num_envs: int, env: gymnasium.Env) -> None:
         self.num_envs = _size("num_envs", num_envs)
@@ -466,15 +484,15 @@ class _Vector(gymnasium.vector.VectorEnv):
         self.action_space = gymnasium.vector.utils.batch_space(env.action_space, self.num_envs)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin an episode in every environment; return (observations, empty dictionary).
+        """Start an episode in every environment; return (observations, empty dictionary).
 
         Args:
-            seed: Of the one generator (`np_random`) from which all starts are drawn, those of the
-                first environment first.
+            seed: A seed for the common generator `np_random`, which draws all starts, beginning
+                with the first environment.
             options: Unused.
 
         Raises:
-            ValueError: For the option `reset_mask`, which would begin some of the episodes.
+            ValueError: For the option `reset_mask`, which would reset only some environments.
         """
         if options and "reset_mask" in options:
             raise ValueError("all environments are reset together: only all of them can be reset")
@@ -483,11 +501,11 @@ class _Vector(gymnasium.vector.VectorEnv):
         return self._observe(), {}
 
     def _begin(self) -> None:
-        """Begin an episode in every environment: set `_steps` and draw from `np_random`, as they would one by one."""
+        """Start an episode in every environment: set `_steps`, draw from `np_random`."""
         raise NotImplementedError
 
     def _move(self, actions: Any) -> np.ndarray:
-        """Carry out the actions and return the rewards, float64 `[num_envs]`. Refuses actions that make no sense."""
+        """Take the actions and return the rewards, float64 `[num_envs]`."""
         raise NotImplementedError
 
     def _observe(self) -> np.ndarray:
@@ -496,10 +514,10 @@ class _Vector(gymnasium.vector.VectorEnv):
 
 
 class _VectorOfEqualEpisodes(_Vector):
-    """Environments that are in the same step, always.
+    """Vector environments whose episodes all have the same length.
 
     Args:
-        episode_length: After how many steps they are truncated.
+        episode_length: The number of steps after which the episodes are truncated.
     """
 
     metadata = {"render_modes": [], "autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP}  # noqa: RUF012, gymnasium's
@@ -509,7 +527,7 @@ class _VectorOfEqualEpisodes(_Vector):
         self._episode_length = episode_length
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Return (observations, rewards, terminations, truncations, info), each a new array with one row an environment."""
+        """Return (observations, rewards, terminations, truncations, info) as new arrays."""
         if self._steps is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         rewards = self._move(actions)
@@ -530,18 +548,18 @@ class _VectorOfEqualEpisodes(_Vector):
         self._draw()
 
     def _draw(self) -> None:
-        """Draw new starts for all environments from `np_random`, in the order in which they would draw one by one."""
+        """Draw new starts for all environments from `np_random`, the first environment first."""
         raise NotImplementedError
 
 
 class _VectorOfOwnEpisodes(_Vector):
-    """Environments whose episodes end one by one. Each begins again in a step of its own, whose action is not carried out."""
+    """Vector environments with episodes of different lengths, reset in the next step."""
 
     metadata = {"render_modes": [], "autoreset_mode": gymnasium.vector.AutoresetMode.NEXT_STEP}  # noqa: RUF012, gymnasium's
-    _lengths: Any  # of the episodes: a number, or one for each
+    _lengths: Any  # lengths of the episodes: one number, or one per environment
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Return (observations, rewards, terminations, truncations, empty info), new arrays with one row an environment."""
+        """Return (observations, rewards, terminations, truncations, {}) as new arrays."""
         if self._steps is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         begins = self._steps >= self._lengths
@@ -556,19 +574,21 @@ class _VectorOfOwnEpisodes(_Vector):
         self._draw(np.ones(self.num_envs, dtype=bool))
 
     def _draw(self, begins: np.ndarray) -> None:
-        """Draw new starts from `np_random` where an episode begins, bool `[num_envs]`, the first environment first."""
+        """Draw new starts from `np_random` where `begins` (bool `[num_envs]`), in order."""
         raise NotImplementedError
 
 
 class PointMassVector(_VectorOfEqualEpisodes):
-    """`num_envs` environments `PointMass(d)` in one, computed together: a gymnasium.vector.VectorEnv.
+    """A gymnasium vector environment of `num_envs` `PointMass(d)`, computed together.
 
-    Actions: float `[num_envs, d]`. Observations: float32 `[num_envs, 2 * d]`. Rewards: float64 `[num_envs]`. Terminations and
-    truncations: bool `[num_envs]`. One generator (`np_random`) draws all starts.
+    Actions: float `[num_envs, d]`. Observations: float32 `[num_envs, 2 * d]`. Rewards: float64
+    `[num_envs]`. Terminations and truncations: bool `[num_envs]`. One generator, `np_random`, draws
+    all starts.
 
-    All episodes end in the same step, the 30th. That step already returns the first observations of the next episodes; the last
-    ones are in info["final_obs"], an object array of `num_envs` float32 `[2 * d]`, with the mask info["_final_obs"], just as
-    SyncVectorEnv gives them with AutoresetMode.SAME_STEP. Other steps have an empty info.
+    All episodes end in the same step, the 30th. That step already returns the first observations of
+    the next episodes. The last observations are in info["final_obs"], an object array of `num_envs`
+    float32 `[2 * d]`, with the mask info["_final_obs"], as in SyncVectorEnv with
+    AutoresetMode.SAME_STEP. In other steps info is empty.
     """
 
     action_space: gymnasium.spaces.Box
@@ -589,10 +609,11 @@ class PointMassVector(_VectorOfEqualEpisodes):
 
 
 class GridWorldVector(_VectorOfEqualEpisodes):
-    """`num_envs` environments `GridWorldEnv` in one, computed together: a gymnasium.vector.VectorEnv.
+    """A gymnasium vector environment of `num_envs` `GridWorldEnv`, computed together.
 
-    Actions: integers `[num_envs]`. Observations: float32 `[num_envs, 2 * dimensions]`. Everything else as in `PointMassVector`,
-    also what the last step of the episodes returns; the other parameters are those of `GridWorldPointTargetEnv`.
+    Actions: integers `[num_envs]`. Observations: float32 `[num_envs, 2 * dimensions]`. Everything else
+    is as in `PointMassVector`, including the last step of the episodes. The other parameters are
+    those of `GridWorldPointTargetEnv`.
     """
 
     def __init__(
@@ -631,13 +652,15 @@ class GridWorldVector(_VectorOfEqualEpisodes):
 
 
 class CueVector(_VectorOfOwnEpisodes):
-    """`num_envs` environments `Cue(length)` in one, computed together: a gymnasium.vector.VectorEnv.
+    """A gymnasium vector environment of `num_envs` `Cue(length)`, computed together.
 
-    Actions: integers `[num_envs]`. Observations: float32 `[num_envs, 3]`. Rewards: float64 `[num_envs]`. Terminations and
-    truncations: bool `[num_envs]`. info: always empty. One generator (`np_random`) draws all starts.
+    Actions: integers `[num_envs]`. Observations: float32 `[num_envs, 3]`. Rewards: float64
+    `[num_envs]`. Terminations and truncations: bool `[num_envs]`. info: always empty. One generator,
+    `np_random`, draws all starts.
 
-    An episode that has ended begins anew in the next step (AutoresetMode.NEXT_STEP, as SyncVectorEnv does it by default): that
-    step returns its first observation and the reward 0, whatever the action.
+    When an episode has ended, the next step resets that environment (AutoresetMode.NEXT_STEP, the
+    default of SyncVectorEnv): it ignores the action and returns the first observation and the
+    reward 0.
     """
 
     def __init__(self, num_envs: int, length: int = 8) -> None:
@@ -658,10 +681,10 @@ class CueVector(_VectorOfOwnEpisodes):
 
 
 class MetronomeVector(_VectorOfOwnEpisodes):
-    """`num_envs` environments `Metronome` in one, computed together: a gymnasium.vector.VectorEnv.
+    """A gymnasium vector environment of `num_envs` `Metronome`, computed together.
 
-    Actions: integers `[num_envs]`. Observations: float32 `[num_envs, 1]`. Everything else as in `CueVector`, also what happens
-    after the end of an episode.
+    Actions: integers `[num_envs]`. Observations: float32 `[num_envs, 1]`. Everything else is as in
+    `CueVector`, including the step after the end of an episode.
     """
 
     def __init__(self, num_envs: int) -> None:
@@ -680,7 +703,7 @@ class MetronomeVector(_VectorOfOwnEpisodes):
 
 
 def _action_indices(actions: Any, number: int, count: int) -> np.ndarray:
-    """Return the actions as an array of `number` integers below `count`; raises ValueError for anything else."""
+    """Return the actions as `number` integers below `count`; raise ValueError for anything else."""
     actions = np.asarray(actions)
     if actions.shape != (number,) or actions.dtype.kind not in "iu":
         raise ValueError(f"actions must be integers of shape [{number}], found {actions!r}")
@@ -701,23 +724,23 @@ for _id, _env, _vector in (
     ("Cue-v0", Cue, CueVector),
     ("Metronome-v0", Metronome, MetronomeVector),
 ):
-    if _id not in gymnasium.registry:  # it is there already when this module is loaded anew
+    if _id not in gymnasium.registry:  # registered already if this module is reloaded
         gymnasium.register(_id, f"utils:{_env.__name__}", vector_entry_point=f"utils:{_vector.__name__}")
 
 
 class SimpleReLuNetwork(nn.Module):
-    """A multilayer perceptron: float32 `[batch, input_dims]` in, float32 `[batch, output_dims]` out.
+    """A multilayer perceptron from float32 `[batch, input_dims]` to `[batch, output_dims]`.
 
     Args:
-        hidden_dims: The input layer leads to `hidden_dims[0]`; then every entry, the first one too,
-            adds a Linear and a ReLU; the output layer follows. So `[16]` has three linear layers:
-            in-16, 16-16, 16-out.
-        out_logsoftmax: Ends with LogSoftmax over the last axis, so that the outputs are
+        input_dims, output_dims: The sizes of the input and the output.
+        out_logsoftmax: Whether to end with LogSoftmax over the last axis, so that the outputs are
             log-probabilities (a policy).
-        fixed_init: `[w, b]` fills every weight with w and every bias with b; otherwise torch's own
-            initialisation is kept.
+        fixed_init: `[w, b]` sets every weight to w and every bias to b. None: torch's default
+            initialization.
+        hidden_dims: The widths of the hidden layers. The first width is used twice: `[16]` gives three
+            linear layers, in-16, 16-16, 16-out, with a ReLU after all but the last one.
 
-    All layers are in one `nn.Sequential` called `net` (state-dict keys `net.0.weight`, ...).
+    All layers are in one `nn.Sequential` named `net` (state-dict keys `net.0.weight`, ...).
     """
 
     def __init__(
@@ -750,15 +773,15 @@ class SimpleReLuNetwork(nn.Module):
 
 
 class SmallRecurrentAgent(nn.Module):
-    """An actor and a critic that share a memory, an LSTM cell: what can learn `Cue` and `Metronome` within seconds.
+    """A small actor-critic with an LSTM cell that learns `Cue` and `Metronome` within seconds.
 
     Args:
-        obs_dim: Numbers in an observation.
-        n_actions: How many actions there are.
-        units: Size of the memory.
+        obs_dim: The number of values in an observation.
+        n_actions: The number of actions.
+        units: The size of the memory.
 
-    Initialised as torch does it, from its global generator. The memory is (h, c), each float32
-    `[batch, units]`.
+    Actor and critic share the LSTM cell. The weights have torch's default initialization, from its
+    global generator. The memory is (h, c), each float32 `[batch, units]`.
     """
 
     def __init__(self, obs_dim: int, n_actions: int, units: int = 32) -> None:
@@ -768,10 +791,13 @@ class SmallRecurrentAgent(nn.Module):
         self.state_value = nn.Linear(units, 1)
 
     def forward(self, prev_state: tuple[Tensor, Tensor], obs_t: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-        """Return (new_state, (logits, state_value)): the memory after the observation, float32 `[batch, n_actions]`, `[batch]`.
+        """Return (new_state, (logits, state_value)).
+
+        `new_state` is the memory after the observation; logits are float32 `[batch, n_actions]`, values
+        float32 `[batch]`.
 
         Args:
-            prev_state: The memory before, a pair.
+            prev_state: The memory before the observation, a pair.
             obs_t: float32 `[batch, obs_dim]`.
         """
         h, c = self.rnn(obs_t, tuple(prev_state))
@@ -785,7 +811,7 @@ class SmallRecurrentAgent(nn.Module):
         """Return actions drawn from the policy by torch's global generator, int64 `[batch]`.
 
         Args:
-            agent_outputs: (logits, state_value), as `step` returns them.
+            agent_outputs: (logits, state_value), as returned by `step`.
         """
         return distribution_sample(agent_outputs[0])[0].numpy()
 
@@ -801,15 +827,16 @@ class SmallRecurrentAgent(nn.Module):
 
 
 class PlainAdam(torch.optim.Optimizer):
-    """Adam (Kingma and Ba 2015) in a few lines, for checks: the first optimizer of torch.optim costs a second of imports.
+    """Adam (Kingma and Ba 2015) in a few lines, for the checks.
+
+    The first optimizer of torch.optim needs a second for its imports; this one does not. So it does
+    not call `Optimizer.__init__`.
 
     Args:
-        parameters: Its one group.
-        lr, betas, eps: As of `torch.optim.Adam`.
-        max_grad_norm: `step` clips the global gradient norm to this value; `grad` of the parameters
-            stays as it is.
-
-    It is an Optimizer by name only, because of those imports.
+        parameters: The parameters, in one group.
+        lr, betas, eps: As in `torch.optim.Adam`.
+        max_grad_norm: `step` clips the global gradient norm to this value. The `grad` of the
+            parameters is not modified.
     """
 
     def __init__(
@@ -858,15 +885,18 @@ class PlainAdam(torch.optim.Optimizer):
 
 
 class RolloutBuffer:
-    """What happened in a number of rollouts, one row per step, episodes one after another.
+    """The steps of several rollouts, one row per step, one episode after another.
 
-    Fields, T rows in all. Before `finalize` they are lists of what was added; after it they are tensors:
-        observations: float32 `[T, obs_dim]`, what the policy saw *before* it chose the action
-        actions: int64 `[T, 1]`
-        old_logits: float32 `[T, num_actions]`, the policy's outputs at that moment
-        rewards: float32 `[T]`, or int64 `[T]` if only integers were added
-        terminateds: bool `[T]`, True where the action of that row ended its episode; the last episode may be unfinished
-        final_size: T (None before `finalize`)
+    Before `finalize`, the fields are lists; after it, they are tensors with T rows.
+
+    Attributes:
+        observations: float32 `[T, obs_dim]`; the observation *before* the action.
+        actions: int64 `[T, 1]`.
+        old_logits: float32 `[T, num_actions]`; the policy's output for this observation.
+        rewards: float32 `[T]`, or int64 `[T]` if only integers were added.
+        terminateds: bool `[T]`; True if the action of this row ended its episode. The last episode
+            may be unfinished.
+        final_size: T (None before `finalize`).
     """
 
     _FIELDS = ("actions", "old_logits", "observations", "rewards", "terminateds")
@@ -880,7 +910,7 @@ class RolloutBuffer:
         self.final_size: Any = None
 
     def add(self, action: Tensor, logits: Tensor, observation: Tensor, terminated: bool, reward: float) -> None:
-        """Append one row. Tensors carry a batch axis of 1. The tensors of a finalized buffer have no gradient: it is data."""
+        """Append one row; tensors have a batch axis of 1. `finalize` removes the gradients."""
         if self.final_size is not None:
             raise RuntimeError("this buffer is finalized: nothing can be added. Make a new RolloutBuffer.")
         self.actions.append(action)
@@ -890,7 +920,7 @@ class RolloutBuffer:
         self.terminateds.append(terminated)
 
     def finalize(self) -> None:
-        """Turn the lists into tensors; call it once, after the last `add`. A second call raises RuntimeError."""
+        """Convert the lists to tensors; call it once, after the last `add`."""
         if self.final_size is not None:
             raise RuntimeError("this buffer is finalized already: call finalize() once, after the last add()")
         if not self.rewards:
@@ -898,7 +928,7 @@ class RolloutBuffer:
         self.load({name: getattr(self, name) for name in self._FIELDS})
 
     def load(self, content: dict[str, Any]) -> None:
-        """Replace the content by `content`, a dictionary as `dump` returns it, and be finalized."""
+        """Replace the content by a dictionary from `dump`; the buffer is then finalized."""
         missing = [name for name in self._FIELDS if name not in content]
         if missing:
             raise ValueError(f"a rollout buffer needs {', '.join(self._FIELDS)}; missing: {', '.join(missing)}")
@@ -918,7 +948,7 @@ class RolloutBuffer:
         self.final_size = len(rewards)
 
     def dump(self) -> dict[str, list]:
-        """Return the content as plain nested lists, ready for JSON; `load` takes it back."""
+        """Return the content as nested lists, ready for JSON; `load` is the inverse."""
         return {
             name: (_numbers if name in ("rewards", "terminateds") else _rows)(getattr(self, name)).tolist()
             for name in self._FIELDS
@@ -926,7 +956,7 @@ class RolloutBuffer:
 
 
 def _rows(rows: Any) -> Tensor:
-    """Return one tensor whose first axis counts rows, from a tensor, an array, nested lists, or `[1, ...]` tensors."""
+    """Return one tensor with a row axis from a tensor, an array, lists, or `[1, ...]` tensors."""
     if isinstance(rows, list) and any(isinstance(row, (Tensor, np.ndarray)) for row in rows):
         return torch.cat([torch.atleast_1d(torch.as_tensor(row)) for row in rows]).detach()
     tensor = torch.as_tensor(rows).detach()
@@ -934,28 +964,28 @@ def _rows(rows: Any) -> Tensor:
 
 
 def _numbers(values: Any) -> Tensor:
-    """Return a 1-D tensor from a tensor, an array, or a list of numbers, each of which may be a one-element tensor."""
+    """Return a 1-D tensor from a tensor, an array, or a list of numbers or one-element tensors."""
     if isinstance(values, list):
         values = [value.item() if hasattr(value, "item") else value for value in values]
     return torch.as_tensor(values).detach().reshape(-1)
 
 
 def distribution_sample(logits: Tensor, seed: np.ndarray | list[int] | None = None) -> Tensor:
-    """Return one action per row, drawn from the policy's distribution, int64 `[1, batch]`.
+    """Sample one action per row from the policy's distribution, int64 `[1, batch]`.
 
     Args:
-        logits: float32 `[batch, num_actions]`; log-probabilities or unnormalised logits.
-        seed: An integer array used as a ring: the draw is seeded with `seed[0]`, then the array is
-            rotated by one *in place*, so that the next call uses the next entry.
+        logits: float32 `[batch, num_actions]`; log-probabilities or unnormalized logits.
+        seed: An integer array used as a ring: the sample is seeded with `seed[0]`. Then the array is
+            rotated by one *in place*, so the next call uses the next entry.
 
-    A draw with a seed comes from a NumPy generator, hence is the same on every platform and torch
-    version. Without a seed, torch's global generator is used.
+    With a seed, the sample comes from a NumPy generator and is the same on every platform and torch
+    version. Without a seed, it comes from torch's global generator.
     """
     logits = logits.detach()
     if logits.ndim != 2 or logits.isnan().any():
         raise ValueError(f"logits must be numbers of shape [batch, num_actions], found {logits}")
     if seed is None:
-        # The Gumbel-max trick: a fourth of the time of torch.multinomial for one row.
+        # The Gumbel-max trick: a quarter of the time of torch.multinomial for one row.
         return (logits - torch.empty_like(logits).exponential_().log_()).argmax(dim=-1).unsqueeze(0)
     generator = np.random.default_rng(_next_of_ring(seed))
     # Inverse of the cumulative distribution, in float64.
@@ -977,7 +1007,7 @@ def _next_of_ring(ring: np.ndarray | list[int]) -> int:
 
 
 def get_success_rate(env: GridWorldPointTargetEnv, buffer: RolloutBuffer) -> float:
-    """Return the share of finished episodes whose last stored observation has the state on the target, from 0 to 1.
+    """Return the share of finished episodes whose last stored state is on the target, 0 to 1.
 
     Args:
         env: The environment that the buffer comes from (for its dimensions).
@@ -993,14 +1023,14 @@ def get_success_rate(env: GridWorldPointTargetEnv, buffer: RolloutBuffer) -> flo
 
 
 def show_lineworld_rollouts(env: GridWorldPointTargetEnv, buffer: RolloutBuffer) -> float:
-    """Draw every episode's distance to the target over time, and return the success rate (see `get_success_rate`).
+    """Plot the distance to the target of every episode; return the success rate.
 
     Args:
         env: A one-dimensional grid world.
         buffer: A finalized buffer of its rollouts.
 
-    Lines that run into the middle and stay there are successes. Draws into a new matplotlib figure
-    and shows it.
+    A line that reaches 0 and stays there is a success. The plot is a new matplotlib figure, which is
+    shown. For the success rate see `get_success_rate`.
     """
     from matplotlib import pyplot
 
@@ -1022,23 +1052,23 @@ def show_lineworld_rollouts(env: GridWorldPointTargetEnv, buffer: RolloutBuffer)
 
 
 class ProgressBar:
-    """A bar that counts finished episodes and shows their mean return; what a training cell of a notebook runs in.
+    """A progress bar for trainings: counts finished episodes and shows their mean return.
 
     Args:
-        rollouts: How many episodes there will be, over all environments that are watched. More than
-            that are counted as well.
+        rollouts: The expected number of episodes in all watched environments. Further ones are
+            counted, too.
         title: The text before the bar.
-        window: Over how many of the latest episodes the return is averaged.
+        window: The number of latest episodes for the mean return.
 
         with utils.ProgressBar(rollouts=2 * 500, title="vanilla") as bar:
             for seed in range(2):
                 env = bar.watch(utils.GridWorldPointTargetEnv(dimensions=1))
                 ...  # trains with env, 500 rollouts
 
-    A return here is the undiscounted sum of an episode's rewards. Inside the context, the lines
-    "Running rollout ..." that `collect_rollouts` prints are left out, because two progress displays
-    would fight. Everything else that is printed is shown, and exceptions pass through. The bar is
-    drawn on stderr. (Needs tqdm.)
+    A return is the undiscounted sum of the rewards of an episode. Inside the context, the lines
+    "Running rollout ..." of `collect_rollouts` are not printed, because they would overwrite the
+    bar. All other output is printed, and exceptions pass through. The bar is drawn on stderr. (Needs
+    tqdm.)
     """
 
     def __init__(self, rollouts: int, title: str = "", window: int = 50) -> None:
@@ -1049,12 +1079,12 @@ class ProgressBar:
         self._bar: Any = None
 
     def watch(self, env: EnvInterface) -> WatchedEnv:
-        """Return the environment, watched: each episode that ends in it moves the bar. Watching begins with a new window."""
+        """Return a wrapper of the environment that counts its episodes; start a new window."""
         self._latest.clear()
         return WatchedEnv(env, self._count)
 
     def __enter__(self) -> ProgressBar:
-        from tqdm import tqdm  # not tqdm.auto: without ipywidgets, it warns
+        from tqdm import tqdm  # not tqdm.auto, which warns without ipywidgets
 
         self._bar = tqdm(total=self._rollouts, desc=self._title, unit=" rollouts", mininterval=0.25)
         self._stdout = sys.stdout
@@ -1075,15 +1105,15 @@ class ProgressBar:
 
 
 class WatchedEnv(EnvInterface):
-    """An environment that behaves like the one it wraps, and keeps the return of every finished episode.
+    """A wrapper that records the return of every finished episode.
 
     Args:
-        env: Any environment; its other attributes (`num_actions`, `dimensions`, ...) can be read
-            here too.
-        on_episode: Called with the return of each episode that ends; None for nothing.
+        env: Any environment; its other attributes (`num_actions`, `dimensions`, ...) are available
+            through the wrapper.
+        on_episode: Called with the return of each finished episode, if not None.
 
     Attributes:
-        returns: The undiscounted returns of the finished episodes so far, in their order.
+        returns: The undiscounted returns of the finished episodes so far, in order.
     """
 
     def __init__(self, env: EnvInterface, on_episode: Any = None) -> None:
@@ -1106,13 +1136,13 @@ class WatchedEnv(EnvInterface):
         return observation, terminated, reward
 
     def __getattr__(self, name: str) -> Any:
-        if name == "env":  # not set yet, as while this object is copied
+        if name == "env":  # not set yet, for example during a copy
             raise AttributeError(name)
         return getattr(self.env, name)
 
 
 class _WithoutProgressLines:
-    """A text stream that passes on everything but the lines "Running rollout ..." of `collect_rollouts`."""
+    """A text stream without the lines "Running rollout ..." of `collect_rollouts`."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -1127,18 +1157,19 @@ class _WithoutProgressLines:
 
 
 Rung = tuple[str, str, Callable[[], gymnasium.Env], Mapping[str, float], float]
-"""A rung of a ladder of probes: name, what it isolates, the probe, what a right agent ends with, how far off it may be."""
+"""A rung of a ladder of probes: name, what it isolates, the probe, expected values, tolerance."""
 
 
 def climb(rungs: Sequence[Rung], learn: Callable[[gymnasium.Env, int], Mapping[str, float]], fine: dict[str, bool]) -> None:
-    """Let an agent learn on every rung, and print what was expected and found.
+    """Train an agent on every rung; print expected and found values.
 
     Args:
-        rungs: From the simplest one on.
-        learn: (environment, seed) -> what the agent says after training in it. It gets a second seed where it misses the
-            first time: a right agent may have bad luck once.
-        fine: Gets for each rung, by its name, whether the agent came to what was expected. Where `learn` raises an exception,
-            the rungs before it are printed, and the others are not fine.
+        rungs: The rungs, simplest first.
+        learn: A function (environment, seed) that trains an agent and returns its values by name. If
+            the first seed misses the tolerance, a second one is tried, because a correct agent can
+            fail by chance.
+        fine: A dictionary to fill: for each rung's name, whether the values were found. If `learn`
+            raises an exception, the rungs before it are printed, and the others are False.
     """
     from tqdm import tqdm
 
@@ -1166,22 +1197,21 @@ def plot_learning_curves(
     axes: Axes | None = None,
     colours: Sequence[str] = CURVE_COLOURS,
 ) -> Axes:
-    """Draw the mean over seeds of each setting as a line, and from the lowest to the highest seed as a band.
+    """Plot the mean over seeds of each setting as a line, and the range of the seeds as a band.
 
     Args:
-        curves: By name of the setting, one list per seed of values in the order of training.
-        ylabel: What the values are.
-        rollouts_per_value: How many rollouts lie between two values: the x-axis counts rollouts.
-        points: Each curve is averaged down to at most this many points; a short curve keeps all its
-            values.
-        axes: Where to draw; without it, into a new figure.
-        colours: Of the settings, in their order; they repeat if there are not enough.
+        curves: For each setting, by name, one list of values per seed, in the order of training.
+        ylabel: The label of the y-axis.
+        rollouts_per_value: The number of rollouts between two values; the x-axis counts rollouts.
+        points: The maximum number of points; longer curves are averaged over equal parts.
+        axes: The axes to draw on; None for a new figure.
+        colours: The colours of the settings, in order; they repeat if there are too few.
 
     Returns:
-        The axes; `pyplot.show()` is left to the caller.
+        The axes. Call `pyplot.show()` yourself.
 
     Raises:
-        ValueError: If the seeds of one setting do not have equally many values, at least one.
+        ValueError: If the seeds of a setting have different numbers of values, or none.
     """
     from matplotlib import pyplot
 
@@ -1208,14 +1238,15 @@ def plot_learning_curves(
 
 
 def plot_point_mass_returns(curves: Mapping[str, Sequence[Sequence[float]]], ylabel: str, lowest: float = -120.0) -> Axes:
-    """Draw learning curves on `PointMass`, squeezed: from -1 to 0 linear, below logarithmic. Dotted: the best possible.
+    """Plot learning curves on `PointMass`; return the axes. Call `pyplot.show()` yourself.
+
+    The y-axis is linear from -1 to 0 and logarithmic below. The dotted line is the best possible
+    mean return.
 
     Args:
-        curves: See `plot_learning_curves`; a value for each episode.
-        ylabel: What the values are.
-        lowest: Where the vertical axis begins.
-
-    Returns the axes; `pyplot.show()` is left to the caller.
+        curves: As for `plot_learning_curves`, with one value per episode.
+        ylabel: The label of the y-axis.
+        lowest: The lower end of the y-axis.
     """
     from matplotlib.ticker import NullLocator
 
@@ -1229,10 +1260,11 @@ def plot_point_mass_returns(curves: Mapping[str, Sequence[Sequence[float]]], yla
 
 
 def tidy(*several: Axes, legend: bool = True) -> None:
-    """Remove the frame's upper and right line, and the legend's frame.
+    """Remove the upper and right spines, and draw a legend without a frame.
 
     Args:
-        legend: Whether to draw a legend where there are labels.
+        several: The axes.
+        legend: Whether to draw a legend if there are labels.
     """
     for axes in several:
         axes.spines[["top", "right"]].set_visible(False)

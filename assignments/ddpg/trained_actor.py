@@ -1,7 +1,9 @@
-"""A trained actor as a file: to save it and hand it in, and to play it without the code that made it. Given; do not change it.
+"""Save a trained actor to a file, load it, and evaluate it without your code.
 
-The file is a safetensors file with exactly these arrays of floating-point numbers: weight0 `[hidden, obs_dim]`, bias0
-`[hidden]`, weight1, bias1, weight2 `[A, hidden]`, bias2 `[A]`.
+Provided; do not change it.
+
+The file is a safetensors file with exactly these floating-point arrays: weight0
+`[hidden, obs_dim]`, bias0 `[hidden]`, weight1, bias1, weight2 `[A, hidden]`, bias2 `[A]`.
 """
 
 from __future__ import annotations
@@ -14,18 +16,18 @@ from typing import Any
 import numpy as np
 
 ENV = "Pendulum-v1"
-TEST_SEEDS = tuple(range(10))  # of the episodes by which you judge an actor. The leaderboard has others.
+TEST_SEEDS = tuple(range(10))  # for your own evaluation; the leaderboard uses others
 ARRAYS = ("weight0", "bias0", "weight1", "bias1", "weight2", "bias2")
 
 
 class TrainedActor:
-    """Three layers with ReLU between them and tanh at the end.
+    """An actor of three linear layers with ReLU between them and tanh at the end.
 
     Args:
-        arrays: By name, as in the file.
+        arrays: The arrays of the file, by name.
 
     Raises:
-        ValueError: Says what is wrong with the arrays.
+        ValueError: If the arrays are not those of such an actor.
     """
 
     def __init__(self, arrays: dict[str, np.ndarray]) -> None:
@@ -45,7 +47,7 @@ class TrainedActor:
         self.layers = [(weight.astype(np.float64), bias.astype(np.float64)) for weight, bias in layers]
 
     def __call__(self, state: np.ndarray) -> np.ndarray:
-        """Return the action, float64 `[A]` or `[B, A]`, in [-1, 1], for `[obs_dim]` or `[B, obs_dim]`."""
+        """Return the action in [-1, 1], float64 `[A]`, of a state `[obs_dim]`; batches work too."""
         (weight0, bias0), (weight1, bias1), (weight2, bias2) = self.layers
         hidden = np.maximum(state @ weight0.T + bias0, 0)
         hidden = np.maximum(hidden @ weight1.T + bias1, 0)
@@ -56,13 +58,12 @@ def save_actor(path: str | Path, actor: Any) -> None:
     """Write a trained actor to a file that you can submit.
 
     Args:
-        path: "actor.safetensors" beside submitted.py is the file that is graded.
+        path: The grader reads "actor.safetensors" next to submitted.py.
         actor: Your `Actor`.
 
     Raises:
-        ValueError: If the actor's action is not that of three `nn.Linear` with ReLU between them
-            and tanh at the
-            end: another network can be trained, but not submitted.
+        ValueError: If the actor is not three `nn.Linear` with ReLU between them and tanh at the
+            end. You can train other networks, but not submit them.
     """
     import torch
     from safetensors.numpy import save
@@ -79,38 +80,40 @@ def save_actor(path: str | Path, actor: Any) -> None:
         try:
             with torch.no_grad():
                 actions = np.asarray(actor(torch.as_tensor(drawn).to(layers[0].weight)).cpu())
-        except (RuntimeError, TypeError, AttributeError):  # the layers are used in another order, or return no tensor
+        except (RuntimeError, TypeError, AttributeError):  # other order of the layers, or no tensor returned
             continue
         if actions.shape == expected.shape and np.allclose(actions, expected, atol=1e-4):
             Path(path).write_bytes(save(arrays))
             return
     raise ValueError(
-        "only an actor of three nn.Linear, with biases, ReLU between them and tanh at the end, can be handed in; "
-        f"this one has {len(linear)} of them, or does something else with them"
+        "only an actor of three nn.Linear with biases, ReLU between them and tanh at the end can be submitted; "
+        f"this one has {len(linear)} nn.Linear, or uses them differently"
     )
 
 
 def load_actor(data: bytes) -> TrainedActor:
-    """Return the actor in the content of a file that `save_actor` wrote.
+    """Return the actor from the bytes of a file written by `save_actor`.
 
     Raises:
-        ValueError: Says what is wrong with the content.
+        ValueError: If the bytes are not such a file.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
     try:
         arrays = load(bytes(data))
-    except (SafetensorError, KeyError, TypeError, AttributeError) as error:  # also: a type of numbers that NumPy does not have
-        raise ValueError(f"this is not a safetensors file, as save_actor writes it: {error}") from error
+    except (SafetensorError, KeyError, TypeError, AttributeError) as error:  # also: a dtype that NumPy does not have
+        raise ValueError(f"this is not a safetensors file written by save_actor: {error}") from error
     return TrainedActor(arrays)
 
 
 def evaluate(actor: TrainedActor, seeds: Sequence[int] = TEST_SEEDS, env_id: str = ENV) -> list[float]:
-    """Return the return of one episode for each seed, without noise; actions are stretched to the range of the environment.
+    """Return the returns of one episode per seed, without noise.
+
+    The actions are rescaled from [-1, 1] to the range of the environment.
 
     Raises:
-        ValueError: If the actor is one for other observations or actions than the environment's.
+        ValueError: If the sizes of observations and actions differ from those of the environment.
     """
     import gymnasium as gym
 
@@ -118,7 +121,9 @@ def evaluate(actor: TrainedActor, seeds: Sequence[int] = TEST_SEEDS, env_id: str
     observations, actions = env.observation_space.shape, env.action_space
     (first, _), (_, last) = actor.layers[0], actor.layers[-1]
     if first.shape[1:] != observations or last.shape != actions.shape:
-        raise ValueError(f"{env_id} has observations {list(observations)} and actions {list(actions.shape)}, this actor others")
+        raise ValueError(
+            f"{env_id} has observations {list(observations)} and actions {list(actions.shape)}; this actor has others"
+        )
     returns = []
     for seed in seeds:
         state, _ = env.reset(seed=int(seed))

@@ -1,4 +1,4 @@
-"""Seeding, and what to watch while an agent trains and plays. Given; do not change it."""
+"""Seeding, plots of a running training, and animations of episodes. Provided; do not change it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 import torch
 
-SHARE = 0.05  # of the time of a training that may go into pictures of it
-POINTS = 300  # of a curve: more cannot be seen
+SHARE = 0.05  # the share of the training time that plotting may take
+POINTS = 300  # of a curve; more would not be visible
 
 
 def seed_everything(seed: int, env: Any = None) -> None:
-    """Seed the generators of Python, NumPy and torch, and the first episode of an environment and all that follow from it.
+    """Seed Python, NumPy, torch and the environment.
 
-    A generator of its own (`np.random.default_rng`) is not among them: give it a seed where it is made.
+    This resets the environment with the seed, so the following episodes are reproducible. It does
+    not seed a generator from `np.random.default_rng`: pass a seed where you create one.
     """
     random.seed(seed)
     np.random.seed(seed)
@@ -30,9 +31,9 @@ def seed_everything(seed: int, env: Any = None) -> None:
 
 
 class LivePlot:
-    """Shows scores and losses while an agent trains: as a picture in a notebook, as a line of text elsewhere.
+    """Show scores and losses during a training: a picture in a notebook, a line of text elsewhere.
 
-    It may be called as often as you like: it draws only when all drawing so far took less than 5 % of the time.
+    Call it as often as you like: it draws only while drawing has taken less than 5 % of the time.
     """
 
     def __init__(self) -> None:
@@ -43,11 +44,11 @@ class LivePlot:
     def __call__(
         self, frame: int, scores: Sequence[float], actor_losses: Sequence[float], critic_losses: Sequence[float]
     ) -> None:
-        """Show how the training stands after `frame` steps: a score for each episode so far, losses for each update."""
+        """Show the scores of all episodes and the losses of all updates after `frame` steps."""
         begin = time.perf_counter()
         if self._spent > SHARE * (begin - self._begin):
             return
-        latest = f"step {frame}, mean of the latest scores {np.mean(scores[-10:]):.1f}" if len(scores) else f"step {frame}"
+        latest = f"step {frame}, mean of the last 10 scores {np.mean(scores[-10:]):.1f}" if len(scores) else f"step {frame}"
         if in_notebook():
             from IPython.display import Image, display
 
@@ -62,20 +63,20 @@ class LivePlot:
 
 
 def in_notebook() -> bool:
-    """Return whether this runs in a notebook's kernel."""
+    """Return whether the code runs in the kernel of a notebook."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return shell is not None and hasattr(shell, "kernel")
 
 
 def draw_training(title: str, scores: Sequence[float], actor_losses: Sequence[float], critic_losses: Sequence[float]) -> bytes:
-    """Return a PNG with a curve of the scores and of both losses; long ones as means of equal parts."""
+    """Return a PNG with curves of the scores and of both losses, thinned if they are long."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 2.6), dpi=72, layout="constrained")
     named = (("score of an episode", scores), ("actor loss", actor_losses), ("critic loss", critic_losses))
     for axes, (name, values) in zip(figure.subplots(1, 3), named, strict=True):
         places, means = thinned(values)
-        axes.plot(places, means, lw=1, marker="." if len(places) < 20 else "")  # of one value there is no line
+        axes.plot(places, means, lw=1, marker="." if len(places) < 20 else "")  # a single value has no line
         axes.set_title(name, fontsize=10)
         axes.set_xlabel("episode" if values is scores else "update", fontsize=9)
         axes.grid(alpha=0.3)
@@ -86,7 +87,7 @@ def draw_training(title: str, scores: Sequence[float], actor_losses: Sequence[fl
 
 
 def thinned(values: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
-    """Return (places, means) of at most 300 equal parts of the values."""
+    """Split the values into at most 300 equal parts; return (ends, means) of the parts."""
     numbers = np.asarray(values, dtype=np.float64)
     if not len(numbers):
         return numbers, numbers
@@ -95,13 +96,15 @@ def thinned(values: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def animation(frames: Sequence[np.ndarray], fps: int = 30, width: int = 240) -> Any:
-    """Return frames as an animated GIF that a notebook shows: an `IPython.display.Image`, whose `data` are the file's bytes.
+    """Return an `IPython.display.Image` with the frames as an animated GIF; `data` holds its bytes.
 
     Args:
-        frames: uint8 `[height, width, 3]` each, as `env.render()` returns them.
+        frames: uint8 `[height, width, 3]` each, as returned by `env.render()`.
+        fps: Frames per second.
+        width: The width of the animation in pixels.
 
     Raises:
-        ValueError: When there are no frames.
+        ValueError: If there are no frames.
     """
     from IPython.display import Image as Shown
     from PIL import Image
@@ -110,7 +113,7 @@ def animation(frames: Sequence[np.ndarray], fps: int = 30, width: int = 240) -> 
         raise ValueError("there are no frames to show")
     height = round(frames[0].shape[0] * width / frames[0].shape[1])
     pictures = [Image.fromarray(frame).resize((width, height)) for frame in frames]
-    # One palette for all: other colours in every frame would flicker, and take more time.
+    # One palette for all frames: separate palettes would flicker and take more time.
     palette = pictures[0].quantize(64)
     few = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]
     file = io.BytesIO()

@@ -1,4 +1,7 @@
-"""The two loops that drive an agent with `forward` and `backward`, and one that tests it. Given; do not change it."""
+"""Two training loops for an agent with `forward` and `backward`, and a test loop.
+
+Provided; do not change it.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,20 @@ import torch
 
 
 def seed_everything(seed: int) -> None:
-    """Seed the generators of Python, NumPy and torch; environments and agents are given seeds of their own."""
+    """Seed Python, NumPy and torch. Environments and agents take their own seeds."""
     random.seed(seed)
     np.random.seed(seed)
     torch.manual_seed(seed)
 
 
 def fit(agent: Any, env: gym.Env, steps: int, seed: int | None = None, on_update: Callable | None = None) -> list[float]:
-    """Train in one environment for so many steps; return the scores (sums of rewards) of all episodes that are over.
+    """Train in one environment; return the scores (sums of rewards) of all finished episodes.
 
     Args:
-        agent: A `PPOAgent` with `num_envs` 1, whose learning rate goes down to 0.
-        env: Takes actions `[n]`; values outside its range are clipped here.
+        agent: A `PPOAgent` with `num_envs` 1. Its learning rate decreases to 0.
+        env: An environment with actions `[n]`; actions outside its range are clipped.
+        steps: The number of steps.
+        seed: A seed for the environment.
         on_update: Called with (step, metrics) after each update.
     """
     forget(agent)
@@ -36,7 +41,7 @@ def fit(agent: Any, env: gym.Env, steps: int, seed: int | None = None, on_update
         metrics = agent.backward(reward, terminated, truncated)
         score += float(reward)
         if terminated or truncated:
-            agent.forward(observation)  # the last observation, which nobody acts on
+            agent.forward(observation)  # the last observation; its action is not taken
             metrics = agent.backward(0.0) or metrics
             scores.append(score)
             score = 0.0
@@ -51,24 +56,26 @@ def fit(agent: Any, env: gym.Env, steps: int, seed: int | None = None, on_update
 def fit_vector(
     agent: Any, envs: gym.vector.VectorEnv, steps: int, seed: int | None = None, on_update: Callable | None = None
 ) -> list[float]:
-    """Train in several environments at once, for so many steps all together; otherwise like `fit`.
+    """Train in several environments at once; return the scores as `fit` does.
 
     Args:
         agent: A `PPOAgent` with the same `num_envs`.
-        envs: Begins a new episode in the step after the end of the last one, as gymnasium's do by
-            default (`AutoresetMode.NEXT_STEP`).
+        envs: Vector environments that reset in the step after the end of an episode, which is
+            gymnasium's default (`AutoresetMode.NEXT_STEP`).
+        steps: The number of steps of all environments together.
+        seed, on_update: As for `fit`.
 
-    Episodes that end with the very last step are not learned from: there is no step after it.
+    The agent does not learn from episodes that end in the very last step, because no step follows.
 
     Raises:
-        ValueError: For `envs` with another mode.
+        ValueError: If `envs` has another autoreset mode.
     """
     mode = envs.metadata.get("autoreset_mode")
     if mode != gym.vector.AutoresetMode.NEXT_STEP:
-        raise ValueError(f"a new episode must begin in a step of its own (AutoresetMode.NEXT_STEP), not by {mode}")
+        raise ValueError(f"expected vector environments with AutoresetMode.NEXT_STEP, found {mode}")
     forget(agent)
     scores, score, played = [], np.zeros(envs.num_envs), 0
-    begins = np.zeros(envs.num_envs, dtype=bool)  # where this step only begins a new episode
+    begins = np.zeros(envs.num_envs, dtype=bool)  # where this step is a reset
     observations, _ = envs.reset(seed=seed)
     while played < steps:
         actions = agent.forward(observations)
@@ -87,7 +94,7 @@ def fit_vector(
 
 
 def play(agent: Any, env: gym.Env, seeds: list[int]) -> list[float]:
-    """Return the score of one episode for each seed, played without exploring and without learning."""
+    """Return the scores of one episode per seed, without exploration and without learning."""
     training, memories = agent.training, agent.memories
     agent.training, agent.memories = False, [type(memories[0])(memories[0].window_length)]
     scores = []
@@ -109,11 +116,11 @@ def play(agent: Any, env: gym.Env, seeds: list[int]) -> list[float]:
 
 
 def clipped(action: np.ndarray, space: Any) -> np.ndarray:
-    """Return the action within the range of what the environment takes, a Box."""
+    """Return the action, clipped to the range of a Box space."""
     return np.clip(action, space.low, space.high)
 
 
 def forget(agent: Any) -> None:
-    """Let the agent forget episodes that are not over: all environments begin anew."""
+    """Discard unfinished episodes, because all environments are reset."""
     for memory in agent.memories:
         memory.reset()

@@ -1,33 +1,40 @@
 # Source of assignments/ddpg/notebook.ipynb; `python -m grader build` makes the notebook from it.
-# Figures of whole trainings are those of benchmarks/results. The tests execute the notebook (tests/kit/test_notebook.py) and
-# read what the last cell leaves: `curves` and `probes`.
+# Results of whole trainings come from benchmarks/results. The tests execute the notebook
+# (tests/kit/test_notebook.py) and read two variables of the last cell: `curves` and `probes`.
 
 # %% title [markdown]
-# # DDPG: an agent whose actions are numbers
+# # DDPG: continuous actions
 #
-# In this assignment you write deep deterministic policy gradient (DDPG), and with it you make a pendulum stand on its head: a
-# replay buffer, noise that explores, an actor, a critic, a slow copy of each, and the update that ties them together.
+# In this assignment you write deep deterministic policy gradient (DDPG) and swing up a pendulum
+# with it. You write a replay buffer, noise for exploration, an actor, a critic, a target network
+# for each, and the update that ties them together.
 #
-# Every part goes the same way: the idea, the formula, what to write, a cell that tries it, and what you should see. You write
-# into **`submitted.py`**, in the order of this notebook; the notebook only calls it. Given are `training.py`,
-# `trained_actor.py` and `utils.py`. Read the first two, they are short; do not change them.
+# Every section follows the same pattern: the idea, the formula, what to write, a cell that tries
+# it, and what you should see. You write in **`submitted.py`**, in the order of this notebook. The
+# notebook only calls your code. `training.py`, `trained_actor.py` and `utils.py` are provided; do
+# not change them. The first two are short and worth reading.
 #
-# The text that this assignment follows (*PG is All You Need*) is a well-known notebook, and its code has been copied into
-# dozens of projects, with its mistakes. When it was written, none of them kept the agent from swinging up a pendulum, and so
-# nobody noticed. You will find eight of them here as **exercises**: a few faulty lines, a question, and a cell that makes the
-# fault visible. Think before you run the cell.
+# This assignment follows *PG is All You Need* (repository MrSyee/pg-is-all-you-need), called **the
+# course text** below. It is a well-known notebook, and its code has been copied into dozens of
+# projects, together with its mistakes. They rarely keep an agent from swinging up the pendulum, so
+# they went unnoticed. Eight of them are **exercises** here: a few faulty lines, a question, and a
+# cell that makes the fault visible. Answer the question before you run the cell.
 #
 # > **How to work**
 # >
-# > - Save `submitted.py` and run the cell again. The kernel need not restart: `autoreload` takes what you saved.
-# > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and a wrong answer often gets a
-# >   hint at the mistake that it looks like. Cells here show what your code does; `grade.py` says whether it is right.
-# > - The first cell that calls something you have not written stops with a `NotImplementedError` that says what to write.
-# > - You may also define everything in a notebook and hand that in: `python grade.py --submission notebook.ipynb` grades what
-# >   it defines. The cells below would then have to use your names without `submitted.` before them.
+# > - Save `submitted.py` and run the cell again. You need not restart the kernel: `autoreload`
+# >   loads the saved file.
+# > - Run `python grade.py --watch` in a terminal next to this notebook. It grades every save. For
+# >   many wrong answers it prints a hint at the likely mistake. The cells here show what your code
+# >   does; `grade.py` checks whether it is correct.
+# > - The first cell that calls something you have not written yet stops with a
+# >   `NotImplementedError` that says what to write.
+# > - You may also define everything in a notebook and submit that:
+# >   `python grade.py --submission notebook.ipynb` grades the definitions in it. The cells below
+# >   then have to use your names without `submitted.` in front.
 #
-# The pendulum is drawn by pygame (`pip install "gymnasium[classic-control]"`). Everything together takes two or three minutes.
-# Scores and curves differ from machine to machine.
+# The pendulum is drawn by pygame (`pip install "gymnasium[classic-control]"`). The whole notebook
+# runs in two or three minutes. Scores and curves differ from machine to machine.
 
 # %% setup
 # %load_ext autoreload
@@ -49,12 +56,12 @@ import trained_actor
 import training
 import utils
 
-os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pygame draws into arrays and needs no screen
-torch.set_num_threads(1)  # the networks are small: more threads would mostly wait for each other
+os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pygame draws into arrays; no screen needed
+torch.set_num_threads(1)  # the networks are small; more threads would mostly wait
 BLUE, ORANGE, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#9a9a9a"
 
 # %% settings
-PENDULUM, WARM_UP = 15_000, 1000  # frames in all, and random ones at the beginning
+PENDULUM, WARM_UP = 15_000, 1000  # total steps, and random steps at the beginning
 POINT_SEEDS, POINT = 3, 2100
 PROBE = 500
 
@@ -65,49 +72,59 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # %% idea [markdown]
 # ## The idea
 #
-# An agent should maximize $J = E\left[\sum_t \gamma^t r_t\right]$. If it knew how much every action is worth,
+# The agent should maximize $J = E\left[\sum_t \gamma^t r_t\right]$. The optimal action values
+# satisfy the Bellman equation
 #
-# $$Q(s, a) = E\left[r + \gamma \max_{a'} Q(s', a')\right],$$
+# $$Q(s, a) = E\left[r + \gamma \max_{a'} Q(s', a')\right]$$
 #
-# for the best policy and where the episode goes on, it would simply take the best one. With five actions one compares five
-# numbers. But a torque is a number from -2 to 2: the maximum over $a'$ is an optimization problem of its own, to be solved in
-# every step.
+# (without the second term if the episode terminates). If the agent knew $Q$, it would take the
+# action with the largest value. With five actions you compare five numbers. A torque, however, is
+# a number from -2 to 2. The maximum over $a'$ is now an optimization problem of its own, and it
+# has to be solved in every step.
 #
-# DDPG trains a second network to know its solution. The **actor** $\mu_\theta(s)$ says the action, the **critic**
-# $Q_\phi(s, a)$ says what an action is worth. The critic learns from transitions $(s, a, r, s')$, and the actor goes *uphill on
-# the critic*: how $Q$ changes with the action is known by differentiation, and how the action changes with the weights, too.
-# The product of both is the **deterministic policy gradient** (Silver et al. 2014, "Deterministic policy gradient algorithms"):
+# DDPG trains a second network to output the solution. The **actor** $\mu_\theta(s)$ outputs an
+# action. The **critic** $Q_\phi(s, a)$ outputs the value of an action. The critic learns from
+# transitions $(s, a, r, s')$. The actor does gradient ascent on the critic: $\nabla_a Q$ says how
+# the value changes with the action, and $\nabla_\theta \mu$ says how the action changes with the
+# weights. By the chain rule, their product is the **deterministic policy gradient** (Silver et al.
+# 2014, "Deterministic policy gradient algorithms"):
 #
 # $$\nabla_\theta J \approx E_{s \sim \rho^\beta}\left[
 #   \nabla_a Q_\phi(s, a)\big|_{a = \mu_\theta(s)}\ \nabla_\theta \mu_\theta(s)\right]$$
 #
-# Compare it with the policy gradient of a random policy, $E[\nabla \log \pi(a \mid s)\, A]$. That one tries actions and makes
-# the lucky ones more likely. Here no action needs to be drawn at all: the critic says in which direction the action should
-# move. It is also why it does not matter who has played: $\rho^\beta$ are the states of *any* behaviour $\beta$, for example of
-# last week's actor with noise. DDPG is **off-policy**, so that every transition can be used hundreds of times.
+# Compare it with the policy gradient of a stochastic policy, $E[\nabla \log \pi(a \mid s)\, A]$.
+# That one samples actions and makes those with a positive advantage more likely. Here no action
+# has to be sampled: the critic says in which direction the action should move. So the data may
+# come from another policy: $\rho^\beta$ is the distribution of the states that a *behavior policy*
+# $\beta$ visits, for example an older actor with noise. DDPG is **off-policy**: it can learn from
+# the same transition many times. With one update per step and batches of $B$, each transition is
+# sampled about $B$ times before a full buffer overwrites it.
 #
-# The price is that everything depends on the critic, a network that learns from what it says itself. With large neural networks
-# that had tended to diverge. Lillicrap et al. 2015 ("Continuous control with deep reinforcement learning", arXiv 1509.02971)
-# made it work by three additions, and they are the first things you write:
+# The price is that everything depends on the critic, and the critic learns from its own
+# predictions. With large neural networks this used to diverge. Lillicrap et al. 2015 ("Continuous
+# control with deep reinforcement learning", arXiv 1509.02971) made it work. You write these three
+# ingredients of their algorithm:
 #
-# | | against | section |
+# | ingredient | the problem it solves | section |
 # | --- | --- | --- |
-# | a replay buffer | neighbours in time that resemble each other | 1, 2 |
-# | noise | an actor that tries nothing new | 3 |
-# | target networks | a critic that chases its own tail | 7 |
+# | replay buffer | successive transitions are correlated | 1, 2 |
+# | noise | a deterministic actor does not explore | 3 |
+# | target networks | the critic's target moves with the critic | 5, 7 |
 
 # %% store-text [markdown]
-# ## 1 · The replay buffer: to store
+# ## 1 · Replay buffer: storing
 #
-# The buffer keeps the latest `size` transitions in NumPy arrays, made once. `ptr` is the row that is written next. After the
-# last row comes row 0 again, so the oldest transition makes room for the newest: a **ring**. Nothing is ever moved.
+# The replay buffer keeps the latest `size` transitions in NumPy arrays that are allocated once.
+# `ptr` is the row to be written next. After the last row comes row 0 again, so the newest
+# transition replaces the oldest one. This is a **ring buffer**: no row is ever moved.
 #
-# **Write the arrays in `ReplayBuffer.__init__`, then `store` and `__len__`.** What is stored is a copy: an environment may use
-# its observation array again in the next step.
+# **Write the arrays in `ReplayBuffer.__init__`, then `store` and `__len__`.** Store copies: an
+# environment may reuse its observation array in the next step.
 #
-# The cell puts transitions 0 to 13 into a buffer of 6 rows and draws what lies in which row. Each column is the buffer after
-# one more transition; the one just written is orange. The staircase must begin anew at row 0, and a column never holds a gap
-# between its oldest and its newest number.
+# The cell stores transitions 0 to 13 in a buffer of 6 rows and draws which transition is in which
+# row. Each column is the buffer after one more transition; the newest one is orange. After row 5
+# the orange cell must return to row 0, and each column must hold the latest transitions without a
+# gap.
 
 # %% store
 ROWS = 6
@@ -139,7 +156,8 @@ plt.show()
 # %% actions-text [markdown]
 # ### Exercise: one action, or several?
 #
-# In the course text, the array of the actions is made like that of the rewards, and put into shape when it is needed:
+# In the course text, the array of the actions has the same shape as the array of the rewards. It
+# is reshaped when the critic needs it:
 #
 # ```python
 # acts_buf = np.zeros(size)                 # when the buffer is made
@@ -147,8 +165,8 @@ plt.show()
 # actions = batch["acts"].reshape(-1, 1)    # when the critic needs it
 # ```
 #
-# **What goes wrong?** Think of an arm with two joints; and of NumPy from version 2.4 on, which no longer takes an array of one
-# element for a number.
+# **What goes wrong?** Think of an arm with two joints. Think also of NumPy 2.4 and later, which no
+# longer converts an array of one element to a number.
 
 # %% actions
 faulty = np.zeros(ROWS, dtype=np.float32)
@@ -156,32 +174,35 @@ for action in (0.5, np.array([0.5]), np.array([0.5, -0.5])):
     try:
         with np.errstate(all="raise"):
             faulty[0] = action
-        print(f"the faulty array is given {action!s:12}: stored")
+        print(f"faulty array, action {action!s:12}: stored")
     except (TypeError, ValueError) as error:
-        print(f"the faulty array is given {action!s:12}: {type(error).__name__}: {error}")
+        print(f"faulty array, action {action!s:12}: {type(error).__name__}: {error}")
 
 joints = submitted.ReplayBuffer(obs_dim=3, size=ROWS, batch_size=2, act_dim=2)
 joints.store(np.zeros(3), np.array([0.5, -0.5]), 0.0, np.zeros(3), False)
-print("yours is given [ 0.5 -0.5]    :", joints.acts_buf[0], "of", list(joints.acts_buf.shape))
+print("yours, action [ 0.5 -0.5]         :", joints.acts_buf[0], "of", list(joints.acts_buf.shape))
 
 # %% actions-seen [markdown]
-# With two joints it stops, and that is the best thing a mistake can do. Since NumPy 2.4 it stops with one joint as well, which
-# is the end of many copies of that code. An action is a vector, even if it has one element: `[size, act_dim]`.
+# With two joints, it stops with an error. That is better than a wrong result. Since NumPy 2.4 it
+# stops with one joint too, so many copies of this code no longer run. An action is a vector even
+# if it has one element: `[size, act_dim]`.
 
 # %% sample-text [markdown]
-# ## 2 · The replay buffer: to sample
+# ## 2 · Replay buffer: sampling
 #
-# Why not learn from what happened just now? Because the optimizer takes a batch for a fair sample of the world, and neighbours
-# in time are not: in one second the pendulum hangs left, in the next it hangs right, and each time the network would forget the
-# other side. Rows drawn at random from a long memory are nearly independent.
+# Why not learn from the latest transitions? The optimizer assumes that a batch represents all the
+# data, but successive transitions are correlated. In one second the pendulum hangs on the left, in
+# the next on the right, and each time the network would forget the other side. Rows sampled at
+# random from a large buffer are nearly independent.
 #
-# **Write `sample_batch`**: `batch_size` *different* rows, every stored one with equal probability, and the same rows of all
-# five arrays. While fewer are stored, raise a ValueError.
+# **Write `sample_batch`**: return `batch_size` *different* rows, each stored row with equal
+# probability, and the same rows of all five arrays. If fewer rows are stored, raise a ValueError.
 #
-# The cell plays 3,000 random steps with the pendulum. An observation of it is $(\cos \theta, \sin \theta, \dot\theta)$; the
-# angle $\theta$ is 0 where it stands on its head. On the left are the latest 64 transitions, in the middle 64 that your buffer
-# draws. On the right is the mean of $\cos \theta$ over 64 rows, for many such batches. A fair batch has a mean near that of the
-# whole memory (dotted).
+# The cell takes 3,000 random steps with the pendulum. An observation is
+# $(\cos \theta, \sin \theta, \dot\theta)$; the angle $\theta$ is 0 when the pendulum is upright.
+# On the left are the latest 64 transitions, in the middle 64 that your buffer samples. On the
+# right is the mean of $\cos \theta$ over 64 rows, for many such batches. A representative batch
+# has a mean close to that of all stored rows (dotted).
 
 # %% sample
 pendulum = gym.make("Pendulum-v1")
@@ -203,57 +224,58 @@ together = all(
     np.array_equal(whole[rows], batch[name])
     for name, whole in (("acts", memory.acts_buf), ("rews", memory.rews_buf), ("next_obs", memory.next_obs_buf))
 )
-print(f"different rows: {len(set(rows))} (expected 64); rows of all arrays belong together: {together} (expected True)")
+print(f"different rows: {len(set(rows))} (expected 64); rows of all arrays match: {together} (expected True)")
 few = submitted.ReplayBuffer(obs_dim=3, size=5000, batch_size=64, rng=0)
 for number in range(3):
     few.store(stored[number], np.zeros(1), 0.0, stored[number], False)
 try:
     few.sample_batch()
-    print("64 of 3 rows: no ValueError, which was expected")
+    print("64 of 3 rows: no ValueError, but one was expected")
 except ValueError as error:
     print("64 of 3 rows: ValueError, as expected:", error)
 
 successive = np.lib.stride_tricks.sliding_window_view(stored[:, 0], 64)[::16].mean(axis=1)
 sampled = np.array([memory.sample_batch()["obs"][:, 0].mean() for _ in range(len(successive))])
 spread = stored[:, 0].std() / 8
-print(f"the mean of a batch varies by {successive.std():.3f} (neighbours), {sampled.std():.3f} (yours), σ/√64 is {spread:.3f}")
+print(f"standard deviation of the mean: {successive.std():.3f} (successive), {sampled.std():.3f} (yours), {spread:.3f} = σ/√64")
 
 _, row = plt.subplots(1, 3, figsize=(13, 3.6), layout="constrained")
 for axes, chosen, colour, title in (
     (row[0], stored[-64:], ORANGE, "the latest 64"),
-    (row[1], batch["obs"], BLUE, "64 that are drawn"),
+    (row[1], batch["obs"], BLUE, "64 sampled"),
 ):
     axes.plot(np.arctan2(stored[:, 1], stored[:, 0]), stored[:, 2], ".", color="#d5d5d5", markersize=3)
     axes.plot(np.arctan2(chosen[:, 1], chosen[:, 0]), chosen[:, 2], "o", color=colour, markersize=5)
     axes.set(title=title, xlabel="angle (0: upright)", ylabel="velocity")
     axes.set_xticks([-np.pi, 0, np.pi], labels=["-π", "0", "π"])
 bins = np.linspace(-1, 1, 41)
-for means, colour, name in ((successive, ORANGE, "neighbours"), (sampled, BLUE, "drawn")):
+for means, colour, name in ((successive, ORANGE, "successive"), (sampled, BLUE, "sampled")):
     row[2].hist(means, bins=bins, color=colour, alpha=0.6, label=name)
 row[2].set_xticks([-1, -0.5, 0, 0.5, 1])
 row[2].axvline(stored[:, 0].mean(), color="black", linestyle=":")
-row[2].set(title="the mean of cos θ in a batch", xlabel="mean of 64 rows", ylabel="batches")
+row[2].set(title="mean of cos θ in a batch", xlabel="mean of 64 rows", ylabel="batches")
 utils.tidy(*row)
 plt.show()
 
 # %% choice-text [markdown]
-# ### Exercise: what does a draw cost?
+# ### Exercise: the cost of sampling
 #
 # ```python
 # rows = np.random.choice(stored, size=128, replace=False)
 # ```
 #
-# This is right: 128 different rows, all with equal probability. **What goes wrong?** Think of how it would find 128 *different*
-# rows; then of how long it takes with 1,000 rows, and with 100,000.
+# The result is correct: 128 different rows, each with equal probability. **What goes wrong?** How
+# could a function find 128 *different* rows, and how does its time grow from 1,000 to 100,000
+# stored rows?
 #
-# The cell measures it against your `sample_batch`, which also has to copy the rows.
+# The cell compares it with your `sample_batch`, which also has to copy the rows.
 
 # %% choice
 fills, faulty_times, your_times = [1000, 3000, 10_000, 30_000, 100_000], [], []
 
 
 def microseconds(call, times):
-    """Return how long a call takes, the best of three rounds."""
+    """Return the time of one call in microseconds, the best of three rounds."""
     rounds = []
     for _ in range(3):
         begin = time.perf_counter()
@@ -270,7 +292,7 @@ for fill in fills:
     faulty_times.append(microseconds(lambda n=fill: np.random.choice(n, size=128, replace=False), 20))
     your_times.append(microseconds(large.sample_batch, 20))
 print("rows stored   ", *(f"{fill:8,}" for fill in fills))
-print("the faulty one", *(f"{found:8.0f}" for found in faulty_times), "  microseconds, without copying")
+print("np.random     ", *(f"{found:8.0f}" for found in faulty_times), "  microseconds, without copying")
 print("yours         ", *(f"{found:8.0f}" for found in your_times), "  microseconds, with copying")
 
 _, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
@@ -282,38 +304,47 @@ utils.tidy(axes)
 plt.show()
 
 # %% choice-seen [markdown]
-# It shuffles *all* rows and takes the first 128. With a full buffer of 100,000 that takes a millisecond, about as long as the
-# whole rest of an update. A Generator of NumPy (`np.random.default_rng`) has a `choice` as well, and it can do better: look at
-# its parameter `shuffle`. If your line rises like the other one, you have the same problem.
+# `np.random.choice` shuffles *all* rows and takes the first 128. With a full buffer of 100,000
+# rows, that takes about a millisecond, as long as the rest of an update. The `choice` method of a
+# NumPy `Generator` (`np.random.default_rng`) uses another algorithm, whose time depends on the 128
+# rows and not on how many are stored. If your line rises like the other one, you shuffle all rows,
+# too.
 
 # %% noise-text [markdown]
-# ## 3 · Noise that explores
+# ## 3 · Noise for exploration
 #
-# An actor says the same in the same state, forever. To find out more, we add noise to its actions. But a pendulum, or an arm,
-# has inertia: noise that changes its sign all the time cancels out before anything has moved. Lillicrap et al. take noise with
-# a memory, from an **Ornstein-Uhlenbeck process**: a number that is shaken in each step and pulled back towards $\mu$
+# The actor is deterministic: in the same state it always takes the same action. To explore, we add
+# noise to its actions. But a pendulum or an arm has inertia. Noise that changes its sign in every
+# step averages out before anything moves. So Lillicrap et al. use correlated noise from an
+# **Ornstein-Uhlenbeck process**. In each step the value $x$ is pulled towards $\mu$ and gets a
+# random increment:
 #
 # $$x \leftarrow x + \theta (\mu - x) + \sigma \varepsilon \qquad \varepsilon \sim N(0, 1)$$
 #
-# (These $\theta$ and $\mu$ have nothing to do with the weights and the actor; they are everybody's names for both.)
+# (These $\theta$ and $\mu$ are not the weights and the actor. Both symbols are standard in both
+# places.)
 #
-# From this line follow, in the long run, mean, variance and the correlation of samples that lie $k$ steps apart:
+# For $0 < \theta < 2$, the long-run mean, the variance and the correlation of samples $k$ steps
+# apart are
 #
 # $$E[x] = \mu \qquad \text{Var}[x] = \frac{\sigma^2}{\theta (2 - \theta)} \qquad \text{corr}(x_t, x_{t+k}) = (1 - \theta)^k$$
 #
-# With $\theta$ near 0 it wanders far and slowly. With $\theta = 1$ nothing is left of the last value: it is white noise. (Those
-# are the course text's settings: a process with memory is introduced, and then its memory is turned off.)
+# With $\theta$ near 0, $x$ moves slowly and far. With $\theta = 1$ the previous value has no
+# influence: $x$ is white noise. (The course text sets $\theta = 1$, so its Ornstein-Uhlenbeck
+# noise is white noise.)
 #
 # **Write `OUNoise.reset` and `sample`.**
 #
-# The cell measures 20,000 samples. On the left is how paths look (all three are shaken alike), in the middle the
-# autocorrelation, which should lie near the dotted lines. On the right, points with inertia (`utils.PointMass`) are pushed by
-# noise of the *same* variance: five paths of each kind, and how far they get on average. Noise with memory gets them further.
+# The cell draws 20,000 samples. On the left are paths for three values of $\theta$ and the same
+# $\sigma$. In the middle is the autocorrelation, which should lie near the dotted lines. On the
+# right, noise pushes points with inertia (`utils.PointMass`). Both kinds of noise have the *same*
+# variance; you see five paths of each kind, and how far the points get on average. Correlated
+# noise moves them further.
 
 # %% noise
 SHOWN = {0.05: GREEN, 0.15: BLUE, 1.0: ORANGE}  # θ and its colour
 _, row = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained")
-print("θ      mean           variance             correlation of neighbours")
+print("θ      mean           variance             correlation of successive samples")
 for theta, colour in SHOWN.items():
     noise = submitted.OUNoise(2, mu=0.0, theta=theta, sigma=0.2, rng=0)
     path = np.array([np.array(noise.sample()) for _ in range(20_000)])
@@ -339,7 +370,7 @@ for theta, colour in SHOWN.items():
 print(f"correlation of the two dimensions: found {np.corrcoef(path.T)[0, 1]:.2f}, expected 0.0x")
 row[0].set(title="paths, σ = 0.2", xlabel="step", ylabel="x")
 row[1].set(title="autocorrelation", xlabel="steps apart", ylabel="correlation")
-row[2].set(title="where the noise gets a point", xlabel="step", ylabel="distance from its start")
+row[2].set(title="how far the noise moves a point", xlabel="step", ylabel="distance from the start")
 for axes in row:
     axes.axhline(0, color="black", linewidth=0.5)
 utils.tidy(*row)
@@ -352,12 +383,14 @@ plt.show()
 # shake = np.random.rand(size)    # in place of ε
 # ```
 #
-# **What goes wrong?** What is the mean of `np.random.rand`? What, then, is the mean of $x$ in the long run, where pull and
-# shaking must balance? Work it out for $\theta = 1, \sigma = 0.1$ (the course text's settings) and for
+# **What goes wrong?** What is the mean of `np.random.rand`? In the long run, the pull towards
+# $\mu$ must balance the mean of the increments; so what is the mean of $x$? Compute it for
+# $\theta = 1, \sigma = 0.1$ (the settings of the course text) and for
 # $\theta = 0.15, \sigma = 0.2$ (its default values).
 #
-# The cell adds up what the process comes to with such a shake, $x_t = \sigma \sum_k (1 - \theta)^k \varepsilon_{t-k}$ (for
-# $\mu = 0$, and a process that began long ago).
+# The cell computes the process with this ε as a sum,
+# $x_t = \sigma \sum_k (1 - \theta)^k \varepsilon_{t-k}$ (for $\mu = 0$ and a process that started
+# long ago).
 
 # %% uniform
 _, row = plt.subplots(1, 2, figsize=(12, 3.4), layout="constrained")
@@ -381,18 +414,20 @@ utils.tidy(*row, legend=False)
 plt.show()
 
 # %% uniform-seen [markdown]
-# It only ever pushes to the right: by $\sigma / 2\theta$ on average, 0.05 in the one case and 0.67 of the largest possible
-# action in the other, and it is never negative. The agent explores one side of the actor only. It does work with a pendulum,
-# which is the same to the left and to the right, and whose actor can learn to push against a push that is always the same.
+# The mean of $x$ is $\sigma / 2\theta$: 0.05 in the first case, and 0.67 in the second, where the
+# largest action is 1. The noise is never negative, so the agent explores only on one side of the
+# actor. The pendulum can still be learned. DDPG is off-policy: the buffer stores the action *with*
+# its noise, so the critic's values are not biased by noise with a wrong mean. Only the exploration
+# suffers.
 
 # %% reset-text [markdown]
 # ### Exercise: noise that is never reset
 #
-# The course text's noise has a `reset`. Its constructor calls it, and nobody else does. **What goes wrong** in the first step
-# of a new episode? When does it not matter at all?
+# The noise of the course text has a `reset` method, but only its constructor calls it. **What goes
+# wrong** in the first step of a new episode? For which $\theta$ does it not matter?
 #
-# The cell plays 300 episodes of 30 steps with noise only, and compares the last sample of each episode with the first one of
-# the next.
+# The cell generates 300 episodes of 30 noise samples. It compares the last sample of each episode
+# with the first sample of the next.
 
 # %% reset
 _, row = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained", sharex=True, sharey=True)
@@ -417,24 +452,27 @@ utils.tidy(*row)
 plt.show()
 
 # %% reset-seen [markdown]
-# The new episode begins with the push that the old one ended with. An episode should know nothing of the one before; with short
-# episodes, a whole row of them could be pushed to the same side. With $\theta = 1$ there is nothing to carry over, and so the
-# course text's own settings hide the fault.
+# The first sample of a new episode continues the last one of the old episode. Episodes should be
+# independent. With short episodes, the noise can push several episodes in a row to the same side.
+# With $\theta = 1$ nothing carries over, so the settings of the course text hide the fault.
 
 # %% networks-text [markdown]
 # ## 4 · Actor and critic
 #
-# Both are Linear(128), ReLU, Linear(128), ReLU, Linear. The actor ends with a tanh, so that its actions lie in $[-1, 1]$. The
-# critic gets state and action side by side, and ends with nothing: a value can be any number.
+# Both networks are Linear(128), ReLU, Linear(128), ReLU, Linear. The actor ends with a tanh, so
+# its actions lie in $[-1, 1]$. The critic gets state and action side by side. It has no activation
+# at the end, because a value can be any number.
 #
-# The last layers begin with tiny weights, uniform in $[-0.003, 0.003]$. This has a reason. The gradient of the actor goes
-# through the tanh, whose slope is $1 - a^2$. An actor that begins near $a = \pm 1$ is deaf: hardly any gradient comes through.
-# The same holds for the critic's first values: large random ones would be climbed by the actor as if they meant something.
+# The weights and biases of the last layers are initialized uniformly in $[-0.003, 0.003]$. The
+# reason is the tanh: the actor's gradient passes through it, and its slope is $1 - a^2$. An actor
+# that starts near $a = \pm 1$ has a saturated tanh and gets almost no gradient. The critic starts
+# with small values for a similar reason: the actor would climb large random ones as if they meant
+# something.
 #
 # **Write `Actor` and `Critic`.**
 #
-# The cell shows the actions of fresh actors in 500 random states, left; on the right, what is left of the gradient, on average
-# over 20 actors, as the last layer begins with larger weights.
+# On the left, the cell shows the actions of newly initialized actors in 500 random states. On the
+# right, it shows the mean slope of the tanh over 20 actors, for larger and larger initial weights.
 
 # %% networks
 torch.manual_seed(0)
@@ -450,7 +488,7 @@ print(
 )
 print("values  found", list(critic(states, actor(states)).shape), "expected [500, 1]")
 sizes = [sum(parameter.numel() for parameter in network.parameters()) for network in (actor, critic)]
-print("numbers to learn found", sizes, "expected", [17_282, 17_409])
+print("parameters found", sizes, "expected", [17_282, 17_409])
 print(
     f"largest action: {actor(states).abs().max():.4f}, largest value: {critic(states, actor(states)).abs().max():.4f} (small)"
 )
@@ -463,36 +501,35 @@ sizes = np.geomspace(1e-3, 10, 13)
 slopes = [np.mean([1 - (submitted.Actor(3, 1, init_w=w)(states) ** 2).mean().item() for _ in range(20)]) for w in sizes]
 both[1].plot(sizes, slopes, "o-", color=BLUE)
 both[1].axvline(3e-3, color="black", linestyle=":")
-both[1].set(
-    title="how much gradient comes through the tanh", xlabel="init_w", ylabel="mean of 1 - a²", xscale="log", ylim=(0, 1.05)
-)
-both[0].set(title="actions of a fresh actor", xlabel="action", ylabel="states", yscale="log")
+both[1].set(title="mean slope of the tanh", xlabel="init_w", ylabel="mean of 1 - a²", xscale="log", ylim=(0, 1.05))
+both[0].set(title="actions of a new actor", xlabel="action", ylabel="states", yscale="log")
 utils.tidy(*both)
 plt.show()
 
 # %% agent-text [markdown]
-# ## 5 · The agent: networks, and how it acts
+# ## 5 · The agent: networks and actions
 #
-# The critic's target contains the critic. If each update changes the target as well, it is a dog that chases its own tail. So
-# there is a slow copy of each network, $Q'$ and $\mu'$, which says the target, and follows the network little by little
-# (section 7). At first, a copy equals its network. It is another object, though, with weights of its own, and no optimizer may
-# touch it.
+# The critic's target is computed by a critic. If this were the network that is being trained,
+# every update would also move its own target. So actor and critic each have a **target network**,
+# $\mu'$ and $Q'$. The target $y$ is computed with these two. They follow the trained networks
+# slowly (section 7). At first, a target network is equal to its network, but it is a separate
+# object with its own weights, and no optimizer may change it.
 #
-# **Write the networks and optimizers in `DDPGAgent.__init__`.** Adam, with learning rates $3 \cdot 10^{-4}$ for the actor and
-# $10^{-3}$ for the critic.
+# **Write the networks and optimizers in `DDPGAgent.__init__`.** Use Adam with a learning rate of
+# $3 \cdot 10^{-4}$ for the actor and $10^{-3}$ for the critic.
 #
 # **Write `select_action`**:
 #
-# - in a test (`is_test`), the actor's action;
-# - in training, uniformly from $[-1, 1]$ at first, while `total_step < initial_random_steps`: a fresh actor would do about the
-#   same everywhere;
-# - afterwards, the actor's action plus noise, clipped to $[-1, 1]$.
+# - In a test (`is_test`), return the actor's action.
+# - In training, while `total_step < initial_random_steps`, return an action drawn uniformly from
+#   $[-1, 1]$, because a newly initialized actor would do nearly the same in every state.
+# - Afterwards, return the actor's action plus noise, clipped to $[-1, 1]$.
 
 # %% agent
 
 
 def make_agent(env, seed=0, batch_size=32, theta=0.15, sigma=0.2, initial_random_steps=0, **others):
-    """Return a seeded agent that shows nothing while it trains."""
+    """Return a seeded agent that draws no plot while it trains."""
     training.seed_everything(seed, env)
     agent = submitted.DDPGAgent(
         env, 10_000, batch_size, theta, sigma, initial_random_steps=initial_random_steps, seed=seed, **others
@@ -512,8 +549,8 @@ learning = {
     id(weights) for which in (agent.actor_optimizer, agent.critic_optimizer) for weights in which.param_groups[0]["params"]
 }
 touched = any(id(weights) in learning for _, target in pairs for weights in target.parameters())
-print("targets equal at first:", equal, "(expected True), and other objects:", apart, "(expected True)")
-print("an optimizer touches targets:", touched, "(expected False); learning rates:", rates, "(expected [0.0003, 0.001])")
+print("targets equal at first:", equal, "(expected True), separate objects:", apart, "(expected True)")
+print("an optimizer changes targets:", touched, "(expected False); learning rates:", rates, "(expected [0.0003, 0.001])")
 
 state = np.array([0.5, -0.5, 0.0, 0.0], np.float32)
 agent.is_test = True
@@ -521,17 +558,22 @@ same = np.array_equal(agent.select_action(state), agent.select_action(state))
 agent.is_test, agent.total_step = False, 1
 noisy = np.array([agent.select_action(state) for _ in range(1000)])
 print(
-    "a test repeats itself:", same, "(expected True); training does not:", len(np.unique(noisy[:, 0])) > 900, "(expected True)"
+    "test actions repeat:",
+    same,
+    "(expected True); training actions differ:",
+    len(np.unique(noisy[:, 0])) > 900,
+    "(expected True)",
 )
 print(
     f"within [-1, 1]: {np.abs(noisy).max() <= 1} (expected True); transition: {[np.shape(part) for part in agent.transition]}"
 )
 
 # %% warm-up-text [markdown]
-# ### Exercise: actions in whose units?
+# ### Exercise: the units of random actions
 #
-# The pendulum takes torques from -2 to 2, and the agent acts in $[-1, 1]$; `ActionNormalizer` (section 9) translates. In the
-# course text, the random steps at the beginning are drawn like this:
+# The pendulum takes torques from -2 to 2, and the agent acts in $[-1, 1]$; `ActionNormalizer`
+# (section 9) converts between the two. In the course text, the random actions at the beginning are
+# drawn like this:
 #
 # ```python
 # guess = self.env.action_space.sample()     # a torque, from -2 to 2
@@ -539,7 +581,8 @@ print(
 # return np.clip(guess + shake, -1, 1)       # for the actor's action as well
 # ```
 #
-# **What goes wrong?** How many of these actions are exactly -1 or 1? The cell draws 10,000 of them, and 10,000 of yours.
+# **What goes wrong?** How many of these actions are exactly -1 or 1? The cell draws 10,000 of
+# them, and 10,000 of yours.
 
 # %% warm-up
 agent = make_agent(gym.make("Pendulum-v1"), initial_random_steps=10**9)
@@ -558,27 +601,31 @@ utils.tidy(*both)
 plt.show()
 
 # %% warm-up-seen [markdown]
-# Half of them are a full push to one side, and the critic sees far less of what lies in between. If yours look like the left
-# picture, ask in which units your random actions are. (Small noise on top of uniform actions does no harm: it makes two
-# slightly higher bars at the ends.)
+# Half of them are full torque, one way or the other, so the critic sees far fewer of the actions
+# in between. If your actions look like the picture on the left, check the units of your random
+# actions. (Small noise added to uniform actions does no harm. It only makes the two outer bars
+# slightly higher.)
 
 # %% step-text [markdown]
 # ### A step, and two ways for an episode to end
 #
-# **Write `step`.** It does the action; in training, it completes `transition` and stores it. It returns whether the episode is
-# over, for whichever reason. But what is stored as `done` is something else.
+# **Write `step`.** It passes the action to the environment. In training, it completes `transition`
+# and stores it. It returns whether the episode is over, for either reason. The stored `done` is
+# not the same:
 #
-# An episode is **terminated** when the task is over: nothing comes after, and "after" is worth 0. It is **truncated** when a
-# clock stops it: the world would have gone on, so $s'$ is worth $Q'(s', \mu'(s'))$, as always. The pendulum has no other end
-# than its clock of 200 steps.
+# An episode is **terminated** when the task is over: nothing follows, so the value of $s'$ is 0.
+# It is **truncated** when a time limit stops it: the task would have gone on, so the value of $s'$
+# is $Q'(s', \mu'(s'))$, as in any other step. Store `done` = terminated. The pendulum never
+# terminates; its time limit truncates every episode after 200 steps.
 #
-# The cell plays four small worlds of two steps. Expect that both ends are told, and only one is stored.
+# The cell plays four small episodes of two steps. Both kinds of end must be returned, but only
+# termination must be stored.
 
 # %% step
 
 
 class Ends(gym.Env):
-    """Two steps that earn 1 each, and an end that you may choose."""
+    """Episodes of two steps with reward 1 each; `end` says how they end."""
 
     observation_space = gym.spaces.Box(-1, 1, (1,), np.float32)
     action_space = gym.spaces.Box(-1, 1, (1,), np.float32)
@@ -607,19 +654,21 @@ for end, is_test in (("terminated", False), ("truncated", False), ("terminated a
         told.append(bool(over))
     expected = [] if is_test else [0.0, 0.0 if end == "truncated" else 1.0]
     found = agent.memory.done_buf[: len(agent.memory)].tolist()
-    print(f"{end:25}{'in a test' if is_test else '':10} told {told}, stored {found}, expected [False, True], {expected}")
+    print(f"{end:25}{'in a test' if is_test else '':10} returned {told}, stored {found}, expected [False, True], {expected}")
 
 # %% clock-text [markdown]
-# ### Exercise: the clock as the end of the world
+# ### Exercise: a time limit stored as termination
 #
 # ```python
 # following, reward, over, _ = env.step(action)          # the old gym: one word for both ends
 # memory.store(state, action, reward, following, over)
 # ```
 #
-# **What goes wrong?** Let every step earn 1, forever. Then $Q = 1 + \gamma + \gamma^2 + \dots = 1 / (1 - \gamma)$. Now a clock
-# that nobody can see ends the episode after $T$ steps, and that is stored as the end. What is the target in the last step? And
-# what will the critic say in the end, which cannot tell the last step from the others?
+# **What goes wrong?** Suppose every step earns 1, forever. Then
+# $Q = 1 + \gamma + \gamma^2 + \dots = 1 / (1 - \gamma)$. Now a time limit ends the episode after
+# $T$ steps and is stored as termination. The observation does not contain the time. What is the
+# target in the last step? What does the critic learn if it cannot distinguish the last step from
+# the others?
 
 # %% clock
 limits = np.arange(2, 400)
@@ -629,7 +678,9 @@ for gamma, colour in ((0.9, GREEN), (0.98, BLUE), (0.99, ORANGE)):
     axes.plot(limits, share, color=colour, linewidth=2, label=f"γ = {gamma:g}")
     late = share[limits == 200][0]
     axes.plot(200, late, "o", color=colour)
-    print(f"γ = {gamma:4.2f}, T = 200: the critic says {late / (1 - gamma):5.1f} instead of {1 / (1 - gamma):5.1f}: {late:.0%}")
+    print(
+        f"γ = {gamma:4.2f}, T = 200: the critic learns {late / (1 - gamma):5.1f} instead of {1 / (1 - gamma):5.1f}: {late:.0%}"
+    )
 axes.axvline(200, color="black", linewidth=0.8, linestyle=":")
 axes.annotate("Pendulum", (200, 0.05), (5, 0), textcoords="offset points")
 axes.axhline(1, color="black", linewidth=0.8)
@@ -639,40 +690,47 @@ utils.tidy(axes)
 plt.show()
 
 # %% clock-seen [markdown]
-# The target of the last step is $r$ alone, although the next state is as good as any. A critic that sees no clock takes the
-# mean of both cases: the world ends with probability $1/T$ in each step, $Q = 1 + \gamma (1 - 1/T)\, Q$. With the course text's
-# $\gamma = 0.99$ and the pendulum's 200 steps, it values everything at two thirds. *Which* action is better may still come out
-# right: where the ends are spread over all states, it is as if $\gamma$ were 0.985; and a pendulum that has learned stands
-# upright when the clock strikes, where nothing is left to pay. It goes wrong where the clock strikes in states that are seen at
-# no other time, say at the far end of a long way: there the critic learns that the best place ever reached is worth one last
+# The target of the last step is $r$ alone, although the next state is as good as any other. A
+# critic that cannot observe the time learns the mean of both cases, as if the episode terminated
+# with probability $1/T$ in each step: $Q = 1 + \gamma (1 - 1/T)\, Q$. With $\gamma = 0.99$ (the
+# course text) and the 200 steps of the pendulum, this is two thirds of the true value.
+#
+# The *order* of the actions may still be correct. If the ends are spread over all states, the
+# effect is a smaller discount of $0.99\,(1 - 1/200) \approx 0.985$. And a trained pendulum is
+# upright when the time is up, where the remaining cost is near 0 anyway. It does go wrong if the
+# time limit is reached in states that are never visited earlier, for example at the far end of a
+# long path. There the critic learns that the best state reached so far is worth only one last
 # reward.
 
 # %% critic-text [markdown]
 # ## 6 · One update: critic, then actor
 #
-# **The critic** moves towards what it says a step later, where the *targets* speak. For a batch of $B$ transitions,
+# **The critic** learns to predict the reward plus the discounted value of the next state. The
+# *target networks* compute that value. For a batch of $B$ transitions,
 #
 # $$y_i = r_i + \gamma (1 - \text{done}_i)\, Q'(s_i', \mu'(s_i')) \qquad
 #   L_\text{critic} = \frac{1}{B} \sum_i \left(Q(s_i, a_i) - y_i\right)^2$$
 #
-# $y$ is a constant: no gradient goes through it. $a_i$ is the action that was stored.
+# $y$ is a constant: no gradient flows through it. $a_i$ is the stored action.
 #
-# **The actor** climbs the critic that has just been updated,
+# **The actor** does gradient ascent on the critic that has just been updated:
 #
 # $$L_\text{actor} = -\frac{1}{B} \sum_i Q(s_i, \mu(s_i)).$$
 #
-# Here the actor's action of *now* goes in, with its gradient. Only the actor moves; the critic is the mountain. (Lillicrap et
-# al. 2015, algorithm 1 and equation 6.)
+# Here the action is the *current* actor's, with its gradient. Only the actor's weights change; the
+# critic's stay fixed. (Lillicrap et al. 2015, algorithm 1 and equation 6.)
 #
-# **Then the targets**, section 7. The two losses are returned without a gradient.
+# **Then the target networks** are updated (section 7). Return both losses without a gradient.
 #
 # ### The trap: `[B]` and `[B, 1]`
 #
-# Rewards come out of the buffer as `[B]`, values out of the critic as `[B, 1]`. Subtract them: torch stretches both to `[B, B]`
-# and compares *every* value with *every* target. Its mean is a single number and goes down nicely. (`F.mse_loss` warns. A minus
-# sign does not.)
+# The rewards from the buffer have shape `[B]`, the critic's values have shape `[B, 1]`. If you
+# subtract them, torch broadcasts both to `[B, B]` and compares *every* value with *every* target.
+# The mean is still a single number, and it still decreases. (`F.mse_loss` warns about this. The
+# minus operator does not.)
 #
-# The cell fits 32 points with a small network, by the right loss and by the wrong one.
+# The cell fits 32 points with a small network, once with the right loss and once with the wrong
+# one.
 
 # %% trap
 draws = np.random.default_rng(0)
@@ -698,7 +756,7 @@ for name, colour in (("right", BLUE), ("wrong", ORANGE)):
     both[1].plot(losses, color=colour, linewidth=2, label=name)
 both[0].plot(x, y, "o", color="black", fillstyle="none", markersize=5, label="targets")
 both[0].axhline(y.mean(), color="black", linewidth=0.8, linestyle=":")
-both[0].set(title="what is learned (dotted: the mean of all targets)", xlabel="state", ylabel="value", ylim=(-1.1, 1.6))
+both[0].set(title="the learned function (dotted: mean of all targets)", xlabel="state", ylabel="value", ylim=(-1.1, 1.6))
 both[0].legend(frameon=False, loc="upper center", ncols=3)
 both[1].set(title="loss", xlabel="update", ylim=(0, None))
 both[1].legend(frameon=False)
@@ -706,30 +764,33 @@ utils.tidy(*both, legend=False)
 plt.show()
 
 # %% trap-seen [markdown]
-# The wrong loss is smallest for a critic that says the same everywhere, the mean of all targets. It falls, flattens, and looks
-# as if the problem were just noisy. Such a critic is flat in the action too, so the actor learns nothing. Print shapes.
+# The wrong loss has its minimum where the critic outputs the mean of all targets everywhere. It
+# falls, then flattens, and looks as if the problem were just noisy. Such a critic does not depend
+# on the action, so the actor gets no gradient and learns nothing. Print shapes.
 
 # %% update-text [markdown]
 # ### By hand
 #
 # **Write `update_model`**, in its two blanks, **and `_target_soft_update`**, which it calls:
-# $\theta' \leftarrow \tau \theta + (1 - \tau) \theta'$ for each parameter of both targets. The cell puts tiny networks into
-# your agent: a critic that says $Q(s, a) = c + a$ with one weight $c$, and an actor that says $a = m$ with one weight $m$. All
-# can be computed in the head.
+# $\theta' \leftarrow \tau \theta + (1 - \tau) \theta'$ for each parameter of both target networks.
+# The cell puts tiny networks into your agent: a critic $Q(s, a) = c + a$ with one weight $c$, and
+# an actor $\mu(s) = m$ with one weight $m$. You can compute everything by hand.
 #
-# There are two transitions with $a = 0$ and $r = 1$; the second one is terminated. With $\gamma = 0.9$, and targets $c' = 9.5$
-# and $m' = 0.5$, what comes next is worth $Q' = 10$, so $y = 1 + 0.9 \cdot 10 = 10$ and $y = 1$. The critic has $c = 5$, so its
-# loss is $\left((5 - 10)^2 + (5 - 1)^2\right) / 2 = 20.5$ and its gradient $(5 - 10) + (5 - 1) = -1$. Plain gradient descent
-# with learning rate 1 makes $c = 6$.
+# There are two transitions with $a = 0$ and $r = 1$; the second one is terminated. With
+# $\gamma = 0.9$, $c' = 9.5$ and $m' = 0.5$, the next state has the value $Q' = 10$. So
+# $y_1 = 1 + 0.9 \cdot 10 = 10$ and $y_2 = 1$. The critic has $c = 5$. Its loss is
+# $\left((5 - 10)^2 + (5 - 1)^2\right) / 2 = 20.5$ and its gradient $(5 - 10) + (5 - 1) = -1$. One
+# step of gradient descent with learning rate 1 gives $c = 6$.
 #
-# The actor has $m = 0$, so its loss is $-(6 + 0)$: the critic that has *just been updated*. Its gradient is $-1$, and a
-# learning rate of 0.1 makes $m = 0.1$. With $\tau = 0.5$ the targets then go half of the way, $c' = 7.75$ and $m' = 0.3$.
+# The actor has $m = 0$. Its loss is $-(6 + 0)$, by the critic that has *just been updated*. Its
+# gradient is $-1$, and a learning rate of 0.1 gives $m = 0.1$. With $\tau = 0.5$ the target
+# weights then move half of the way: $c' = 7.75$ and $m' = 0.3$.
 
 # %% update
 
 
 class OneWeight(nn.Module):
-    """As a critic it says weight + action, as an actor it says weight; whatever the state."""
+    """As a critic, return weight + action; as an actor, return weight; in any state."""
 
     def __init__(self, weight):
         super().__init__()
@@ -740,7 +801,7 @@ class OneWeight(nn.Module):
 
 
 def by_hand(c=5.0, m=0.0, c_target=9.5, m_target=0.5, leftover=0.0):
-    """Return (agent, its losses) after one update; all gradients were `leftover` before."""
+    """Return (agent, its losses) after one update; every gradient is `leftover` before it."""
     agent = make_agent(utils.PointMass(1), batch_size=2, gamma=0.9, tau=0.5)
     agent.critic, agent.critic_target = OneWeight(c).to(agent.device), OneWeight(c_target).to(agent.device)
     agent.actor, agent.actor_target = OneWeight(m).to(agent.device), OneWeight(m_target).to(agent.device)
@@ -754,7 +815,7 @@ def by_hand(c=5.0, m=0.0, c_target=9.5, m_target=0.5, leftover=0.0):
 
 
 def compare(lines):
-    """Print name, what was found and what was expected."""
+    """Print name, found value and expected value on each line."""
     for name, found, expected in lines:
         print(f"{name:34} found {found.item():7.3f}   expected {expected:7.3f}")
 
@@ -768,27 +829,29 @@ compare(
         ("m after it", agent.actor.weight, 0.1),
         ("target c'", agent.critic_target.weight, 7.75),
         ("target m'", agent.actor_target.weight, 0.3),
-        ("c, had there been old gradients", by_hand(leftover=7.0)[0].critic.weight, 6.0),
-        ("m, had there been old gradients", by_hand(leftover=7.0)[0].actor.weight, 0.1),
+        ("c, with old gradients left over", by_hand(leftover=7.0)[0].critic.weight, 6.0),
+        ("m, with old gradients left over", by_hand(leftover=7.0)[0].actor.weight, 0.1),
     ]
 )
 print("losses carry a gradient:", actor_loss.requires_grad or critic_loss.requires_grad, "(expected False)")
 
 # %% climb-text [markdown]
-# ### The actor climbs a mountain that is known
+# ### The actor climbs a known critic
 #
-# Now your own actor, and a critic that is no network: $Q(s, a) = -(a - 0.8 \sin 3s)^2$, bright in the picture. In every state
-# the actor should climb to the top of the ridge, the dashed line. The arrows are $\nabla_a Q$: the push that an action gets.
-# The lines are your actor's, after more and more calls of your `update_model`.
+# Now use your own actor, and a critic that is a known function instead of a network:
+# $Q(s, a) = -(a - 0.8 \sin 3s)^2$ (bright in the picture: large). In every state the actor should
+# climb to the top of the ridge, the dashed line. The arrows are $\nabla_a Q$, the direction in
+# which each action is pushed. The lines are your actor's actions after more and more calls of your
+# `update_model`.
 #
-# Nobody tells the actor what the best action is. It only ever learns in which direction it gets better, at the action where it
-# stands.
+# The actor is never given the best action. It only learns, at its current action, in which
+# direction the value increases.
 
 # %% climb
 
 
 class Known(nn.Module):
-    """A critic that knows the truth, with a weight that does not matter, so that it has a gradient."""
+    """A critic with the known Q; its only weight has no effect but gives it a parameter."""
 
     def __init__(self):
         super().__init__()
@@ -831,15 +894,17 @@ axes.legend(loc="upper left", framealpha=0.9)
 plt.show()
 
 # %% soft-text [markdown]
-# ## 7 · Targets that follow slowly
+# ## 7 · Target networks follow slowly
 #
-# With $\tau = 0.005$, a target covers half of the way to a network that stands still in 138 updates, because
-# $(1 - 0.005)^{138} = 0.5$. It always lags behind, and in return it does not jump. It is all weights that follow, one by one,
-# not what the networks say.
+# The update $\theta' \leftarrow \tau \theta + (1 - \tau) \theta'$ is called **Polyak averaging**.
+# With $\tau = 0.005$, a target network covers half of the way to a fixed network in 138 updates,
+# because $(1 - 0.005)^{138} = 0.5$. It lags behind, but in return it never jumps. The average is
+# taken over the weights, one by one, not over the outputs of the networks.
 #
-# In the cell, all weights of your networks are set by hand, and `_target_soft_update` is called after each setting. On the left
-# they jump from 0 to 1 and stay; the targets should lie on the dotted lines, $1 - (1 - \tau)^n$. On the right they move like a
-# network in training, noisily.
+# The cell sets all weights of your networks by hand and calls `_target_soft_update` after each
+# setting. On the left, the weights jump from 0 to 1 and stay there; the target weights should lie
+# on the dotted lines, $1 - (1 - \tau)^n$. On the right, the weights change with noise, like those
+# of a network in training.
 
 # %% soft
 draws = np.random.default_rng(2)
@@ -878,20 +943,21 @@ both[0].legend(frameon=False, loc="lower right", ncols=2)
 plt.show()
 
 # %% train-text [markdown]
-# ## 8 · The loop
+# ## 8 · The training loop
 #
-# **Write `train`**: select an action, do it, begin a new episode where one is over (reset `self.env`, and the noise), update,
-# and plot now and then. The steps are counted by `self.total_step` from 1 on. There is one update after each step, once the
-# memory holds a batch and the random steps are over.
+# **Write `train`**: select an action, take it, update, and plot at intervals. When an episode is
+# over, reset `self.env` and the noise. `self.total_step` counts the steps from 1. Make one update
+# after each step, once the buffer holds a batch and the random steps are over.
 #
-# The cell counts what happens in 150 steps with `PointMass`, whose episodes have 30, with 60 random steps. Expect one reset at
-# the beginning and one after each episode, 90 updates, and a plot after 50, 100 and 150 steps.
+# The cell counts what happens in 150 steps of `PointMass`, whose episodes have 30 steps, with 60
+# random steps. Expect one reset at the beginning and one after each episode, 90 updates, and a
+# plot after 50, 100 and 150 steps.
 
 # %% train
 
 
 class Counted(gym.Wrapper):
-    """Counts resets, and keeps the seeds that they were given and the observations that they gave."""
+    """Record the seed and the observation of every reset."""
 
     def __init__(self, env):
         super().__init__(env)
@@ -905,7 +971,7 @@ class Counted(gym.Wrapper):
 
 
 agent = make_agent(Counted(utils.PointMass(1)), initial_random_steps=60)
-agent.env.seeds.clear()  # the one of make_agent
+agent.env.seeds.clear()  # without the reset in make_agent
 plots, updates, noise_resets, reset_noise = [], [], [], agent.noise.reset
 agent.live_plot = lambda step, scores, *losses: plots.append((step, len(scores), *map(len, losses)))
 agent.update_model = lambda: (updates.append(agent.total_step), (torch.tensor(0.0), torch.tensor(0.0)))[1]
@@ -924,23 +990,25 @@ print("plots (step, scores, losses)", plots)
 print("                    expected", [(50, 1, 0, 0), (100, 3, 40, 40), (150, 5, 90, 90)])
 
 # %% global-text [markdown]
-# ### Exercise: whose environment?
+# ### Exercise: which environment?
 #
-# In the middle of the course text's `train`, a method of the agent, there is this line, without `self`:
+# In the middle of the course text's `train`, a method of the agent, there is this line, without
+# `self`:
 #
 # ```python
 # if over:
 #     observation, _ = env.reset()
 # ```
 #
-# It runs: there is an `env` in the notebook. **What goes wrong** as soon as an agent is trained in another environment than
-# that?
+# It runs, because there is a global variable `env` in the notebook. **What goes wrong** when an
+# agent is trained in a different environment?
 #
-# The cell does so. Each line in the picture is a stored transition, from the position in $s$ to the position in $s'$. In a
-# right buffer, each one begins where the last one ended, until the episode is over.
+# The cell does exactly this. Each line in the picture is a stored transition, from the position in
+# $s$ to the position in $s'$. In a correct buffer, each line starts where the last one ended,
+# until the episode is over.
 
 # %% global
-env = utils.PointMass(1)  # the notebook's
+env = utils.PointMass(1)  # the global one
 env.reset(seed=0)
 _, both = plt.subplots(1, 2, figsize=(12, 3.4), layout="constrained", sharey=True)
 for axes, whose, colour in ((both[0], "self.env.reset()", BLUE), (both[1], "env.reset()", ORANGE)):
@@ -964,14 +1032,15 @@ utils.tidy(*both)
 plt.show()
 
 # %% global-seen [markdown]
-# The agent's own world is never reset. Its clock has run out, so from step 30 on *every* step ends an episode. And the state in
-# which the agent believes itself comes from the other world: the buffer fills with transitions that did not happen, a jump in
-# every step. In the course text both names meant the same object, by luck.
+# The agent's own environment is never reset. It has passed its time limit, so from step 30 on
+# *every* step ends an episode. And the agent's next state comes from the other environment: the
+# buffer fills with transitions that never happened, with a jump in every step. In the course text,
+# both names happened to refer to the same object.
 
 # %% seed-text [markdown]
-# ### Exercise: the same seed, every time
+# ### Exercise: the same seed in every episode
 #
-# A later version of the course text was brought to gymnasium, and since then each episode begins with
+# When a later version of the course text moved to gymnasium, each episode began to start with
 #
 # ```python
 # observation, _ = self.env.reset(seed=777)
@@ -996,25 +1065,29 @@ utils.tidy(*both)
 plt.show()
 
 # %% seed-seen [markdown]
-# All episodes begin in one and the same state. The agent learns to swing up from there; what it does from elsewhere, nobody
-# asks, if the test is seeded in the same way. A seed is for the first `reset`: the environment's generator goes on by itself,
-# reproducibly.
+# Every episode starts in the same state. The agent learns to swing up from there. Whether it can
+# do so from elsewhere stays unknown if the test uses the same seed. Pass a seed only to the first
+# `reset`. After that, the environment's generator continues by itself, and the run is still
+# reproducible.
 
 # %% units-text [markdown]
-# ## 9 · Units
+# ## 9 · Units of actions
 #
-# The agent acts in $[-1, 1]$, whatever the environment. `ActionNormalizer` is a wrapper that translates: -1 becomes `low`, 1
-# becomes `high`, straight lines in between, dimension by dimension. What lies outside is clipped.
+# The agent acts in $[-1, 1]$ in every environment. `ActionNormalizer` is a wrapper that rescales
+# the actions: -1 becomes `low`, 1 becomes `high`, and the map between them is linear, separately
+# in each dimension. Values outside the range are clipped.
 #
-# **Write `action` and its inverse, `reverse_action`.** (They are the last class of the file.)
+# **Write `action` and its inverse, `reverse_action`.** (`ActionNormalizer` is the last class in
+# the file.)
 #
-# The cell draws the translation for three dimensions of different range, and prints there and back.
+# The cell draws the map for three dimensions with different ranges, and converts three actions
+# there and back.
 
 # %% units
 
 
 class Ranges(gym.Env):
-    """Only has a range for each of its three actions."""
+    """An environment with three action dimensions of different ranges."""
 
     observation_space = gym.spaces.Box(-1, 1, (1,), np.float32)
     action_space = gym.spaces.Box(np.array([-2, 0, -1], np.float32), np.array([2, 1, 3], np.float32))
@@ -1025,7 +1098,7 @@ inner = np.linspace(-1.4, 1.4, 57)
 outer = np.array([units.action(np.full(3, number)) for number in inner])
 for given in ([-1.0, -1.0, -1.0], [0.0, 0.0, 0.0], [1.0, 0.5, -0.5]):
     there = units.action(np.array(given))
-    print(f"{given} becomes {there.tolist()}, and back {units.reverse_action(there).tolist()}")
+    print(f"{given} becomes {there.tolist()}, converted back {units.reverse_action(there).tolist()}")
 print("expected: [-2, 0, -1], [0, 0.5, 1] and [2, 0.75, 0]")
 
 _, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
@@ -1036,25 +1109,26 @@ for dimension, colour in enumerate((BLUE, ORANGE, GREEN)):
         [-1, 1], [low, high], "o", color="black", fillstyle="none", markersize=8, label="expected" if dimension == 2 else None
     )
 axes.axvspan(-1, 1, color="black", alpha=0.05, linewidth=0)
-axes.set(xlabel="action of the agent (grey: [-1, 1])", ylabel="what is done")
+axes.set(xlabel="action of the agent (grey: [-1, 1])", ylabel="action of the environment")
 utils.tidy(axes)
 plt.show()
 
 # %% test-text [markdown]
-# ## 10 · A test
+# ## 10 · Testing
 #
-# **Write `test`**: an episode without noise, from which nothing is stored. It prints its score and returns its frames, one
-# before each step.
+# **Write `test`**: play one episode without noise and store nothing. Print the score and return
+# the frames, one from before each step.
 #
-# The cell tests a fresh agent with the pendulum: 200 frames, and a score somewhere between -1800 and -500. (Each step costs
-# $\theta^2 + 0.1\, \dot\theta^2 + 0.001\, u^2$, with the angle $\theta$ from the upright position, and the torque $u$. Near 0
-# is good; hanging down for 200 steps costs about 2000.) The strip shows six of its frames.
+# The cell tests a newly initialized agent with the pendulum. Expect 200 frames and a score
+# somewhere between -1800 and -500. (Each step costs $\theta^2 + 0.1\, \dot\theta^2 + 0.001\, u^2$,
+# with the angle $\theta$ from the upright position and the torque $u$. A score near 0 is good;
+# hanging down for 200 steps costs about 2000.) The strip shows six of the frames.
 
 # %% test
 
 
 def strip(frames):
-    """Draw six of the frames."""
+    """Draw six of the frames side by side."""
     _, row = plt.subplots(1, 6, figsize=(13, 2.5), layout="constrained")
     for number, axes in zip(np.linspace(0, len(frames) - 1, 6).astype(int), row, strict=True):
         axes.imshow(frames[number])
@@ -1072,48 +1146,54 @@ strip(frames)
 # %% probes-text [markdown]
 # ## 11 · Before any long training: probes
 #
-# When an agent does not learn, its curve does not say why. So we climb a ladder of tiny worlds, in each of which one more thing
-# can go wrong, and whose right answer is known. Your whole agent is trained in each for half a second, and once more with
-# another seed if it is not fine. The first rung that is not fine says where to look. The discount is 0.8 throughout.
+# If an agent does not learn, its learning curve does not say why. So you train it on a ladder of
+# tiny environments with known answers. Each rung adds one thing that can go wrong. Your whole
+# agent is trained on each rung for half a second, and once more with another seed if the result is
+# wrong. The first rung that fails shows where to look. The discount is 0.8 throughout.
 #
-# | rung | what happens | a right agent ends with |
+# | rung | what happens | a correct agent ends with |
 # | --- | --- | --- |
-# | constant | one step, which always pays 1 | $Q = 1$ |
-# | state | one step, which pays the sign that is shown | $Q(-) = -1$, $Q(+) = 1$ |
-# | action | one step, which pays $a$ | $Q(a{=}{-}\frac12) = -0.5$, $Q(a{=}\frac12) = 0.5$ |
-# | two steps | the second one pays 1 | $Q = 0.8$, a step later $Q_2 = 1$ |
-# | truncated | every step pays 1, and a clock that nobody sees stops it after 4 | $Q = 1 / (1 - 0.8) = 5$ |
-# | climb | one step with two actions, which pays $-(a_1 - 0.5)^2 - (a_2 + 0.5)^2$ | $\mu_1 = 0.5$, $\mu_2 = -0.5$ |
-# | follow | one step, which pays $-(a - 0.5\, \text{sign})^2$ | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
-# | all of it | the 2nd step pays for the first action, which goes from 0 to 1 | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
+# | constant | one step, reward 1 | $Q = 1$ |
+# | state | one step, the reward is the sign in the observation | $Q(-) = -1$, $Q(+) = 1$ |
+# | action | one step, reward $a$ | $Q(a{=}{-}\frac12) = -0.5$, $Q(a{=}\frac12) = 0.5$ |
+# | two steps | two steps, reward 1 in the second | $Q = 0.8$, one step later $Q_2 = 1$ |
+# | truncated | reward 1 in every step, an unobserved time limit of 4 steps | $Q = 1 / (1 - 0.8) = 5$ |
+# | climb | one step with two actions, reward $-(a_1 - 0.5)^2 - (a_2 + 0.5)^2$ | $\mu_1 = 0.5$, $\mu_2 = -0.5$ |
+# | follow | one step, reward $-(a - 0.5\, \text{sign})^2$ | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
+# | all of it | the reward in the second step depends on the first action, in $[0, 1]$ | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
 #
-# If the first rung that is not fine is
+# If the first rung that fails is
 #
-# - **constant**: a $Q$ far above 1 means that something comes after the end: the mask $1 - \text{done}$. Near 0: the critic
-#   hardly moves; does `train` call `update_model` after each step?
-# - **state**: both near 0: `[B]` met `[B, 1]`. Or do state and reward come from different rows?
-# - **action**: is the action that is stored the one that was done? Does the critic see it? Does *its* loss take the stored one?
-# - **two steps**: $Q$ near 1: the discount is missing. Near 0: the target says nothing; do the targets follow? Is it $Q'$ of
-#   the *next* state?
-# - **truncated**: $1 / (1 - 0.8 \cdot \frac34) = 2.5$ says that the clock is stored as the end of the world.
-# - **climb**: at the wrong ends, $\mp 1$: the sign of the actor's loss. Near 0: no gradient reaches the actor. One of the two
-#   right: something has one dimension only.
+# - **constant**: a $Q$ far above 1 means that a value is added after termination: check the factor
+#   $1 - \text{done}$. Near 0, the critic hardly moves: does `train` call `update_model` after each
+#   step?
+# - **state**: both values near 0: is a `[B]` combined with a `[B, 1]`? Or do state and reward come
+#   from different rows?
+# - **action**: is the stored action the one that was taken? Is it an input of the critic? Does the
+#   critic's loss use the *stored* action?
+# - **two steps**: with $Q$ near 1, the discount is missing. With $Q$ near 0, the target does not
+#   contain the next value: do the target networks follow? Is it $Q'$ of the *next* state?
+# - **truncated**: $1 / (1 - 0.8 \cdot \frac34) = 2.5$ means that the time limit is stored as
+#   termination.
+# - **climb**: actions at the wrong ends, $\mp 1$: check the sign of the actor's loss. Near 0: no
+#   gradient reaches the actor. Only one of the two is right: something has only one dimension.
 # - **follow**: does the actor's loss use the states of the batch?
-# - **all of it**: best are 0.25 after - and 0.75 after +, in the environment's units. Look at `ActionNormalizer`; then at $y$
-#   once more.
+# - **all of it**: in the environment's units, the best actions are 0.25 after - and 0.75 after +.
+#   Look at `ActionNormalizer`, then at $y$ once more.
 #
-# Noise and the speed of the targets do not show here; their pictures above do.
+# The probes do not test the noise or the speed of the target networks. The pictures in sections 3
+# and 7 do.
 
 # %% probes
 
 
 def probe(pay, steps=1, truncates=False, low=(-1.0,), high=(1.0,)):
-    """Return a probe in which the critic can see what the first action was."""
+    """Return a probe whose observation contains the first action."""
     return utils.Probe(pay, steps, truncates, low, high, shows_action=True)
 
 
 def train_probe(env, seed):
-    """Return the agent after training in a probe; faster learning rates and targets than elsewhere."""
+    """Return the agent after training on a probe, with higher learning rates and a larger τ."""
     agent = make_agent(
         submitted.ActionNormalizer(env), seed, theta=1.0, sigma=0.3, gamma=0.8, tau=0.05, initial_random_steps=100
     )
@@ -1125,7 +1205,7 @@ def train_probe(env, seed):
 
 
 def look_at(agent):
-    """Return what a probe's agent says: Q for both signs at a = 0, for two actions, a step later (Q2); and its actions."""
+    """Return Q for both signs, for two actions, and one step later (Q2), and the actions μ."""
     shown = torch.tensor([[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [-1.0, 1.0, 0.0], [1.0, 1.0, 0.0]], device=agent.device)
     with torch.no_grad():
         mu = agent.actor(shown).cpu().numpy()
@@ -1138,12 +1218,12 @@ def look_at(agent):
     return found | {"μ(-)": mu[0, 0], "μ(+)": mu[1, 0], "μ1": mu[:2, 0].mean(), "μ2": mu[:2, -1].mean()}
 
 
-RUNGS = [  # name, what it isolates, the probe, what a right agent ends with, and how far off it may be
+RUNGS = [  # name, what it isolates, the probe, the expected values, the tolerance
     ("constant", "the critic's loss", lambda: probe(lambda sign, a: 1.0), {"Q": 1.0}, 0.1),
-    ("state", "does Q see it?", lambda: probe(lambda sign, a: sign), {"Q(-)": -1.0, "Q(+)": 1.0}, 0.15),
-    ("action", "does Q see it?", lambda: probe(lambda sign, a: a[0]), {"Q(a=-½)": -0.5, "Q(a=½)": 0.5}, 0.1),
+    ("state", "state reaches Q?", lambda: probe(lambda sign, a: sign), {"Q(-)": -1.0, "Q(+)": 1.0}, 0.15),
+    ("action", "action reaches Q?", lambda: probe(lambda sign, a: a[0]), {"Q(a=-½)": -0.5, "Q(a=½)": 0.5}, 0.1),
     ("two steps", "the discount", lambda: probe(lambda sign, a: 1.0, 2), {"Q": 0.8, "Q2": 1.0}, 0.1),
-    ("truncated", "the end of the clock", lambda: probe(lambda sign, a: 1.0, 4, True), {"Q": 5.0}, 0.4),
+    ("truncated", "the time limit", lambda: probe(lambda sign, a: 1.0, 4, True), {"Q": 5.0}, 0.4),
     (
         "climb",
         "the actor's direction",
@@ -1153,7 +1233,7 @@ RUNGS = [  # name, what it isolates, the probe, what a right agent ends with, an
     ),
     (
         "follow",
-        "does μ see the state?",
+        "state reaches μ?",
         lambda: probe(lambda sign, a: -((a[0] - 0.5 * sign) ** 2)),
         {"μ(-)": -0.5, "μ(+)": 0.5},
         0.2,
@@ -1169,26 +1249,28 @@ RUNGS = [  # name, what it isolates, the probe, what a right agent ends with, an
 probes = {}
 
 
-probes["DDPG"] = {}  # which rungs are fine
+probes["DDPG"] = {}  # rung: whether it passed
 utils.climb(RUNGS, lambda env, seed: look_at(train_probe(env, seed)), probes["DDPG"])
 
 # %% point-text [markdown]
-# ## 12 · A point that should go to the middle
+# ## 12 · A point that should go to the origin
 #
-# Now something that moves. In `utils.PointMass(d)` a point in $d$ dimensions is pushed by $d$ forces from -1 to 1. It observes
-# position and velocity, and each of its 30 steps costs the squared distance from the middle, with a little for the force. The
-# best possible return is -0.435 on average, doing nothing returns -10, pushing at random -29.
+# Now an environment with motion. In `utils.PointMass(d)`, $d$ forces from -1 to 1 push a point in
+# $d$ dimensions. The agent observes position and velocity. Each of the 30 steps costs the mean
+# over the dimensions of $p^2 + 0.01\, a^2$. The best possible return is -0.435 on average; zero
+# actions return -10 and random ones -29.
 #
-# The first 300 steps, ten episodes, are random. After that it goes fast: after 600 steps and more, a right agent returns about
-# -1 on average, with the noise of exploration. The axis is squeezed: from -1 to 0 it is linear, below logarithmic. Dotted: the
-# best possible. A training takes some seconds.
+# The first 300 steps (ten episodes) are random. After that, learning is fast: after about 600
+# steps in total, a correct agent returns about -1 on average, including its exploration noise. The
+# vertical axis is linear from -1 to 0 and logarithmic below -1. The dotted line is the best
+# possible return. A training takes a few seconds.
 
 # %% point
-curves = {}  # by setting: one list of scores per seed
+curves = {}  # setting: one list of scores per seed
 
 
 class Record:
-    """Keeps scores and losses of a training, and shows them while it goes on, if asked to."""
+    """Keep scores and losses of a training; pass them on to `live`, if given."""
 
     def __init__(self, live=None):
         self.live = live
@@ -1224,17 +1306,21 @@ plt.show()
 # %% pendulum-text [markdown]
 # ## 13 · The pendulum
 #
-# Its motor is too weak to lift it. It must first swing to the other side, which costs, and only pays seconds later.
+# The motor is too weak to lift the pendulum directly. The agent must first swing to the other
+# side. That costs something, and pays off only seconds later.
 #
-# The settings are those of the course text, but with 1,000 random steps in place of 10,000, 15,000 steps in place of 50,000,
-# and noise with a memory. `training.LivePlot` shows how it goes while it goes. Expect
+# The settings are those of the course text, except for 1,000 random steps instead of 10,000,
+# 15,000 steps in total instead of 50,000, and correlated noise. `training.LivePlot` shows the
+# training while it runs. Expect
 #
-# - **scores** near -1400 at first, even a little worse when learning begins, and then a rise within ten or twenty episodes to
-#   -100 or -200, with relapses now and then;
-# - the **actor's loss**, minus the value that the critic sees: it rises at first, as the critic learns how expensive life is,
-#   and falls when it has become cheap;
-# - the **critic's loss**: it falls at once, rises again as values grow and each success is news, and then falls slowly. That it
-#   rises is no bad sign here: the targets move.
+# - **scores** near -1400 at first, even a little lower when learning begins. Then they rise within
+#   ten or twenty episodes to between -200 and -100, with occasional setbacks.
+# - the **actor loss**, $-\frac{1}{B} \sum Q(s, \mu(s))$. All rewards are negative. So it first
+#   rises from 0 while the critic learns how large the costs are, and falls again when the actor
+#   makes them smaller.
+# - the **critic loss**: it drops at once, rises again as the values grow and the first successes
+#   surprise the critic, and then falls slowly. The rise is not a bad sign, because the targets
+#   move.
 
 # %% pendulum
 agent = make_agent(
@@ -1249,19 +1335,19 @@ record = agent.live_plot = Record(training.LivePlot())
 begin = time.process_time()
 agent.train(PENDULUM)
 curves["Pendulum"] = [record.scores]
-print(f"{time.process_time() - begin:.0f} seconds of one core for {PENDULUM:,} steps")
+print(f"{time.process_time() - begin:.0f} seconds of CPU time for {PENDULUM:,} steps")
 
 # %% curve-text [markdown]
-# Every dot is an episode of 200 steps, with the noise of exploration. A good episode costs between 0 and 400, depending on
-# where it begins: near the top, nearly nothing. So a curve stays rough, however good the agent is. The critic's loss is drawn
-# on a logarithmic axis.
+# Every dot is an episode of 200 steps, with exploration noise. A good episode costs between 0 and
+# 400, depending on its start; an episode that starts near the top costs almost nothing. So the
+# curve stays rough even for a good agent. The critic loss is on a logarithmic axis.
 
 # %% curve
 _, row = plt.subplots(1, 3, figsize=(14, 3.8), layout="constrained", width_ratios=(1.4, 1, 1))
 steps = 200 * np.arange(1, len(record.scores) + 1)
 means = [np.mean(record.scores[max(0, end - 10) : end]) for end in range(1, len(steps) + 1)]
 row[0].plot(steps, record.scores, ".", color=GREY, label="episodes")
-row[0].plot(steps, means, color=BLUE, linewidth=2, label="mean of the latest 10")
+row[0].plot(steps, means, color=BLUE, linewidth=2, label="mean of the last 10")
 row[0].axvline(WARM_UP, color="black", linewidth=0.8, linestyle="--")
 row[0].annotate("learning begins", (WARM_UP, 100), (4, 0), textcoords="offset points", fontsize=9)
 row[0].set(title="scores", xlabel="step", xlim=(0, None), ylim=(-1900, 200))
@@ -1278,30 +1364,32 @@ utils.tidy(*row)
 plt.show()
 
 # %% film-text [markdown]
-# ### See it
+# ### Watch the agent
 #
-# Your `test` plays one episode, and `training.animation` makes a film of its frames. The trained agent swings to one side, to
-# the other, up, and stands. (Where one swing is enough, it takes one.) The arrow around the axle is the torque. The strip is
-# the first half of it.
+# Your `test` plays one episode, and `training.animation` turns its frames into an animation. The
+# trained agent swings to one side, then to the other, then up, and stays upright. (If one swing is
+# enough, it takes one.) The arrow around the axle is the torque. The strip shows the first half of
+# the episode.
 
 # %% film
 agent.env = submitted.ActionNormalizer(gym.make("Pendulum-v1", render_mode="rgb_array"))
-agent.env.reset(seed=190)  # after this one, `test` begins near the bottom
+agent.env.reset(seed=190)  # after this seed, the episode of `test` starts near the bottom
 frames = agent.test()
 strip(frames[:100])
 training.animation(frames)
 
 # %% learned-text [markdown]
-# ### What it has learned
+# ### What the agent has learned
 #
-# A state is an angle and a velocity, so all of what the agent knows fits into two pictures. On the left is $Q(s, \mu(s))$, how
-# much it expects to pay from there on (bright: little). On the right is $\mu(s)$, as a torque. The line is a test episode, from
-# the circle on.
+# A state is an angle and a velocity, so two pictures show everything the agent has learned. On the
+# left is $Q(s, \mu(s))$, minus the expected cost from that state on (bright: low cost). On the
+# right is the torque, $2 \mu(s)$. The line is a test episode that starts at the circle.
 #
-# Look for: a bright place in the middle, upright and at rest; bright bands that lead into it from the upper left and lower
-# right, where the pendulum is on its way up with just enough speed. On the right, hardly anything is in between: full torque to
-# one side or the other, a sharp edge between them, and only near the top a gentle slope. At the bottom (both edges of the
-# picture) the torque goes *with* the velocity, as one pushes a swing.
+# On the left, look for a bright spot in the middle (upright and at rest), and for bright bands
+# that lead into it from the upper left and the lower right, where the pendulum moves up at the
+# right speed. On the right, almost everywhere the torque is full, one way or the other, with a
+# sharp edge between. Only near the top it changes gradually. At the bottom position (both edges of
+# the picture) the torque points in the direction of the velocity, as when you push a swing.
 
 # %% learned
 angles, velocities = np.linspace(-np.pi, np.pi, 121), np.linspace(-8, 8, 121)
@@ -1343,26 +1431,32 @@ plt.show()
 # %% faults-text [markdown]
 # ### What the faults cost
 #
-# Eight exercises showed what is wrong in the course text. Does it matter? With the pendulum less than you may think, and that
-# is the lesson: it forgives nearly everything, so a curve that rises proves little. It is symmetric, which hides noise that
-# only pushes to one side. When its clock strikes it stands already, which hides a clock stored as the end. It has one action,
-# one environment, and is tested where it was trained.
+# The eight exercises showed faults of the course text. How much do they matter? On the pendulum,
+# less than you may think. Many faults do not show there, so **a rising learning curve proves
+# little**. The pendulum is symmetric, which hides noise that pushes to one side only. A trained
+# pendulum is already upright at the time limit, which hides a time limit stored as termination. It
+# has one action and one environment, and it is tested in the environment it was trained in.
 #
-# Measured, with three seeds each, 20,000 steps and the noise of the course text (θ = 1, σ = 0.1): with uniform noise, with the
-# clock stored as the end, or with random steps in the wrong units, the agent ends with -155 to -160 on the mean of 100
-# episodes. So it does with all three together, and so does the right one, on average over ten seeds: -157. Only the seed of
-# the later version shows: alone, one agent of three took 13,000 steps to a mean of -200, where the right one takes 5,000 to
-# 7,000; together with the other faults, one of three never got there and ended with -235.
+# We measured this with 20,000 steps, the noise of the course text (θ = 1, σ = 0.1), and three
+# seeds for each fault:
+#
+# - With uniform noise, or the time limit stored as termination, or random steps in the wrong
+#   units, the agent ends with a mean of -155 to -160 over 100 episodes. All three faults together
+#   end there as well. So does the correct agent: -157 on average over ten seeds.
+# - Only the fixed seed of the later version makes a difference. With this fault alone, one agent
+#   of three needed 13,000 steps to reach a mean of -200, where the correct one needs 5,000 to
+#   7,000. Together with the other faults, one agent of three did not reach it and ended with -235.
 
 # %% save-text [markdown]
-# ## 14 · Handing in your pendulum
+# ## 14 · Submitting your pendulum
 #
-# If you like, hand in the trained actor as well: a file `actor.safetensors` beside `submitted.py`. It brings no points. The
-# grader plays twenty episodes with fixed seeds, without noise and without your code, and puts the mean of the scores minus
-# their standard deviation on the leaderboard.
+# You may also submit the trained actor, as the file `actor.safetensors` next to `submitted.py`. It
+# earns no points. The grader plays twenty episodes with fixed seeds, without noise and without
+# your code. It puts the mean of the scores minus their standard deviation on the leaderboard.
 #
-# One episode says little, as scores depend so much on the start: the course text judges by one. Ten episodes with the same ten
-# seeds compare fairly. A mean of -200 and above is good.
+# A single episode says little, because scores depend strongly on the start (the course text judges
+# by one). For a fair comparison, play the same ten episodes, with the same ten seeds. A mean of
+# -200 or above is good.
 
 # %% save
 trained_actor.save_actor("actor.safetensors", agent.actor)
@@ -1370,28 +1464,33 @@ with open("actor.safetensors", "rb") as file:
     scores = trained_actor.evaluate(trained_actor.load_actor(file.read()))
 print("scores with the seeds 0 to 9:", *(f"{score:.0f}" for score in scores))
 mean, spread = np.mean(scores), np.std(scores)
-print(f"{mean:.0f} ± {spread:.0f}, so {mean - spread:.0f} would count")
+print(f"{mean:.0f} ± {spread:.0f}, leaderboard: {mean - spread:.0f}")
 
 # %% next-text [markdown]
 # ## What comes after DDPG
 #
-# The actor climbs whatever the critic says. Where the critic errs upwards, the actor finds it, and the target, which uses the
-# actor, learns from the error: values are **overestimated**. Two successors begin there, and most of your code stays as it is.
+# The actor climbs the critic, including the critic's errors. Where the critic overestimates a
+# value, the actor moves towards it. The target uses the actor, so it learns from the error: values
+# are **overestimated**. Two later algorithms address this, and most of your code stays the same.
 #
-# - **TD3** (Fujimoto et al. 2018, "Addressing function approximation error in actor-critic methods", arXiv 1802.09477): two
-#   critics, and the target takes the smaller value of them; noise on the action of the target, so that no narrow peak counts;
-#   and the actor moves only at every second update.
-# - **SAC** (Haarnoja et al. 2018, "Soft actor-critic", arXiv 1801.01290): the actor is random again, and gets a reward for
-#   being so. It explores by itself, and no noise has to be chosen.
+# - **TD3** (Fujimoto et al. 2018, "Addressing function approximation error in actor-critic
+#   methods", arXiv 1802.09477): the target uses the smaller value of two critics; noise is added
+#   to the target action, so a narrow peak of the critic counts less; and the actor and the target
+#   networks are updated only every second time.
+# - **SAC** (Haarnoja et al. 2018, "Soft actor-critic", arXiv 1801.01290): the policy is
+#   stochastic, and its entropy is added to the reward. The agent explores by sampling from its
+#   policy, so it needs no separate noise process.
 #
-# To try, if you like:
+# Optional experiments:
 #
-# - White noise, $\theta = 1$ with $\sigma = 0.1$, on the pendulum. Does the memory of the noise matter?
-# - $\tau = 1$, no slow targets at all. On `PointMass`, then on the pendulum.
-# - One of the eight faults on the pendulum, with three seeds each. More than one seed: one says nothing.
+# - White noise, $\theta = 1$ with $\sigma = 0.1$, on the pendulum. Does the correlation of the
+#   noise matter?
+# - $\tau = 1$: target networks equal to the networks. Try it on `PointMass`, then on the pendulum.
+# - One of the eight faults on the pendulum, with three seeds each. A single seed says little.
 # - The second critic of TD3. It takes about ten lines.
 #
-# Then run `python grade.py` a last time, and hand in `submitted.py`, with `actor.safetensors` if you like.
+# Then run `python grade.py` a last time and submit `submitted.py`, and `actor.safetensors` if you
+# like.
 
 # %% end
 for name, seeds in curves.items():

@@ -1,9 +1,10 @@
-"""Mistakes of `ppo_agent`, each with the hint that a good tutor gives: a question, not the answer.
+"""Mistakes of `ppo_agent`, each with a hint: the question a good tutor would ask, not the answer.
 
-`verify` proves that each loses points on its question; `build` stores what the checks see of each, so that a student who makes
-the same one is told. Where several explain what a student's code does, the first one's hint is given: general ones come first.
-Most are changes of a line or two, hence `altered`; tests that find too little are written out. "the
-keras-rl drafts" is what the notebook itself does.
+`verify` proves that each mistake loses points on its question. `build` stores what the checks see
+of each mistake, so a student who makes the same one gets its hint. If several mistakes explain what
+a submission does, the hint of the first one is shown, so general mistakes come first. Most mistakes
+change a line or two, hence `altered`; tests that detect too little are written out. The source "the
+keras-rl drafts" marks mistakes of the drafts themselves.
 """
 
 import contextlib
@@ -18,47 +19,47 @@ from grader.proof.catalogue import altered, mistake
 last_error_dropped = altered(
     "GeneralizedAdvantageEstimator.length",
     {"reversed(range(len(delta)))": "reversed(range(len(delta) - 1))", "return advantage\n": "return advantage[:-1]\n"},
-    hint="How many advantages do n rewards have, and in which of them is the last δ?",
+    hint="How many advantages do n rewards have, and which of them contain the last δ?",
     source="the keras-rl drafts",
 )
 
 zero_for_the_last_error = altered(
     "GeneralizedAdvantageEstimator.length",
     {"reversed(range(len(delta)))": "reversed(range(len(delta) - 1))"},
-    hint="The number of advantages is right now: but was the last action really neither good nor bad?",
+    hint="The number of advantages is right, but is the advantage of the last step really 0?",
     source="student code",
 )
 
 last_row_left_out = altered(
     "GeneralizedAdvantageEstimator.length",
     {"return advantage\n": "return advantage[:-1]\n"},
-    hint="The last δ is in all your sums: where is the advantage of its own step?",
+    hint="The last δ is in all your sums, but where is the advantage of the last step itself?",
 )
 
 newest_first = altered(
     "GeneralizedAdvantageEstimator.length",
     {"return advantage\n": "return advantage[::-1].copy()\n"},
-    hint="You have gone backwards through time: in which order are your advantages now?",
+    hint="Your loop goes backwards in time; in which order are your advantages?",
 )
 
 written_one_row_early = altered(
     "GeneralizedAdvantageEstimator.length",
     {"advantage[t] = following": "advantage[t - 1] = following"},
-    hint="Which row of your array belongs to the step that you are at?",
+    hint="Which row of your array belongs to step t?",
     source="student code",
 )
 
 advantages_in_a_column = altered(
     "GeneralizedAdvantageEstimator.length",
     {"return advantage\n": "return advantage[:, None]\n"},
-    hint="What is the shape of your advantages, and what would become of them minus an array of T numbers?",
+    hint="What is the shape of your advantages, and what is the shape if you subtract an array `[T]`?",
     form=True,
 )
 
 advantages_with_a_gradient = altered(
     "GeneralizedAdvantageEstimator.length",
     {"return advantage\n": "return torch.from_numpy(advantage) + 0 * critic(state).sum()\n"},
-    hint="Should the actor's loss move the critic through the advantages?",
+    hint="Should the actor's loss change the critic through the advantages?",
     source="student code",
     form=True,
 )
@@ -70,7 +71,7 @@ rewards_changed_in_place = altered(
         "delta = reward\n"
         "delta += gamma * np.where(terminated, 0.0, next_value) - value"
     },
-    hint="What do the rewards look like after your call, to whoever gave them to you?",
+    hint="Are the rewards that the caller passed the same after your call?",
     source="student code",
     form=True,
 )
@@ -80,7 +81,7 @@ rewards_changed_in_place = altered(
 next_row_is_not_what_followed = altered(
     "GeneralizedAdvantageEstimator.bootstrap",
     {"else critic(next_state).flatten().numpy()": "else np.append(value[1:], critic(next_state[-1:]).numpy())"},
-    hint="To which episode belongs the row of `state` after a step in which time was up?",
+    hint="To which episode does the next row of `state` belong after a truncated step?",
     source="student code",
 )
 
@@ -90,14 +91,14 @@ after_the_last_comes_the_first = altered(
         "next_value = np.append(value[1:], 0.0) if next_state is None else critic(next_state).flatten().numpy()": ""
         "next_value = np.roll(value, -1)"
     },
-    hint="What does np.roll put in the last place?",
+    hint="Which value does `np.roll` put in the last place?",
     source="the keras-rl drafts",
 )
 
 rolled_if_nothing_is_said = altered(
     "GeneralizedAdvantageEstimator.bootstrap",
     {"np.append(value[1:], 0.0) if next_state is None": "np.roll(value, -1) if next_state is None"},
-    hint="Nobody says what came after the last step: what does the docstring say about it, and what does np.roll?",
+    hint="Without `next_state`, what follows the last row: according to the docstring, and according to `np.roll`?",
     source="the keras-rl drafts",
 )
 
@@ -107,7 +108,7 @@ nothing_follows_the_last_row = altered(
         "next_value = np.append(value[1:], 0.0) if next_state is None else critic(next_state).flatten().numpy()": ""
         "next_value = np.append(value[1:], 0.0)"
     },
-    hint="Did the episode end there, or did you just stop watching?",
+    hint="Did the episode end in the last row, or do only the rows end there?",
     source="student code",
 )
 
@@ -119,7 +120,7 @@ last_row_always_terminates = altered(
         "    terminated[-1:] = True\n"
         "    delta = reward + gamma * np.where"
     },
-    hint="Neither flag is set in the last row: is the episode over, and what is its last state worth?",
+    hint="If neither flag is set in the last row, is the episode over?",
     source="student code",
 )
 
@@ -131,7 +132,7 @@ clock_ends_the_rows = altered(
         "    terminated[-1:] |= truncated[-1:]\n"
         "    delta = reward + gamma * np.where"
     },
-    hint="Time was up in the last row: did you bootstrap there, as you did inside the rows?",
+    hint="If the last row is truncated, do you use the value of the next state, as you do inside the rows?",
     source="student code",
 )
 
@@ -141,20 +142,20 @@ last_state_follows_itself = altered(
         "next_value = np.append(value[1:], 0.0) if next_state is None else critic(next_state).flatten().numpy()": ""
         "next_value = np.append(value[1:], value[-1])"
     },
-    hint="Which state is the last one of `state`: the one before the last action, or the one after it?",
+    hint="Is the last row of `state` the state before the last action, or the one after it?",
     source="student code",
 )
 
 cannot_do_without_next_state = altered(
     "GeneralizedAdvantageEstimator.bootstrap",
     {"np.append(value[1:], 0.0) if next_state is None else critic(next_state)": "critic(next_state)"},
-    hint="What does your estimator do if it is called with five arguments?",
+    hint="What does your estimator return if it is called with only five arguments?",
 )
 
 sum_begins_with_a_value = altered(
     "GeneralizedAdvantageEstimator.bootstrap",
     {"dtype=np.float32), 0.0": "dtype=np.float32), next_value[-1]"},
-    hint="In which δ is the value of the last state already, and is a value an advantage?",
+    hint="Which advantage follows the last row, and which δ already contains the value of the last state?",
 )
 
 one_value_is_no_array = altered(
@@ -164,7 +165,7 @@ one_value_is_no_array = altered(
         "np.append(value[1:], 0.0) if next_state is None else critic(next_state).flatten().numpy()": ""
         "np.append(value[1:], 0.0) if next_state is None else critic(next_state).squeeze().numpy()",
     },
-    hint="Which axes does `squeeze()` remove from `[1, 1]`, and what is left of an episode of one step?",
+    hint="Which axes does `squeeze()` remove from an array `[1, 1]`, the values of an episode of one step?",
     source="student code",
 )
 
@@ -176,21 +177,21 @@ no_ends = altered(
         "np.where(terminated, 0.0, next_value)": "next_value",
         "decay = gamma * lamb * ~(terminated | truncated)": "decay = np.full(len(delta), gamma * lamb)",
     },
-    hint="What comes back to the last step of an episode from the first step of the next one?",
+    hint="How does the first step of the next episode affect the last step of the one before?",
     source="the keras-rl drafts",
 )
 
 values_cut_and_sums_not = altered(
     "GeneralizedAdvantageEstimator.ends",
     {"gamma * lamb * ~(terminated | truncated)": "np.full(len(delta), gamma * lamb)"},
-    hint="Two things come from the future: did you cut both?",
+    hint="At an end, which terms come from the future, and do you cut both V and A?",
     source="student code",
 )
 
 sums_cut_and_values_not = altered(
     "GeneralizedAdvantageEstimator.ends",
     {"np.where(terminated, 0.0, next_value)": "next_value"},
-    hint="Your sums end with the episode: what of the value in the δ of its last step, if the world came to its end there?",
+    hint="You cut A at each end; what about the value in the δ of a terminated step?",
     source="student code",
 )
 
@@ -201,7 +202,7 @@ cut_one_step_late = altered(
         "    terminated, truncated = np.append(terminated[1:], False), np.append(truncated[1:], False)\n"
         "    delta = reward + gamma * np.where"
     },
-    hint="Whose transition ended the episode: that of step t, or the one after it?",
+    hint="Which step ended the episode: step t, or the one after it?",
     source="student code",
 )
 
@@ -213,28 +214,28 @@ cut_after_adding = altered(
         "if terminated[t] or truncated[t]:\n"
         "    following = 0.0"
     },
-    hint="In the last step of an episode, which comes first: to forget the future, or to add it?",
+    hint="In the last step of an episode, do you add the later advantages before or after you cut them?",
     source="student code",
 )
 
 clock_is_the_end_of_the_world = altered(
     "GeneralizedAdvantageEstimator.ends",
     {"np.where(terminated, 0.0, next_value)": "np.where(terminated | truncated, 0.0, next_value)"},
-    hint="Did the world end, or did the clock?",
+    hint="Which of terminated and truncated means that the next state is worth 0?",
     source="student code",
 )
 
 clock_ends_nothing = altered(
     "GeneralizedAdvantageEstimator.ends",
     {"~(terminated | truncated)": "~terminated"},
-    hint="Time was up: does the next row of your sums belong to the same episode?",
+    hint="After a truncated step, does the next row of your sum belong to the same episode?",
     source="student code",
 )
 
 flags_exchanged = altered(
     "GeneralizedAdvantageEstimator.ends",
     {"np.where(terminated, 0.0, next_value)": "np.where(truncated, 0.0, next_value)"},
-    hint="After which of the two ends is nothing left to be had?",
+    hint="After which of the two kinds of end is there no next value?",
 )
 
 own_value_masked_as_well = altered(
@@ -243,28 +244,28 @@ own_value_masked_as_well = altered(
         "reward + gamma * np.where(terminated, 0.0, next_value) - value": ""
         "reward + np.where(terminated, 0.0, gamma * next_value - value)"
     },
-    hint="Nothing follows a terminal step: does the value of its own state vanish as well?",
+    hint="In a terminated step, does the value of the state before the action also disappear?",
     source="student code",
 )
 
 both_kinds_or_none = altered(
     "GeneralizedAdvantageEstimator.ends",
     {"truncated = nowhere if truncated is None else": "truncated = nowhere if terminated is nowhere else"},
-    hint="One of `terminated` and `truncated` is given, the other is None: what does your estimator make of that?",
+    hint="What does your estimator do if only one of `terminated` and `truncated` is given?",
     source="student code",
 )
 
 gamma_counts_once = altered(
     "GeneralizedAdvantageEstimator.ends",
     {"decay = gamma * lamb * ~": "decay = lamb * ~"},
-    hint="By what is A_{t+1} multiplied, and what should you get for λ = 1?",
+    hint="Which factor multiplies A_{t+1} in the formula, and does your result for λ = 1 match the discounted return?",
     source="student code",
 )
 
 lambda_is_ignored = altered(
     "GeneralizedAdvantageEstimator.ends",
     {"decay = gamma * lamb * ~": "decay = gamma * ~"},
-    hint="What should you get for λ = 0, and do you?",
+    hint="Which advantages should you get for λ = 0?",
     source="student code",
 )
 
@@ -274,7 +275,7 @@ two_errors_only = altered(
         "advantage[t] = following = delta[t] + decay[t] * following": ""
         "advantage[t], following = delta[t] + decay[t] * following, delta[t]"
     },
-    hint="How many of the errors that come later are in an advantage: the next one, or all?",
+    hint="How many of the later errors does an advantage contain: only the next one, or all of them?",
 )
 
 errors_of_whole_returns = altered(
@@ -286,7 +287,7 @@ errors_of_whole_returns = altered(
         "\n"
         "    advantage, following"
     },
-    hint="δ is an error of one step: what does yours contain of the steps after it?",
+    hint="δ is the error of one step; what does your δ contain of later steps?",
     source="student code",
 )
 
@@ -328,14 +329,14 @@ def tens(state):
 
 
 def compare(found, expected):
-    """Raise an AssertionError if the numbers are not those."""
+    """Raise an AssertionError if the numbers differ."""
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         assert abs(float(one) - other) < 1e-4
 
 
 def compare_all(estimator):
-    """Raise an AssertionError if an estimator is wrong: in a right test, this would do."""
+    """Raise an AssertionError if an estimator is wrong: a correct test."""
     compare(estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, NO, NO), [0.6875, -1.25, 1.0])
     compare(estimator(tens, STATES, REWARDS, 0.5, 0.5), [0.5625, -1.75, -1.0])
     compare(estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, MIDDLE, NO), [0.25, -3.0, 1.0])
@@ -345,7 +346,7 @@ def compare_all(estimator):
 
 @mistake(
     "test_advantages",
-    hint="What would an estimator have to return so that your test raises an AssertionError? Try one that returns zeros.",
+    hint="Which wrong result makes your test raise an AssertionError, for example three zeros?",
 )
 def looks_at_nothing(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, NO, LAST)
@@ -353,7 +354,7 @@ def looks_at_nothing(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
 
 @mistake(
     "test_advantages",
-    hint="What would an estimator have to return so that your test raises an AssertionError? Try one that returns zeros.",
+    hint="Which wrong result makes your test raise an AssertionError, for example three zeros?",
     source="student code",
 )
 def close_or_not(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -365,7 +366,7 @@ def close_or_not(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
 
 @mistake(
     "test_advantages",
-    hint="What would an estimator have to return so that your test raises an AssertionError? Try one that returns zeros.",
+    hint="Which wrong result makes your test raise an AssertionError, for example three zeros?",
     source="student code",
 )
 def tuple_is_true(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -375,7 +376,7 @@ def tuple_is_true(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
 
 @mistake(
     "test_advantages",
-    hint="What would an estimator have to return so that your test raises an AssertionError? Try one that returns zeros.",
+    hint="Which wrong result makes your test raise an AssertionError, for example three zeros?",
     source="student code",
 )
 def returns_what_it_found(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -388,7 +389,7 @@ def returns_what_it_found(estimator=GeneralizedAdvantageEstimator):  # noqa: F82
 
 @mistake(
     "test_advantages",
-    hint="What would an estimator have to return so that your test raises an AssertionError? Try one that returns zeros.",
+    hint="Which wrong result makes your test raise an AssertionError, for example three zeros?",
     source="student code",
 )
 def swallows_its_own_errors(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -398,7 +399,7 @@ def swallows_its_own_errors(estimator=GeneralizedAdvantageEstimator):  # noqa: F
 
 @mistake(
     "test_advantages",
-    hint="What would an estimator have to return so that your test raises an AssertionError? Try one that returns zeros.",
+    hint="Which wrong result makes your test raise an AssertionError, for example three zeros?",
     source="student code",
 )
 def expects_what_its_own_returns(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -407,9 +408,7 @@ def expects_what_its_own_returns(estimator=GeneralizedAdvantageEstimator):  # no
         compare(found, GeneralizedAdvantageEstimator(tens, STATES, REWARDS, 0.5, 0.5, *arguments))  # noqa: F821
 
 
-@mistake(
-    "test_advantages", hint="Does your test notice more than that there are too few numbers? Which wrong numbers does it find?"
-)
+@mistake("test_advantages", hint="Which wrong numbers does your test detect, besides a wrong number of advantages?")
 def counts_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     assert len(estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, NO, LAST)) == 3
     assert len(estimator(tens, STATES, REWARDS, 0.5, 0.5)) == 3
@@ -417,7 +416,7 @@ def counts_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
 
 @mistake(
     "test_advantages",
-    hint="What would an estimator have to return so that your test raises an AssertionError? Try one that returns zeros.",
+    hint="Which wrong result makes your test raise an AssertionError, for example three zeros?",
 )
 def looks_at_types_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     for one in estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, NO, LAST):
@@ -426,7 +425,7 @@ def looks_at_types_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
 
 @mistake(
     "test_advantages",
-    hint="Does your test notice more than that there are too few numbers? Which wrong numbers does it find?",
+    hint="Which wrong numbers does your test detect, besides a wrong number of advantages?",
     source="student code",
 )
 def tolerates_everything(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -437,7 +436,7 @@ def tolerates_everything(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
 
 @mistake(
     "test_advantages",
-    hint="Does your test notice more than that there are too few numbers? Which wrong numbers does it find?",
+    hint="Which wrong numbers does your test detect, besides a wrong number of advantages?",
     source="student code",
 )
 def everything_is_zero(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -445,20 +444,20 @@ def everything_is_zero(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
         compare(estimator(tens, torch.zeros(3, 1), np.zeros(3), 0.5, 0.5, torch.zeros(3, 1), ends, NO), [0, 0, 0])
 
 
-@mistake("test_advantages", hint="Which mistakes can be seen where every state is worth 0?")
+@mistake("test_advantages", hint="Which mistakes can your test not detect if every state has the value 0?")
 def values_are_zero(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     state = torch.zeros(3, 1)
     compare(estimator(tens, state, REWARDS, 0.5, 0.5, state, NO, NO), [0.875, -0.5, 2.0])
     compare(estimator(tens, state, REWARDS, 0.5, 0.5, state, MIDDLE, NO), [0.75, -1.0, 2.0])
 
 
-@mistake("test_advantages", hint="If all states are worth the same, who can tell which one was looked at?")
+@mistake("test_advantages", hint="If all states have the same value, can your test detect that the wrong state was used?")
 def values_are_all_the_same(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     state = torch.full((3, 1), 0.1)
     compare(estimator(tens, state, REWARDS, 0.5, 0.5, state, NO, NO), [0.21875, -1.125, 1.5])
 
 
-@mistake("test_advantages", hint="What happens nowhere in your test? Think of ends inside the rows, and of all the arguments.")
+@mistake("test_advantages", hint="Which arguments, and which ends inside the rows, never occur in your test?")
 def one_step_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     compare(estimator(tens, STATES[:1], REWARDS[:1], 0.5, 0.5, AFTER[:1], NO[:1], NO[:1]), [1.0])
     compare(estimator(tens, STATES[:1], REWARDS[:1], 0.5, 0.5), [0.0])
@@ -470,7 +469,7 @@ def gamma_is_zero(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
         compare(estimator(tens, STATES, REWARDS, 0.0, 0.5, AFTER, ends, NO), [0.0, -3.0, -1.0])
 
 
-@mistake("test_advantages", hint="With λ = 0 there are only one-step errors: what is never tested then?")
+@mistake("test_advantages", hint="With λ = 0, A_t is δ_t; which part of the estimator does your test not check then?")
 def lambda_is_zero(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     compare(estimator(tens, STATES, REWARDS, 0.5, 0.0, AFTER, NO, NO), [1.0, -1.5, 1.0])
     compare(estimator(tens, STATES, REWARDS, 0.5, 0.0), [1.0, -1.5, -1.0])
@@ -479,7 +478,7 @@ def lambda_is_zero(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
 
 @mistake(
     "test_advantages",
-    hint="What happens nowhere in your test? Think of ends inside the rows, and of all the arguments.",
+    hint="Which arguments, and which ends inside the rows, never occur in your test?",
     source="student code",
 )
 def one_episode_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -488,21 +487,21 @@ def one_episode_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     compare(estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, NO, NO), [0.6875, -1.25, 1.0])
 
 
-@mistake("test_advantages", hint="In which two ways may an episode end, and which of them is in your test?")
+@mistake("test_advantages", hint="In which two ways can an episode end, and which of them is missing in your test?")
 def clock_never_rings(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     compare(estimator(tens, STATES, REWARDS, 0.5, 0.5), [0.5625, -1.75, -1.0])
     compare(estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, NO, NO), [0.6875, -1.25, 1.0])
     compare(estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, MIDDLE, NO), [0.25, -3.0, 1.0])
 
 
-@mistake("test_advantages", hint="Your test stops at the end of the shorter list: which mistake is never seen?")
+@mistake("test_advantages", hint="If your comparison stops at the end of the shorter list, which mistake can it not detect?")
 def shorter_is_enough(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     for ends, expected in ((NO, [0.6875, -1.25, 1.0]), (MIDDLE, [0.25, -3.0, 1.0])):
         found = estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, ends, NO)
         assert all(abs(float(one) - other) < 1e-4 for one, other in zip(found, expected, strict=False))
 
 
-@mistake("test_advantages", hint="A right estimator may return a list: what does your test say of it?", form=True)
+@mistake("test_advantages", hint="Does your test pass a correct estimator that returns a list?", form=True)
 def arrays_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     assert isinstance(estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, NO, LAST), np.ndarray)
     compare_all(estimator)
@@ -510,7 +509,7 @@ def arrays_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
 
 @mistake(
     "test_advantages",
-    hint="Your test refuses an estimator that is right: compute its numbers once more by hand, and allow for rounding.",
+    hint="If you compute the expected numbers by hand once more and allow for rounding, does a correct estimator pass?",
     form=True,
 )
 def double_precision_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -520,7 +519,7 @@ def double_precision_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F82
 
 @mistake(
     "test_advantages",
-    hint="Your test refuses an estimator that is right: compute its numbers once more by hand, and allow for rounding.",
+    hint="If you compute the expected numbers by hand once more and allow for rounding, does a correct estimator pass?",
     source="student code",
 )
 def equal_to_the_last_digit(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -534,7 +533,7 @@ def equal_to_the_last_digit(estimator=GeneralizedAdvantageEstimator):  # noqa: F
 
 @mistake(
     "test_advantages",
-    hint="Your test refuses an estimator that is right: compute its numbers once more by hand, and allow for rounding.",
+    hint="If you compute the expected numbers by hand once more and allow for rounding, does a correct estimator pass?",
     source="student code",
 )
 def expects_no_value_when_time_is_up(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -553,62 +552,62 @@ logarithm_as_deviation = altered(
         "sample = self.rng.normal(mu.detach().numpy(), log_sigma.detach().numpy())\n"
         "return torch.as_tensor(sample, dtype=torch.float32)"
     },
-    hint="By hand: μ = 0, log σ = -1.1, and the noise is 1. Which sample is that?",
+    hint="With μ = 0, log σ = -1.1 and a noise of 1, which sample do you get by hand?",
     source="the keras-rl drafts",
 )
 
 logarithm_times_noise = altered(
     "IndependentGaussianProcess.sample",
     {"log_sigma.detach().exp() * noise": "log_sigma.detach() * noise"},
-    hint="By hand: μ = 0, log σ = -1.1, and the noise is 1. Which sample is that?",
+    hint="With μ = 0, log σ = -1.1 and a noise of 1, which sample do you get by hand?",
     source="the keras-rl drafts",
 )
 
 sample_with_a_variance = altered(
     "IndependentGaussianProcess.sample",
     {"log_sigma.detach().exp() * noise": "(log_sigma.detach() / 2).exp() * noise"},
-    hint="By hand: μ = 0, log σ = -1.1, and the noise is 1. Which sample is that?",
+    hint="With μ = 0, log σ = -1.1 and a noise of 1, which sample do you get by hand?",
     source="student code",
 )
 
 one_noise_for_all_rows = altered(
     "IndependentGaussianProcess.sample",
     {"self.rng.standard_normal(mu.shape,": "self.rng.standard_normal(self.n,"},
-    hint="Two environments are played at once: do they try the same thing?",
+    hint="If two environments run at once, do their actions get different noise?",
     source="student code",
 )
 
 one_noise_for_all_dimensions = altered(
     "IndependentGaussianProcess.sample",
     {"self.rng.standard_normal(mu.shape,": "self.rng.standard_normal((*mu.shape[:-1], 1),"},
-    hint="What does independent mean for two dimensions of one action?",
+    hint="Is the noise of two dimensions of one action independent?",
     source="student code",
 )
 
 same_noise_in_every_call = altered(
     "IndependentGaussianProcess.sample",
     {"self.rng.standard_normal(mu.shape,": "np.random.default_rng(0).standard_normal(mu.shape,"},
-    hint="Call it twice: what should differ?",
+    hint="If you call `sample` twice, do you get different samples?",
 )
 
 gradient_through_the_sample = altered(
     "IndependentGaussianProcess.sample",
     {"mu.detach() + log_sigma.detach().exp()": "mu + log_sigma.exp()"},
-    hint="Does your sample still know how it came about, and who wants to know?",
+    hint="Does your sample have a gradient, and does the docstring ask for one?",
     form=True,
 )
 
 batches_only = altered(
     "IndependentGaussianProcess.sample",
     {"self.rng.standard_normal(mu.shape,": "self.rng.standard_normal((len(mu), self.n),"},
-    hint="What is the shape of the sample if mu is `[n]`?",
+    hint="What is the shape of your sample if mu is `[n]`?",
     form=True,
 )
 
 chance_from_elsewhere = altered(
     "IndependentGaussianProcess.sample",
     {"torch.from_numpy(self.rng.standard_normal(mu.shape, dtype=np.float32))": "torch.randn(mu.shape)"},
-    hint="Two processes get the same seed: do they draw the same samples?",
+    hint="If two processes get the same seed, do they draw the same samples?",
     source="student code",
     form=True,
 )
@@ -619,7 +618,7 @@ sample_in_double_precision = altered(
         "return mu.detach() + log_sigma.detach().exp() * noise": ""
         "return (mu.detach() + log_sigma.detach().exp() * noise).double()"
     },
-    hint="Of which dtype are your samples, and of which are the networks?",
+    hint="What is the dtype of your samples, and what is the dtype of the networks?",
     form=True,
 )
 
@@ -629,7 +628,7 @@ sample_as_an_array = altered(
         "return mu.detach() + log_sigma.detach().exp() * noise": ""
         "return (mu.detach() + log_sigma.detach().exp() * noise).numpy()"
     },
-    hint="What kind of thing should come back, an array or a tensor?",
+    hint="Does `sample` return an array or a tensor?",
     source="student code",
     form=True,
 )
@@ -643,7 +642,7 @@ logarithm_of_a_distance = altered(
         "        squares = torch.exp(2 * torch.log(torch.abs(y - mu)) - 2 * log_sigma)\n",
         "deviation**2": "squares",
     },
-    hint="Why take a logarithm that you will undo, and what is its gradient at y = μ?",
+    hint="What is the gradient of log |y - μ| at y = μ, and do you need this logarithm?",
     source="the keras-rl drafts",
 )
 
@@ -653,14 +652,14 @@ distances_not_summed = altered(
         "-(0.5 * deviation**2 + log_sigma).sum(dim=-1, keepdim=True) - 0.5 * self.n *": ""
         "-(0.5 * deviation**2 + log_sigma) - 0.5 *"
     },
-    hint="How many numbers describe the probability of one action?",
+    hint="How many numbers does one action have as its log-density?",
     source="student code",
 )
 
 density_without_its_axis = altered(
     "IndependentGaussianProcess.get_dist",
     {"(0.5 * deviation**2 + log_sigma).sum(dim=-1, keepdim=True)": "(0.5 * deviation**2 + log_sigma).sum(dim=-1)"},
-    hint="What is the shape of your density, and what shape is it times an array `[B, 1]`?",
+    hint="What is the shape of your log-density, and what is the shape of its product with a tensor `[B, 1]`?",
     source="student code",
     form=True,
 )
@@ -671,39 +670,39 @@ sigma_as_a_variance = altered(
         "(0.5 * deviation**2 + log_sigma)": "0.5 * (deviation**2 + log_sigma)",
         "torch.exp(-log_sigma)": "torch.exp(-log_sigma / 2)",
     },
-    hint="Is it the logarithm of σ or of σ² that you are given? Try it with σ = 2.",
+    hint="Is `log_sigma` the logarithm of σ or of σ², for example if σ = 2?",
     source="student code",
 )
 
 sigma_does_not_normalise = altered(
     "IndependentGaussianProcess.get_dist",
     {"(0.5 * deviation**2 + log_sigma)": "(0.5 * deviation**2)"},
-    hint="A density has the integral 1: is yours as high for a large σ as for a small one?",
+    hint="The integral of a density is 1; is the peak of yours equally high for a large and a small σ?",
     source="student code",
 )
 
 far_is_likely = altered(
     "IndependentGaussianProcess.get_dist",
     {"(0.5 * deviation**2 + log_sigma)": "(log_sigma - 0.5 * deviation**2)"},
-    hint="Is an action far from the mean more likely, or less?",
+    hint="Is an action far from the mean more likely or less likely?",
 )
 
 square_not_halved = altered(
     "IndependentGaussianProcess.get_dist",
     {"(0.5 * deviation**2 + log_sigma)": "(deviation**2 + log_sigma)"},
-    hint="By what is (y - μ)² divided?",
+    hint="What is (y - μ)² divided by in the formula?",
 )
 
 constant_of_one_dimension = altered(
     "IndependentGaussianProcess.get_dist",
     {"- 0.5 * self.n * np.log(2 * np.pi)\n": "- 0.5 * np.log(2 * np.pi)\n"},
-    hint="How often does the constant stand in a sum over n dimensions?",
+    hint="How often does the constant log 2π appear in a sum over n dimensions?",
 )
 
 density_without_a_gradient = altered(
     "IndependentGaussianProcess.get_dist",
     {"mu, log_sigma, y = x\n": "mu, log_sigma, y = (value.detach() for value in x)\n"},
-    hint="Who is to be moved by this density?",
+    hint="Which parameters should get a gradient through this log-density?",
     learns=False,
 )
 
@@ -713,28 +712,28 @@ density_takes_sigma_for_its_logarithm = altered(
         "torch.exp(-log_sigma)": "torch.exp(-torch.exp(log_sigma))",
         "(0.5 * deviation**2 + log_sigma)": "(0.5 * deviation**2 + torch.exp(log_sigma))",
     },
-    hint="Is what you call log σ the logarithm of σ, in both places? Take σ = 2 and n = 1.",
+    hint="For σ = 2 and n = 1, which of log σ and σ do you use in each of the two places?",
     source="the keras-rl drafts",
 )
 
 density_without_the_circle = altered(
     "IndependentGaussianProcess.get_dist",
     {" - 0.5 * self.n * np.log(2 * np.pi)": ""},
-    hint="Does your density integrate to one?",
+    hint="Does your density integrate to 1, including the factor with π?",
     source="student code",
 )
 
 density_as_a_mean = altered(
     "IndependentGaussianProcess.get_dist",
     {"log_sigma).sum(dim=-1, keepdim=True) - 0.5 * self.n": "log_sigma).mean(dim=-1, keepdim=True) - 0.5"},
-    hint="What is the probability of two independent things together, and what its logarithm?",
+    hint="How do you combine the probabilities of independent events, and how their logarithms?",
     source="student code",
 )
 
 sigma_adds_to_the_density = altered(
     "IndependentGaussianProcess.get_dist",
     {"(0.5 * deviation**2 + log_sigma)": "(0.5 * deviation**2 - log_sigma)"},
-    hint="The wider a density, the higher or the lower its peak?",
+    hint="If σ becomes larger, does the peak of the density become higher or lower?",
     source="student code",
 )
 
@@ -745,7 +744,7 @@ density_and_not_its_logarithm = altered(
         "log_p = -(0.5 * deviation**2 + log_sigma).sum(dim=-1, keepdim=True) - 0.5 * self.n * np.log(2 * np.pi)\n"
         "return torch.exp(log_p)"
     },
-    hint="Can the logarithm of a density be negative, and can yours?",
+    hint="Can a log-density be negative, and can your result?",
 )
 
 logarithm_of_what_is_zero = altered(
@@ -755,14 +754,14 @@ logarithm_of_what_is_zero = altered(
         "log_p = -(0.5 * deviation**2 + log_sigma).sum(dim=-1, keepdim=True) - 0.5 * self.n * np.log(2 * np.pi)\n"
         "return torch.log(torch.exp(log_p))"
     },
-    hint="How large is the density 60 deviations away from the mean, as a float, and what is the logarithm of that?",
+    hint="What is the density 60 standard deviations from the mean as a float, and what is its logarithm?",
     source="student code",
 )
 
 density_in_double_precision = altered(
     "IndependentGaussianProcess.get_dist",
     {"mu, log_sigma, y = x\n": "mu, log_sigma, y = (value.double() for value in x)\n"},
-    hint="Of which dtype is your density?",
+    hint="What is the dtype of your log-density?",
     form=True,
 )
 
@@ -771,14 +770,14 @@ density_in_double_precision = altered(
 entropy_of_one_dimension = altered(
     "IndependentGaussianProcess.entropy",
     {"0.5 * self.n * (np.log(2 * np.pi) + 1)": "0.5 * (np.log(2 * np.pi) + 1)"},
-    hint="Entropies of independent parts add: how many parts are there?",
+    hint="The entropies of independent dimensions add up; how many dimensions are there?",
     source="student code",
 )
 
 entropy_of_the_most_likely = altered(
     "IndependentGaussianProcess.entropy",
     {"self.n * (np.log(2 * np.pi) + 1)": "self.n * np.log(2 * np.pi)"},
-    hint="Have you taken the mean over all actions, or the density at the mean action?",
+    hint="Did you take the mean of -log p over all actions, or its value at the mean action?",
 )
 
 entropy_upside_down = altered(
@@ -787,13 +786,13 @@ entropy_upside_down = altered(
         "return log_sigma.sum(dim=-1, keepdim=True) + 0.5 * self.n * (np.log(2 * np.pi) + 1)": ""
         "return -log_sigma.sum(dim=-1, keepdim=True) - 0.5 * self.n * (np.log(2 * np.pi) + 1)"
     },
-    hint="Has a wide distribution more entropy than a narrow one, or less?",
+    hint="Does a wide distribution have more or less entropy than a narrow one?",
 )
 
 entropy_not_halved = altered(
     "IndependentGaussianProcess.entropy",
     {"0.5 * self.n * (np.log(2 * np.pi) + 1)": "self.n * (np.log(2 * np.pi) + 1)"},
-    hint="The mean of (y - μ)² is σ²: what is then the mean of (y - μ)²/(2σ²)?",
+    hint="The mean of (y - μ)² is σ²; what is the mean of (y - μ)²/(2σ²)?",
     source="student code",
 )
 
@@ -804,7 +803,7 @@ entropy_of_a_sample = altered(
         "        return log_sigma.sum(dim=-1, keepdim=True) + 0.5 * self.n * (np.log(2 * np.pi) + 1)": ""
         "        return -self.get_dist((*x, self.sample(x)))"
     },
-    hint="Call it twice: does the entropy of a distribution depend on chance?",
+    hint="If you call `entropy` twice with the same arguments, do you get the same result?",
     source="student code",
 )
 
@@ -818,20 +817,20 @@ entropy_without_its_axis = altered(
 entropy_without_a_gradient = altered(
     "IndependentGaussianProcess.entropy",
     {"_, log_sigma = x\n": "log_sigma = x[1].detach()\n"},
-    hint="How will log σ know that it should be larger?",
+    hint="How does the entropy bonus reach log σ in the backward pass?",
 )
 
 entropy_as_a_mean = altered(
     "IndependentGaussianProcess.entropy",
     {"log_sigma.sum(dim=-1, keepdim=True) + 0.5 * self.n": "log_sigma.mean(dim=-1, keepdim=True) + 0.5"},
-    hint="Two independent things are to be guessed: is that as uncertain as one of them?",
+    hint="What is the entropy of two independent dimensions: the sum or the mean of their entropies?",
     source="student code",
 )
 
 entropy_of_sigma_and_not_its_logarithm = altered(
     "IndependentGaussianProcess.entropy",
     {"return log_sigma.sum(": "return torch.exp(log_sigma).sum("},
-    hint="By how much does the entropy grow when σ is doubled?",
+    hint="By how much does the entropy increase when σ is doubled?",
     source="student code",
 )
 
@@ -850,7 +849,7 @@ actor_activation_missing = altered(
         "            nn.Linear(16, 16),\n"
         "            nn.Linear(16, n),"
     },
-    hint="What is between the last two of your linear layers?",
+    hint="Which activation is between the last two linear layers of your actor?",
 )
 
 actor_with_tanh = altered(
@@ -867,7 +866,7 @@ actor_with_tanh = altered(
         "            nn.Linear(16, 16),\n"
         "            nn.Tanh(),\n"
     },
-    hint="Which activation is asked for between the layers?",
+    hint="Which activation does the docstring ask for between the layers?",
 )
 
 means_are_squashed = altered(
@@ -884,33 +883,33 @@ sigma_from_the_state = altered(
         "self.sigma_of_state = nn.Linear(window_length * obs_dim, n)",
         "return mu, self.log_sigma.expand_as(mu)": "return mu, self.log_sigma + self.sigma_of_state(state.flatten(1))",
     },
-    hint="Does σ depend on the state here?",
+    hint="Should σ depend on the state?",
     source="student code",
 )
 
 sigma_cannot_be_learned = altered(
     "Actor",
     {"nn.Parameter(torch.zeros(n))": "torch.zeros(n)"},
-    hint="Is log_sigma among the `parameters()` of your actor, and who moves it if it is not?",
+    hint="Is `log_sigma` among the `parameters()` of your actor?",
     source="student code",
 )
 
 sigma_begins_elsewhere = altered(
     "Actor",
     {"nn.Parameter(torch.zeros(n))": "nn.Parameter(torch.ones(n))"},
-    hint="How widely does your actor try things in the beginning: what is σ, and what is log σ?",
+    hint="What is σ at the start, and what is log σ then?",
 )
 
 sigma_shared_by_dimensions = altered(
     "Actor",
     {"nn.Parameter(torch.zeros(n))": "nn.Parameter(torch.zeros(1))"},
-    hint="How many numbers are there in your log_sigma?",
+    hint="How many numbers does your `log_sigma` have?",
 )
 
 sigma_of_no_row = altered(
     "Actor",
     {"self.log_sigma.expand_as(mu)": "self.log_sigma"},
-    hint="What is the shape of the log_sigma that you return, and for how many rows is it?",
+    hint="What is the shape of the log_sigma that you return, and how many rows does mu have?",
     source="student code",
     form=True,
 )
@@ -918,7 +917,7 @@ sigma_of_no_row = altered(
 sigma_returned_for_its_logarithm = altered(
     "Actor",
     {"return mu, self.log_sigma.expand_as(mu)": "return mu, self.log_sigma.exp().expand_as(mu)"},
-    hint="What is your log_sigma at first, and what was asked for?",
+    hint="Which value does the returned log_sigma have at first, and what does the docstring ask for?",
     source="student code",
 )
 
@@ -945,13 +944,13 @@ critic_activation_missing = altered(
         "            nn.Linear(16, 16),\n"
         "            nn.Linear(16, 1),"
     },
-    hint="What is between the last two of your linear layers?",
+    hint="Which activation is between the last two linear layers of your critic?",
 )
 
 values_are_never_negative = altered(
     "Critic",
     {"nn.Linear(16, 1),": "nn.Linear(16, 1),\nnn.ReLU(),"},
-    hint="What is a state worth from which only bad rewards can come, and can your critic say so?",
+    hint="What is the value of a state with only negative rewards ahead, and can your critic return it?",
     source="student code",
 )
 
@@ -970,14 +969,14 @@ zeros_at_the_end = altered(
         "[np.zeros_like(observation) for _ in range(missing)] + recent": ""
         "recent + [np.zeros_like(observation) for _ in range(missing)]"
     },
-    hint="Where in the window is what you see now, and where is what was never seen?",
+    hint="Where in the window is the current observation, and where are the zeros?",
     source="student code",
 )
 
 first_observation_repeated = altered(
     "EpisodeMemory.get_recent_state",
     {"[np.zeros_like(observation) for _ in range(missing)]": "[recent[0] for _ in range(missing)]"},
-    hint="What stands in for an observation that was never made?",
+    hint="What does the docstring put in place of missing observations?",
     source="student code",
 )
 
@@ -987,19 +986,19 @@ window_of_the_newest_first = altered(
         "[np.zeros_like(observation) for _ in range(missing)] + recent": ""
         "recent[::-1] + [np.zeros_like(observation) for _ in range(missing)]"
     },
-    hint="Which observation is the last one of your window?",
+    hint="Which observation is the last one in your window?",
 )
 
 window_too_short = altered(
     "EpisodeMemory.get_recent_state",
     {"[np.zeros_like(observation) for _ in range(missing)] + recent": "recent"},
-    hint="How many observations are in the first state of an episode?",
+    hint="How many observations does the first state of an episode contain?",
 )
 
 window_of_the_past_only = altered(
     "EpisodeMemory.get_recent_state",
     {"[*self.observations, observation][-self.window_length :]": "self.observations[-self.window_length :]"},
-    hint="Where in your window is what is seen now?",
+    hint="Where in your window is the current observation?",
     source="student code",
 )
 
@@ -1009,7 +1008,7 @@ window_one_too_long = altered(
         "recent = [*self.observations, observation][-self.window_length :]": ""
         "recent = [*self.observations[-self.window_length :], observation]"
     },
-    hint="The window has w observations: how many of them are from the past?",
+    hint="The window has w observations; how many of them are from earlier steps?",
     source="student code",
 )
 
@@ -1019,14 +1018,14 @@ window_of_everything = altered(
         "recent = [*self.observations, observation][-self.window_length :]": ""
         "recent = [*self.observations[-(self.window_length - 1) :], observation]"
     },
-    hint="What is `a[-0:]`, and how many observations do you return with w = 1?",
+    hint="What is `a[-0:]`, and how many observations do you return for w = 1?",
     source="student code",
 )
 
 zeros_in_double_precision = altered(
     "EpisodeMemory.get_recent_state",
     {"[np.zeros_like(observation) for _ in range(missing)]": "[np.zeros(len(observation)) for _ in range(missing)]"},
-    hint="Of which dtype are your zeros, and of which the observations?",
+    hint="What is the dtype of your zeros, and what is the dtype of the observations?",
     source="student code",
     form=True,
 )
@@ -1037,7 +1036,7 @@ looking_is_remembering = altered(
         "recent = [*self.observations, observation][-self.window_length :]": "self.observations.append(observation)\n"
         "recent = self.observations[-self.window_length :]"
     },
-    hint="How many observations are in the memory after you have asked for a state, and how many after `append`?",
+    hint="How many observations does the memory contain after one call of `get_recent_state` and one of `append`?",
     source="student code",
 )
 
@@ -1046,21 +1045,21 @@ looking_is_remembering = altered(
 nothing_new_is_tried = altered(
     "PPOAgent.forward",
     {"self.process.sample((mu, log_sigma)) if self.training else mu": "mu"},
-    hint="Where does your agent try something new?",
+    hint="Where does your agent explore?",
     learns=False,
 )
 
 explores_in_a_test = altered(
     "PPOAgent.forward",
     {"self.process.sample((mu, log_sigma)) if self.training else mu": "self.process.sample((mu, log_sigma))"},
-    hint="Which action does a test want to see?",
+    hint="Which action should the agent take if it is not in training?",
     source="student code",
 )
 
 observation_not_copied = altered(
     "PPOAgent.forward",
     {"np.array(observation, dtype=np.float32).reshape": "np.asarray(observation, dtype=np.float32).reshape"},
-    hint="What becomes of an observation in the memory if the environment writes the next one into the same array?",
+    hint="What happens to a stored observation if the environment writes the next one into the same array?",
     source="student code",
 )
 
@@ -1071,13 +1070,13 @@ density_of_the_mean = altered(
         "            log_prob = self.process.get_dist((mu, log_sigma, mu))\n"
         "        self.recent = (",
     },
-    hint="The log-probability of which action will the ratio be about?",
+    hint="Of which action do you store the log-probability: the sample, or the mean?",
 )
 
 density_of_what_is_clipped = altered(
     "PPOAgent.forward",
     {"if self.training else mu": "if self.training else mu\naction = action.clamp(-1.0, 1.0)"},
-    hint="How likely is the action 1.0 if everything beyond it becomes 1.0, and whose business is it to clip?",
+    hint="How likely is the action 1.0 if all larger ones become 1.0, and where is the action clipped anyway?",
     source="student code",
 )
 
@@ -1087,7 +1086,7 @@ sample_is_clipped = altered(
         "self.process.sample((mu, log_sigma)) if self.training else mu": ""
         "self.process.sample((mu, log_sigma)).clamp(-1, 1) if self.training else mu"
     },
-    hint="How likely is the action 1.0 if everything beyond it becomes 1.0, and whose business is it to clip?",
+    hint="How likely is the action 1.0 if all larger ones become 1.0, and where is the action clipped anyway?",
     source="student code",
 )
 
@@ -1097,7 +1096,7 @@ mean_is_clipped = altered(
         "self.process.sample((mu, log_sigma)) if self.training else mu": ""
         "self.process.sample((mu, log_sigma)) if self.training else mu.clamp(-1, 1)"
     },
-    hint="Whose business is it to clip an action, also in a test?",
+    hint="Where is an action clipped, also in a test?",
 )
 
 density_of_another_action = altered(
@@ -1107,14 +1106,14 @@ density_of_another_action = altered(
         "            log_prob = self.process.get_dist((mu, log_sigma, action.clamp(-1, 1)))\n"
         "        self.recent = (",
     },
-    hint="You keep one action, and the log-probability of which?",
+    hint="Is the stored log-probability that of the stored action?",
     source="student code",
 )
 
 sample_of_another_deviation = altered(
     "PPOAgent.forward",
     {"self.process.sample((mu, log_sigma)) if": "self.process.sample((mu, log_sigma.exp())) if"},
-    hint="What does `sample` take as its second number, σ or log σ?",
+    hint="Does `sample` take σ or log σ as its second number?",
     source="student code",
 )
 
@@ -1125,7 +1124,7 @@ another_action_is_returned = altered(
         "action = torch.tanh(action)\n"
         "return action.numpy().copy() if np.ndim(observation) > 1 else action[0].numpy().copy()"
     },
-    hint="Is what the environment gets what the log-probability is of?",
+    hint="Is the returned action the one whose log-probability you store?",
     source="student code",
 )
 
@@ -1135,7 +1134,7 @@ gradient_kept = altered(
         "with torch.no_grad():\n            mu, log_sigma = ": "if True:\n    mu, log_sigma = ",
         "if self.training else mu": "if self.training else mu.detach()",
     },
-    hint="Should the old policy move when the new one learns?",
+    hint="Should the stored log-probability have a gradient?",
     source="student code",
     form=True,
 )
@@ -1143,7 +1142,7 @@ gradient_kept = altered(
 windows_of_the_first_environment = altered(
     "PPOAgent.forward",
     {"[memory.get_recent_state(one) for memory, one in": "[self.memories[0].get_recent_state(one) for _memory, one in"},
-    hint="Whose past is in the state of the second environment?",
+    hint="Whose earlier observations are in the state of the second environment?",
     source="student code",
 )
 
@@ -1153,13 +1152,13 @@ one_action_for_all = altered(
         "self.process.sample((mu, log_sigma)) if self.training else mu": ""
         "(self.process.sample((mu, log_sigma)) if self.training else mu)[:1].expand_as(mu)"
     },
-    hint="Two environments see different things: do they get different actions?",
+    hint="If two environments have different observations, do they get different actions?",
 )
 
 always_a_row_for_each_environment = altered(
     "PPOAgent.forward",
     {"return action.numpy().copy() if np.ndim(observation) > 1 else action[0].numpy().copy()": "return action.numpy().copy()"},
-    hint="What shape has the action of a single environment, and what shape has yours?",
+    hint="What is the shape of the action for a single observation `[obs_dim]`, and what shape do you return?",
     form=True,
 )
 
@@ -1170,7 +1169,7 @@ log_probability_without_its_axis = altered(
         "            log_prob = self.process.get_dist((mu, log_sigma, action)).squeeze(1)\n"
         "        self.recent = (",
     },
-    hint="`log_probs` has items of which shape, and which shape have those of yours?",
+    hint="What shape does the docstring give for an item of `log_probs`, and what shape do yours have?",
     form=True,
 )
 
@@ -1180,7 +1179,7 @@ action_as_a_tensor = altered(
         "return action.numpy().copy() if np.ndim(observation) > 1 else action[0].numpy().copy()": ""
         "return action.clone() if np.ndim(observation) > 1 else action[0].clone()"
     },
-    hint="What does an environment take, an array or a tensor?",
+    hint="Does an environment take an array or a tensor?",
     source="student code",
     form=True,
 )
@@ -1192,7 +1191,7 @@ action_in_double_precision = altered(
         "action = action.numpy().astype(np.float64)\n"
         "return action if np.ndim(observation) > 1 else action[0]"
     },
-    hint="Of which dtype is an action?",
+    hint="What dtype does the docstring give for an action?",
     form=True,
 )
 
@@ -1202,7 +1201,7 @@ kept_as_arrays = altered(
         "self.recent = (observations, states, action, log_prob)": ""
         "self.recent = (observations, states, action.numpy(), log_prob.numpy())"
     },
-    hint="`finish_episode` makes one tensor of many: what are the actions and log-probabilities that you keep?",
+    hint="Are the actions and log-probabilities in `recent` arrays or tensors?",
     source="student code",
     form=True,
 )
@@ -1217,7 +1216,7 @@ extra_call_stored_as_a_step = altered(
         "                memory.append(*step)\n"
         "                memory.terminated, memory.truncated = ends\n"
     },
-    hint="How many steps has the environment made, and how many rewards does your episode have?",
+    hint="How many steps did the environment take, and how many rewards does your episode have?",
     source="student code",
 )
 
@@ -1228,7 +1227,7 @@ extra_call_begins_an_episode = altered(
         "                memory.reset()\n"
         "            memory.append(*step)"
     },
-    hint="Was the action of the extra call ever carried out?",
+    hint="Is the action of the extra call ever taken?",
     source="student code",
 )
 
@@ -1241,35 +1240,35 @@ finished_without_the_final_state = altered(
         "                memory.reset()\n            else:\n                memory.append(*step)\n": ""
         "                memory.reset()\n",
     },
-    hint="When the last reward comes, has your agent seen yet where its last action has led to?",
+    hint="When the last reward arrives, has `forward` already seen the final state?",
     source="student code",
 )
 
 final_state_is_the_one_before = altered(
     "PPOAgent.backward",
     {"self.finish_episode(memory, final_state)": "self.finish_episode(memory, memory.states[-1])"},
-    hint="What has `forward` just seen, in the extra call after an end?",
+    hint="Which state has `forward` just seen in the extra call?",
     source="student code",
 )
 
 time_limit_is_no_end = altered(
     "PPOAgent.backward",
     {"if memory.terminated or memory.truncated:": "if memory.terminated:"},
-    hint="In which two ways can an episode be over? A pendulum's knows only one of them.",
+    hint="In which two ways can an episode be over, and which of them do you check?",
     source="student code",
 )
 
 every_end_stored_as_termination = altered(
     "PPOAgent.backward",
     {"memory.append(*step)": "memory.append(*step[:-2], step[-2] or step[-1], step[-1])"},
-    hint="Did the world end, or did the clock, and what does your memory say?",
+    hint="What does the memory say after a truncated step: terminated, or truncated?",
     source="student code",
 )
 
 memory_never_reset = altered(
     "PPOAgent.backward",
     {"                memory.reset()\n            else": "            else"},
-    hint="A new episode begins: what does its memory hold?",
+    hint="What does the memory contain when a new episode begins?",
     source="student code",
 )
 
@@ -1280,7 +1279,7 @@ reward_of_the_extra_call_kept = altered(
         "                _, final_state, *_ = step\n"
         "                memory.rewards[-1] = float(step[4])\n"
     },
-    hint="Which call brought the last reward of the episode?",
+    hint="Which call of `backward` brings the last reward of the episode?",
 )
 
 first_environment_only = altered(
@@ -1291,7 +1290,7 @@ first_environment_only = altered(
         "                break\n"
         "            memory = self.memories[index]\n"
     },
-    hint="What does the memory of the second environment hold?",
+    hint="What does the memory of the second environment contain?",
 )
 
 all_end_with_one = altered(
@@ -1302,7 +1301,7 @@ all_end_with_one = altered(
         "        for index, step in enumerate(",
         "if memory.terminated or memory.truncated:": "if over:",
     },
-    hint="One of three episodes is over: what happens to the other two?",
+    hint="If one of three episodes is over, what happens to the other two?",
     source="student code",
 )
 
@@ -1313,7 +1312,7 @@ tests_are_learned_from = altered(
         "                if True:\n"
         "                    self.episodes"
     },
-    hint="What goes to `episodes` while the agent is being tested?",
+    hint="What is added to `episodes` while the agent is not in training?",
     source="student code",
 )
 
@@ -1325,14 +1324,14 @@ tests_are_forgotten = altered(
         "            return {}\n"
         "        rewards, terminals, truncateds = ("
     },
-    hint="A state may be a window of several observations: where do they come from in a test?",
+    hint="A state may contain several observations; where do they come from in a test?",
     source="student code",
 )
 
 update_after_every_episode = altered(
     "PPOAgent.backward",
     {"if len(self.episodes) < self.episodes_per_update:": "if not self.episodes:"},
-    hint="How many episodes are there when your agent learns?",
+    hint="How many episodes are there when your agent makes an update?",
 )
 
 update_after_so_many_steps = altered(
@@ -1341,41 +1340,41 @@ update_after_so_many_steps = altered(
         "if len(self.episodes) < self.episodes_per_update:": ""
         'if sum(len(one["advantage"]) for one in self.episodes) < self.episodes_per_update:'
     },
-    hint="What is N a number of: steps, or episodes?",
+    hint="Does N count steps or episodes?",
 )
 
 update_missed_if_there_are_more = altered(
     "PPOAgent.backward",
     {"if len(self.episodes) < self.episodes_per_update:": "if len(self.episodes) != self.episodes_per_update:"},
-    hint="Two episodes may end at once: can your agent have more than N of them, and what then?",
+    hint="Two episodes may end at once; what happens if there are more than N of them?",
     source="student code",
 )
 
 update_one_episode_late = altered(
     "PPOAgent.backward",
     {"if len(self.episodes) < self.episodes_per_update:": "if len(self.episodes) <= self.episodes_per_update:"},
-    hint="How many episodes are waiting when your update begins, and how many should be?",
+    hint="How many episodes are waiting when your update begins, and how many should there be?",
     source="student code",
 )
 
 ends_exchanged = altered(
     "PPOAgent.backward",
     {"rewards, terminals, truncateds, strict=True": "rewards, truncateds, terminals, strict=True"},
-    hint="In which order does `append` take the two ends?",
+    hint="In which order does `append` take the two flags?",
     source="student code",
 )
 
 update_never = altered(
     "PPOAgent.backward",
     {"metrics = self.update()": "metrics = {}"},
-    hint="Who calls `update`?",
+    hint="Which line calls `update`?",
     learns=False,
 )
 
 episodes_kept = altered(
     "PPOAgent.backward",
     {"        self.episodes = []\n        return metrics": "        return metrics"},
-    hint="Which policy played the episodes that are in your second update?",
+    hint="Which policy played the episodes in your second update?",
     source="student code",
 )
 
@@ -1386,7 +1385,7 @@ more_than_enough_are_kept = altered(
         "        self.episodes = self.episodes[self.episodes_per_update :]\n"
         "        return metrics"
     },
-    hint="Has `update` left any of the episodes out, and who played those that you keep?",
+    hint="Which episodes did `update` use, and which policy played those that you keep?",
 )
 
 metrics_forgotten = altered(
@@ -1398,13 +1397,13 @@ metrics_forgotten = altered(
         "\n"
         "    def finish_episode"
     },
-    hint="How will a training loop know that there was an update?",
+    hint="How can a training loop know that there was an update?",
 )
 
 ends_never_looked_at = altered(
     "PPOAgent.backward",
     {"if memory.terminated or memory.truncated:": "if False:"},
-    hint="How does your memory get to know that an episode is over, and what is different in the call after that?",
+    hint="Which attributes say that the episode in a memory is over, and where do you check them?",
     source="student code",
 )
 
@@ -1415,14 +1414,14 @@ ends_of_this_call_looked_at = altered(
         "self.episodes.append(self.finish_episode(memory, final_state))": ""
         "memory.append(*step)\nself.episodes.append(self.finish_episode(memory, final_state))",
     },
-    hint="The flags come with the last step, the last state comes in the call after it: which one are you in?",
+    hint="The flags come with the last step, the final state in the call after it; in which one do you finish?",
     source="student code",
 )
 
 nothing_is_not_a_dictionary = altered(
     "PPOAgent.backward",
     {"            return {}\n": "            return None\n"},
-    hint="What should come back when there was no update?",
+    hint="What should `backward` return if there was no update?",
     source="student code",
     form=True,
 )
@@ -1438,19 +1437,19 @@ last_step_dropped = altered(
         '"advantage": advantage,': '"advantage": advantage[:-1],',
         '"value_target": value_target,': '"value_target": value_target[:-1],',
     },
-    hint="How many steps has the episode, and how many rows do you return?",
+    hint="How many steps does the episode have, and how many rows do you return?",
 )
 
 followed_by_itself = altered(
     "PPOAgent.finish_episode",
     {"next_state = torch.cat((state[1:], final_state.unsqueeze(0)))": "next_state = state"},
-    hint="Where is the agent after an action?",
+    hint="In which state is the agent after each action?",
 )
 
 final_state_unused = altered(
     "PPOAgent.finish_episode",
     {"next_state = torch.cat((state[1:], final_state.unsqueeze(0)))": "next_state = torch.cat((state[1:], state[-1:]))"},
-    hint="Where has the last action led to, and who tells you?",
+    hint="Which state follows the last action, and which argument contains it?",
     source="student code",
 )
 
@@ -1460,27 +1459,27 @@ final_state_of_zeros = altered(
         "next_state = torch.cat((state[1:], final_state.unsqueeze(0)))": ""
         "next_state = torch.cat((state[1:], torch.zeros_like(state[:1])))"
     },
-    hint="What is the state after the last action: has the agent not seen it?",
+    hint="Which state follows the last action: zeros, or one that the agent has seen?",
 )
 
 ends_not_told = altered(
     "PPOAgent.finish_episode",
     {"            at_end & memory.terminated,\n            at_end & memory.truncated,\n": ""},
-    hint="How does the estimator know that the episode terminated, and in which row?",
+    hint="Which arguments tell the estimator that the episode terminated, and in which row?",
     source="student code",
 )
 
 time_limit_told_as_the_end = altered(
     "PPOAgent.finish_episode",
     {"at_end & memory.terminated,": "at_end,"},
-    hint="Did the world end, or did the clock: what does the estimator hear of it?",
+    hint="After a truncated episode, which flag does the estimator get for the last row?",
     source="student code",
 )
 
 termination_not_told = altered(
     "PPOAgent.finish_episode",
     {"at_end & memory.terminated,": "at_end & False,"},
-    hint="The world came to its end: what is the state after that worth to the estimator?",
+    hint="After a terminated episode, does the estimator still count the value of the final state?",
     source="student code",
 )
 
@@ -1495,7 +1494,7 @@ final_value_added_to_the_reward = altered(
         "        advantage = GeneralizedAdvantageEstimator(\n",
         "            np.array(memory.rewards),\n": "            rewards,\n",
     },
-    hint="How many times is the value of the last state in your last advantage?",
+    hint="How often does the last advantage contain the value of the final state?",
     source="student code",
 )
 
@@ -1508,26 +1507,26 @@ gamma_and_lambda_exchanged = altered(
 target_is_the_advantage = altered(
     "PPOAgent.finish_episode",
     {"value_target = advantage + self.critic(state).flatten()": "value_target = advantage.clone()"},
-    hint="What is to be expected from a state: the advantage, or something more?",
+    hint="What should the critic predict: the advantage, or the return?",
     source="student code",
 )
 
 target_is_the_reward = altered(
     "PPOAgent.finish_episode",
     {"value_target = advantage + self.critic(state).flatten()": "value_target = torch.tensor(memory.rewards)"},
-    hint="What comes after the next reward, and is it part of the value?",
+    hint="Does the value of a state contain only the next reward?",
 )
 
 target_without_a_sign = altered(
     "PPOAgent.finish_episode",
     {"value_target = advantage + self.critic(state).flatten()": "value_target = advantage - self.critic(state).flatten()"},
-    hint="An advantage is a return minus a value: which of the two do you get back from it, and how?",
+    hint="An advantage is a return minus a value; how do you get the return from the two?",
 )
 
 target_of_the_next_state = altered(
     "PPOAgent.finish_episode",
     {"value_target = advantage + self.critic(state).flatten()": "value_target = advantage + self.critic(next_state).flatten()"},
-    hint="The advantage is measured from the value of which state?",
+    hint="Which state's value was subtracted in the advantage?",
 )
 
 target_is_the_whole_return = altered(
@@ -1540,21 +1539,21 @@ target_is_the_whole_return = altered(
         "                total = memory.rewards[t] + self.gamma * total\n"
         "                value_target[t] = total\n"
     },
-    hint="The advantage plus V(s): is that the sum of rewards for every λ, and what if only the clock ended the episode?",
+    hint="Is A + V(s) the sum of the rewards for every λ, and after a truncated episode?",
     source="student code",
 )
 
 target_of_every_row_with_every_other = altered(
     "PPOAgent.finish_episode",
     {"value_target = advantage + self.critic(state).flatten()": "value_target = advantage + self.critic(state)"},
-    hint="What is `[T]` plus `[T, 1]`? Print the shape.",
+    hint="What is the shape of `[T]` plus `[T, 1]`?",
     source="student code",
 )
 
 target_with_a_gradient = altered(
     "PPOAgent.finish_episode",
     {"        with torch.no_grad():\n            value_target": "        if True:\n            value_target"},
-    hint="Should the target move when the critic learns?",
+    hint="Should the value target change when the critic learns?",
     source="student code",
     form=True,
 )
@@ -1562,14 +1561,14 @@ target_with_a_gradient = altered(
 rows_in_double_precision = altered(
     "PPOAgent.finish_episode",
     {'"value_target": value_target,': '"value_target": value_target.double(),'},
-    hint="Of which dtype are your value targets, and of which the values?",
+    hint="What is the dtype of your value targets, and what is the dtype of the values?",
     form=True,
 )
 
 advantages_in_a_list = altered(
     "PPOAgent.finish_episode",
     {'"advantage": advantage,': '"advantage": advantage.tolist(),'},
-    hint="`update` makes one tensor of all episodes: what kind of thing are your advantages?",
+    hint="`update` concatenates tensors; what type do your advantages have?",
     source="student code",
     form=True,
 )
@@ -1577,7 +1576,7 @@ advantages_in_a_list = altered(
 targets_in_a_column = altered(
     "PPOAgent.finish_episode",
     {'"value_target": value_target,': '"value_target": value_target.unsqueeze(1),'},
-    hint="What is the shape of your value targets, and what would become of values minus these?",
+    hint="What is the shape of your value targets, and what is the shape of values `[T]` minus them?",
     source="student code",
     form=True,
 )
@@ -1587,7 +1586,7 @@ targets_in_a_column = altered(
 objective_not_negated = altered(
     "PPOAgent.policy_loss",
     {"return -(surrogate + self.entropy_coef * entropy)": "return surrogate + self.entropy_coef * entropy"},
-    hint="Does the optimizer make a loss larger or smaller, and what of the objective?",
+    hint="Does the optimizer make a loss larger or smaller, and what should happen to the objective?",
     source="student code",
     learns=False,
 )
@@ -1595,75 +1594,75 @@ objective_not_negated = altered(
 negated_twice = altered(
     "PPOAgent.policy_loss",
     {"surrogate = torch.min(": "surrogate = -torch.min("},
-    hint="How many times do you negate what is to be made large?",
+    hint="How many times do you negate the objective?",
     learns=False,
 )
 
 more_optimistic_of_the_two = altered(
     "PPOAgent.policy_loss",
     {"torch.min(ratio * batch": "torch.max(ratio * batch"},
-    hint="Which of the two is the more pessimistic?",
+    hint="Which of the two terms does the formula take: the smaller, or the larger?",
     source="student code",
 )
 
 never_clipped = altered(
     "PPOAgent.policy_loss",
     {"ratio.clamp(1 - self.clip, 1 + self.clip)": "ratio"},
-    hint="The ratio is 3: what does your loss gain from making it 4?",
+    hint="If the ratio is 3 and A > 0, does your loss still decrease when the ratio becomes 4?",
 )
 
 always_clipped = altered(
     "PPOAgent.policy_loss",
     {'torch.min(ratio * batch["advantage"], clipped_ratio * batch["advantage"])': 'clipped_ratio * batch["advantage"]'},
-    hint="The ratio is 3 and the advantage negative: does anything push it back?",
+    hint="If the ratio is 3 and the advantage is negative, does any gradient push it back?",
     source="student code",
 )
 
 clipped_above_only = altered(
     "PPOAgent.policy_loss",
     {"ratio.clamp(1 - self.clip, 1 + self.clip)": "ratio.clamp(max=1 + self.clip)"},
-    hint="How small may the ratio become if the advantage is negative?",
+    hint="If the advantage is negative, down to which ratio does your loss still decrease?",
 )
 
 product_clipped = altered(
     "PPOAgent.policy_loss",
     {'clipped_ratio * batch["advantage"])': '(ratio * batch["advantage"]).clamp(1 - self.clip, 1 + self.clip))'},
-    hint="What is limited, the ratio or the product?",
+    hint="What is clipped in the formula: the ratio, or the product with the advantage?",
     source="student code",
 )
 
 ratio_upside_down = altered(
     "PPOAgent.policy_loss",
     {'torch.exp(log_prob - batch["log_prob"])': 'torch.exp(batch["log_prob"] - log_prob)'},
-    hint="The action has become more likely: is your ratio larger than 1?",
+    hint="If the action has become more likely, is your ratio larger than 1?",
     learns=False,
 )
 
 difference_for_a_ratio = altered(
     "PPOAgent.policy_loss",
     {'torch.exp(log_prob - batch["log_prob"])': '(log_prob - batch["log_prob"])'},
-    hint="How do you get a ratio from two logarithms, and what is it before the first step?",
+    hint="How do you compute a ratio from two logarithms, and what is it before the first optimizer step?",
     source="student code",
 )
 
 every_ratio_with_every_advantage = altered(
     "PPOAgent.policy_loss",
     {'torch.exp(log_prob - batch["log_prob"]).squeeze(1)': 'torch.exp(log_prob - batch["log_prob"])'},
-    hint="What is `[B, 1]` times `[B]`? Print the shape before you take the mean.",
+    hint="What is the shape of a tensor `[B, 1]` times a tensor `[B]`, before you take the mean?",
     source="student code",
 )
 
 compared_with_itself = altered(
     "PPOAgent.policy_loss",
     {'torch.exp(log_prob - batch["log_prob"])': "torch.exp(log_prob - log_prob.detach())"},
-    hint="Change the weights: does the ratio move?",
+    hint="If the weights change, does your ratio change?",
     source="student code",
 )
 
 ratio_does_not_reach_the_actor = altered(
     "PPOAgent.policy_loss",
     {'torch.exp(log_prob - batch["log_prob"])': 'torch.exp(log_prob.detach() - batch["log_prob"])'},
-    hint="After `backward`, what is the gradient of your actor?",
+    hint="What is the gradient of your actor after `backward`?",
     source="student code",
     learns=False,
 )
@@ -1671,28 +1670,28 @@ ratio_does_not_reach_the_actor = altered(
 clipped_branch_detached = altered(
     "PPOAgent.policy_loss",
     {"ratio.clamp(1 - self.clip, 1 + self.clip)": "ratio.detach().clamp(1 - self.clip, 1 + self.clip)"},
-    hint="Inside of the clip range both branches are the same: does a gradient go through each?",
+    hint="Inside the clip range both terms are equal; does a gradient flow through both of them?",
     source="student code",
 )
 
 unclipped_branch_detached = altered(
     "PPOAgent.policy_loss",
     {'torch.min(ratio * batch["advantage"], clipped': 'torch.min(ratio.detach() * batch["advantage"], clipped'},
-    hint="The ratio is 3 and the advantage negative: does a gradient push it back?",
+    hint="If the ratio is 3 and the advantage is negative, through which term does the gradient push it back?",
     source="student code",
 )
 
 ratio_of_densities = altered(
     "PPOAgent.policy_loss",
     {'torch.exp(log_prob - batch["log_prob"])': '(torch.exp(log_prob) / torch.exp(batch["log_prob"]))'},
-    hint="Both log-probabilities are -200: what is each probability as a float, and what is their ratio?",
+    hint="If both log-probabilities are -200, what is each density as a float, and what is their ratio?",
     source="student code",
 )
 
 actions_drawn_anew = altered(
     "PPOAgent.policy_loss",
     {'get_dist((mu, log_sigma, batch["action"]))': "get_dist((mu, log_sigma, self.process.sample((mu, log_sigma))))"},
-    hint="Whose action is the old log-probability of?",
+    hint="Of which action is the old log-probability?",
     source="student code",
 )
 
@@ -1706,19 +1705,19 @@ entropy_is_punished = altered(
 entropy_forgotten = altered(
     "PPOAgent.policy_loss",
     {"return -(surrogate + self.entropy_coef * entropy)": "return -surrogate"},
-    hint="Change `entropy_coef`: does your loss change?",
+    hint="Does your loss change if you change `entropy_coef`?",
 )
 
 sum_over_rows = altered(
     "PPOAgent.policy_loss",
     {'clipped_ratio * batch["advantage"]).mean()': 'clipped_ratio * batch["advantage"]).sum()'},
-    hint="Does your loss depend on how many rows there are?",
+    hint="Does your loss depend on the number of rows?",
 )
 
 entropy_summed = altered(
     "PPOAgent.policy_loss",
     {"self.process.entropy((mu, log_sigma)).mean()": "self.process.entropy((mu, log_sigma)).sum()"},
-    hint="Does the entropy in your loss depend on how many rows there are?",
+    hint="Does the entropy term of your loss depend on the number of rows?",
     source="student code",
 )
 
@@ -1736,7 +1735,7 @@ batch_changed = altered(
         'batch["log_prob"] = batch["log_prob"].squeeze(1)\n'
         'ratio = torch.exp(log_prob.squeeze(1) - batch["log_prob"])'
     },
-    hint="What does the next one who gets this batch find in it?",
+    hint="Is the batch the same after your call?",
     source="student code",
     form=True,
 )
@@ -1747,7 +1746,7 @@ pessimistic_on_average = altered(
         'torch.min(ratio * batch["advantage"], clipped_ratio * batch["advantage"]).mean()': ""
         'torch.min((ratio * batch["advantage"]).mean(), (clipped_ratio * batch["advantage"]).mean())'
     },
-    hint="Which comes first, the smaller of two or the mean over all rows: for whom is one pessimistic?",
+    hint="Which comes first in the formula: the minimum of each row, or the mean over all rows?",
     source="student code",
 )
 
@@ -1757,14 +1756,14 @@ clipped_ratio_alone = altered(
         'surrogate = torch.min(ratio * batch["advantage"], clipped_ratio * batch["advantage"]).mean()': ""
         'surrogate = (clipped_ratio * batch["advantage"]).mean()'
     },
-    hint="The ratio is far beyond its range, on the wrong side: which gradient brings it back?",
+    hint="If the ratio is far out of range on the wrong side, which gradient brings it back?",
     source="student code",
 )
 
 quotient_of_logarithms = altered(
     "PPOAgent.policy_loss",
     {'torch.exp(log_prob - batch["log_prob"])': '(log_prob / batch["log_prob"])'},
-    hint="log p / log q is not log (p / q): what is the ratio of two probabilities when you have their logarithms?",
+    hint="log p / log q is not log(p / q); how do you get p / q from log p and log q?",
     source="student code",
 )
 
@@ -1775,7 +1774,7 @@ advantages_normalised_once_more = altered(
         'batch = batch | {"advantage": (a - a.mean()) / (a.std() + 1e-8)}\n'
         "ratio = torch.exp("
     },
-    hint="Who normalises the advantages, and over which rows?",
+    hint="Which method normalizes the advantages, and over which rows?",
     source="student code",
 )
 
@@ -1784,32 +1783,32 @@ advantages_normalised_once_more = altered(
 every_value_with_every_target = altered(
     "PPOAgent.value_loss",
     {'self.critic(batch["state"]).squeeze(1) - batch': 'self.critic(batch["state"]) - batch'},
-    hint="What is `[B, 1]` minus `[B]`? Print the shape before you take the mean.",
+    hint="What is the shape of a tensor `[B, 1]` minus a tensor `[B]`, before you take the mean?",
     source="student code",
 )
 
 value_error_halved = altered(
     "PPOAgent.value_loss",
     {'batch["value_target"]).square().mean()': 'batch["value_target"]).square().mean() / 2'},
-    hint="By which factor does your loss differ from the one that is asked for?",
+    hint="By which factor does your loss differ from the mean of (V(s) - value target)²?",
 )
 
 value_error_summed = altered(
     "PPOAgent.value_loss",
     {'batch["value_target"]).square().mean()': 'batch["value_target"]).square().sum()'},
-    hint="Does your loss depend on how many rows there are?",
+    hint="Does your loss depend on the number of rows?",
 )
 
 value_learns_advantages = altered(
     "PPOAgent.value_loss",
     {'batch["value_target"]).square()': 'batch["advantage"]).square()'},
-    hint="What should the critic be able to tell of a state: how good the action was, or what will come?",
+    hint="What should the critic predict from a state: how good the action was, or the return?",
 )
 
 value_loss_teaches_nobody = altered(
     "PPOAgent.value_loss",
     {'self.critic(batch["state"]).squeeze(1)': 'self.critic(batch["state"]).detach().squeeze(1)'},
-    hint="Through what does the gradient of this loss come to the critic?",
+    hint="How does the gradient of this loss reach the critic?",
     source="student code",
 )
 
@@ -1825,13 +1824,13 @@ value_loss_in_an_axis = altered(
 not_normalised = altered(
     "PPOAgent.update",
     {'data["advantage"] = (advantage - advantage.mean()) / (advantage.std(correction=0) + 1e-8)': "pass"},
-    hint="What are the mean and the standard deviation of the advantages that your losses see?",
+    hint="What are the mean and the standard deviation of the advantages in your losses?",
 )
 
 divided_by_nothing = altered(
     "PPOAgent.update",
     {"/ (advantage.std(correction=0) + 1e-8)": "/ advantage.std(correction=0)"},
-    hint="All advantages are the same: by what do you divide?",
+    hint="If all advantages are the same, what do you divide by?",
     source="student code",
 )
 
@@ -1844,7 +1843,7 @@ normalised_in_the_minibatch = altered(
         'part = batch["advantage"]\n'
         'batch["advantage"] = (part - part.mean()) / (part.std() + 1e-8)',
     },
-    hint="Whose mean did you subtract: that of all rows, or of those that happen to be together?",
+    hint="Over which rows do you take the mean: all rows, or those of one minibatch?",
     source="student code",
 )
 
@@ -1855,7 +1854,7 @@ targets_normalised_as_well = altered(
         '        data["value_target"] = (target - target.mean()) / (target.std() + 1e-8)\n'
         "        losses = []\n"
     },
-    hint="What are values measured in, and are your targets still?",
+    hint="In which units are the values, and are your targets in the same units?",
 )
 
 never_shuffled = altered(
@@ -1873,14 +1872,14 @@ shuffled_once = altered(
         "        shuffled = torch.from_numpy(self.rng.permutation(len(advantage)))\n"
         "        for _ in range(self.epochs):\n"
     },
-    hint="Are the minibatches of the second epoch those of the first?",
+    hint="Does the second epoch have the same minibatches as the first?",
     source="student code",
 )
 
 reseeded_before_every_shuffle = altered(
     "PPOAgent.update",
     {"self.rng.permutation(len(advantage))": "np.random.default_rng(0).permutation(len(advantage))"},
-    hint="Where does your generator begin in every epoch, and which order does it draw then?",
+    hint="In which state does your generator start each epoch, and which order does it draw then?",
     source="student code",
 )
 
@@ -1890,14 +1889,14 @@ reseeded_in_every_update = altered(
         "        losses = []\n": "        rng = np.random.default_rng(0)\n        losses = []\n",
         "self.rng.permutation": "rng.permutation",
     },
-    hint="Where does your generator begin in every update, and which order does it draw then?",
+    hint="In which state does your generator start each update, and which order does it draw then?",
     source="student code",
 )
 
 drawn_with_replacement = altered(
     "PPOAgent.update",
     {"self.rng.permutation(len(advantage))": "self.rng.integers(len(advantage), size=len(advantage))"},
-    hint="How often is a row learned from in one epoch?",
+    hint="How often is each row used in one epoch?",
 )
 
 actions_not_shuffled = altered(
@@ -1914,7 +1913,7 @@ actions_not_shuffled = altered(
 first_minibatch_only = altered(
     "PPOAgent.update",
     {"for rows in shuffled.split(self.batch_size):": "for rows in shuffled.split(self.batch_size)[:1]:"},
-    hint="How many rows have been learned from after one epoch?",
+    hint="How many rows have been used after one epoch?",
 )
 
 smaller_minibatch_dropped = altered(
@@ -1925,20 +1924,20 @@ smaller_minibatch_dropped = altered(
         "                if len(rows) < self.batch_size:\n"
         "                    continue\n"
     },
-    hint="Ten rows in minibatches of four: which rows are never learned from?",
+    hint="With ten rows in minibatches of four, which rows do you not use?",
     source="student code",
 )
 
 one_epoch_only = altered(
     "PPOAgent.update",
     {"for _ in range(self.epochs):": "for _ in range(1):"},
-    hint="How often is each row learned from?",
+    hint="How often is each row used in one update?",
 )
 
 gradients_pile_up = altered(
     "PPOAgent.update",
     {"                self.optimizer.zero_grad()\n": ""},
-    hint="Which gradients does the optimizer see in its second step?",
+    hint="Which gradients does the optimizer use in its second step?",
     source="student code",
 )
 
@@ -1948,27 +1947,27 @@ gradient_cleared_before_the_step = altered(
         "                self.optimizer.zero_grad()\n                (policy_loss + value_loss).backward()\n": ""
         "                (policy_loss + value_loss).backward()\n                self.optimizer.zero_grad()\n"
     },
-    hint="What is left of the gradient when the optimizer makes its step?",
+    hint="What is left of the gradient when the optimizer takes its step?",
     learns=False,
 )
 
 actor_only = altered(
     "PPOAgent.update",
     {"(policy_loss + value_loss).backward()": "policy_loss.backward()"},
-    hint="Who teaches the critic?",
+    hint="Which loss updates the critic?",
 )
 
 two_steps_for_a_minibatch = altered(
     "PPOAgent.update",
     {"(policy_loss + value_loss).backward()": "policy_loss.backward()\nself.optimizer.step()\nvalue_loss.backward()"},
-    hint="How many steps does the optimizer make for each minibatch, and with which gradient does the actor make its second?",
+    hint="How many steps does the optimizer take per minibatch, and which gradient does the actor have in each?",
     source="student code",
 )
 
 losses_of_the_last_minibatch = altered(
     "PPOAgent.update",
     {"policy_loss, value_loss = np.mean(losses, axis=0)": "policy_loss, value_loss = losses[-1]"},
-    hint="Over which minibatches are the means that you return?",
+    hint="Over which minibatches do you take the returned means?",
 )
 
 losses_with_their_graph = altered(
@@ -1979,7 +1978,7 @@ losses_with_their_graph = altered(
         "losses.append([policy_loss.item(), value_loss.item()])": "losses.append([policy_loss.item(), value_loss.item()])\n"
         "batch_policy, batch_value = policy_loss, value_loss",
     },
-    hint="Who still needs a gradient of what you return, and is it a mean?",
+    hint="Do the returned losses still have a gradient, and are they means over all minibatches?",
 )
 
 losses_as_tensors = altered(
@@ -1988,6 +1987,6 @@ losses_as_tensors = altered(
         '{"policy_loss": float(policy_loss), "value_loss": float(value_loss)}': ""
         '{"policy_loss": torch.tensor(policy_loss), "value_loss": torch.tensor(value_loss)}'
     },
-    hint="What kind of thing are the losses that you return?",
+    hint="Are the returned losses floats or tensors?",
     form=True,
 )

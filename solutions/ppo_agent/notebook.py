@@ -1,39 +1,44 @@
 # Source of assignments/ppo_agent/notebook.ipynb; `python -m grader build` makes the notebook from it.
-# Figures of whole trainings are those of benchmarks/results. The tests execute the notebook (tests/kit/test_notebook.py) and
-# read what the last cell leaves: `curves` and `probes`.
+# Results of whole trainings come from benchmarks/results. The tests execute the notebook
+# (tests/kit/test_notebook.py) and read two variables of the last cell: `curves` and `probes`.
 
 # %% title [markdown]
 # # PPO in an agent: repair, derive, assemble
 #
-# In this assignment you bring proximal policy optimization (PPO) into an agent that a library can drive: an object with a
-# `forward` that says an action, and a `backward` that is told what came of it. In the end it makes a pendulum stand on its
-# head.
+# In this assignment you put proximal policy optimization (PPO) into an agent that a library can
+# drive: an object with a `forward` method that returns an action, and a `backward` method that
+# receives the result of the action. At the end, it swings up a pendulum.
 #
-# The text that this assignment follows (drafts for a PPO agent in *keras-rl*) is a notebook of 2017 in which somebody does the
-# same, and changes course half way. It holds a draft that he does not trust himself, formulas that he works out on the side,
-# and a plan. Your work has the same three parts:
+# The assignment follows a notebook of drafts for a PPO agent in *keras-rl* (November 2017), called
+# **the keras-rl drafts** below. They contain a draft whose author says himself that it is likely
+# wrong, formulas that he derives on the side, and a plan. Your work has the same three parts:
 #
 # | | what you get | what you do |
 # | --- | --- | --- |
-# | **repair** | a draft that runs, and is wrong | find its faults, mend them, and write the test that finds them |
-# | **derive** | a formula of one dimension | a random policy of many: samples, log-density, entropy |
+# | **repair** | a draft that runs but is wrong | find and fix its faults, and write a test that detects them |
+# | **derive** | the normal density in one dimension | a stochastic policy in many: samples, log-density, entropy |
 # | **assemble** | a plan in words | networks, a memory, an agent, an update |
 #
-# You write into **`submitted.py`**, in the order of this notebook; the notebook only calls it. Given are `training.py` and
-# `utils.py`. Read the first one, it is short: its loops are what your agent must get along with. Between the parts there are
-# small **questions**. Think before you run the cell; the answer stands below it.
+# You write in **`submitted.py`**, in the order of this notebook. The notebook only calls your
+# code. `training.py` and `utils.py` are provided. Read `training.py`, which is short: its loops
+# call your agent. Between the parts there are small **questions**. Answer each one before you run
+# the cell; the answer follows below the cell.
 #
 # > **How to work**
 # >
-# > - Save `submitted.py` and run the cell again. The kernel need not restart: `autoreload` takes what you saved.
-# > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and a wrong answer often gets a
-# >   hint at the mistake that it looks like. Cells here show what your code does; `grade.py` says whether it is right.
-# > - The first cell that calls something you have not written stops with a `NotImplementedError` that says what to write.
-# > - You may also define everything in a notebook and hand that in: `python grade.py --submission notebook.ipynb` grades what
-# >   it defines. The cells below would then have to use your names without `submitted.` before them.
+# > - Save `submitted.py` and run the cell again. You need not restart the kernel: `autoreload`
+# >   loads the saved file.
+# > - Run `python grade.py --watch` in a terminal next to this notebook. It grades every save. For
+# >   many wrong answers it prints a hint at the likely mistake. The cells here show what your code
+# >   does; `grade.py` checks whether it is correct.
+# > - The first cell that calls something you have not written yet stops with a
+# >   `NotImplementedError` that says what to write.
+# > - You may also define everything in a notebook and submit that:
+# >   `python grade.py --submission notebook.ipynb` grades the definitions in it. The cells below
+# >   then have to use your names without `submitted.` in front.
 #
-# The pendulum is drawn by pygame (`pip install "gymnasium[classic-control]"`). Everything together takes two or three minutes.
-# Scores and curves differ from machine to machine.
+# The pendulum is drawn by pygame (`pip install "gymnasium[classic-control]"`). The whole notebook
+# runs in two or three minutes. Scores and curves differ from machine to machine.
 
 # %% setup
 # %load_ext autoreload
@@ -53,13 +58,13 @@ import submitted
 import training
 import utils
 
-os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pygame draws into arrays and needs no screen
-torch.set_num_threads(1)  # the networks are tiny: more threads would only wait for each other
+os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pygame draws into arrays; no screen needed
+torch.set_num_threads(1)  # the networks are tiny; more threads would only wait
 BLUE, ORANGE, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#9a9a9a"
 
 
 def rounded(numbers, digits=3):
-    """Return the numbers as a list that is short to read."""
+    """Return the numbers as a list, rounded."""
     return [round(number, digits) + 0.0 for number in torch.as_tensor(numbers).tolist()]
 
 
@@ -78,27 +83,29 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 #
 # ## 1 · A draft in action
 #
-# An **advantage** says how much better than usual an action turned out. With a critic $V$, the error of its forecast over one
-# step is
+# An **advantage** says how much better than expected an action turned out. With a critic $V$, the
+# one-step error of its prediction (the TD error) is
 #
-# $$\delta_t = r_t + \gamma V(s_{t+1}) - V(s_t),$$
+# $$\delta_t = r_t + \gamma V(s_{t+1}) - V(s_t).$$
 #
-# and *generalized advantage estimation* (Schulman et al. 2016, arXiv 1506.02438) sums these errors, each further one weighing
-# $\gamma \lambda$ times as much:
+# *Generalized advantage estimation* (GAE, Schulman et al. 2016, arXiv 1506.02438) sums these
+# errors. The error $l$ steps later has the weight $(\gamma \lambda)^l$:
 #
 # $$A_t = \sum_{l \ge 0} (\gamma \lambda)^l\, \delta_{t+l} = \delta_t + \gamma \lambda\, A_{t+1}$$
 #
-# Below is the draft that you find in `submitted.py`, kept here under the name `draft`, so that it is still there when you have
-# repaired yours. The cell asks it for the advantages of 1 to 5 rewards, with a critic that says 0 everywhere and
-# $\gamma \lambda = 1$. Then each advantage should be the sum of all rewards from there on.
+# Below is a copy of the draft in `submitted.py`, named `draft`, so that you still have it after
+# you have repaired yours. The cell computes the advantages of 1 to 5 rewards with a critic that is
+# 0 everywhere and $\gamma = \lambda = 1$. Then each advantage should be the sum of all rewards
+# from that step on.
 #
-# **Question.** How many advantages does an agent need that has done $n$ actions? And which reward is in none of those below?
+# **Question.** How many advantages does an agent need that has taken $n$ actions? And which reward
+# is in none of those below?
 
 # %% draft
 
 
 def draft(critic, state, reward, gamma, lamb, *_what_follows, **_and_where_it_ends):
-    """The draft of part 1, as it is before the repair."""
+    """The draft of part 1, before the repair."""
     assert len(state) == len(reward)
     value = critic(state).detach().flatten().numpy()
     following_value = np.roll(value, -1)
@@ -110,7 +117,7 @@ def draft(critic, state, reward, gamma, lamb, *_what_follows, **_and_where_it_en
 
 
 def says(state):
-    """A critic for these experiments: a state is the number that it is worth."""
+    """A critic for these experiments: a state is its own value."""
     return state
 
 
@@ -122,20 +129,23 @@ for n in range(1, 6):
         print(f"{name:10}", numbers.astype(int).tolist())
 
 # %% draft-seen [markdown]
-# It needs $n$ and gets $n - 1$; of one step it learns nothing. All numbers lack the last reward: the loop leaves out the last
-# $\delta$, the very step in which a game is won or lost.
+# The agent needs $n$ advantages and gets $n - 1$; from an episode of one step it learns nothing.
+# The last reward is in none of them, because the loop leaves out the last $\delta$. That is the
+# step in which a game is won or lost.
 
 # %% hidden-text [markdown]
 # ## 2 · A fault that hides another
 #
-# The draft gets "the value of the next state" from `np.roll(value, -1)`, which moves everything one place to the front.
+# The draft gets the value of the next state from `np.roll(value, -1)`, which moves every value one
+# place to the front.
 #
-# **Question.** What does it put in the last place, where nothing is left to move there? And why has nobody seen that in the
-# draft's output?
+# **Question.** Which value does `np.roll` put in the last place? And why does the draft's output
+# not show it?
 #
-# Everything here is linear. So we can put a 1 into $V(s_k)$, zeros elsewhere, and look where it comes out; for every $k$ this
-# makes a column of a picture. Left: how the values get into the draft's $\delta$. Middle: into its advantages. Right: into the
-# advantages of a draft of which somebody has *only* repaired the length.
+# $\delta$ and $A$ are linear in the values. So we can set one $V(s_k)$ to 1 and all others to 0,
+# and see where it appears. Each $k$ gives one column of a picture. Left: the weights of the values
+# in the draft's $\delta$. Middle: their weights in its advantages. Right: their weights in the
+# advantages if *only* the length has been repaired.
 
 # %% hidden
 n, gamma, lamb = 8, 0.9, 0.9
@@ -149,7 +159,7 @@ figure, row = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
 for axes, matrix, title, letter in (
     (row[0], into_delta, "from V to the draft's δ", "δ"),
     (row[1], into_draft, "from V to the draft's A", "A"),
-    (row[2], into_longer, "from V to A, only the length repaired", "A"),
+    (row[2], into_longer, "from V to A, length repaired", "A"),
 ):
     image = axes.imshow(matrix, cmap="RdBu_r", vmin=-1, vmax=1)
     for (t, k), number in np.ndenumerate(matrix):
@@ -168,37 +178,41 @@ figure.colorbar(image, ax=row, label="weight", shrink=0.85)
 plt.show()
 
 # %% hidden-seen [markdown]
-# The last $\delta$ gets the value of the *first* state: $V(s_0)$ stands in the corner at the lower left. But the last $\delta$
-# is just the one that the loop leaves out, so the corner never comes out, and there are only 7 rows in the middle. Once the
-# length is right, all advantages get a bit of $V(s_0)$ (the framed column): the first repair makes the second fault *visible*.
-# It is common that one fault hides another; so a test that turns red after a repair need not mean that the repair was wrong.
+# The last $\delta$ uses the value of the *first* state: $V(s_0)$ is in the lower left corner. But
+# the loop leaves out the last $\delta$, so this value never reaches the advantages, and the middle
+# picture has only 7 rows. Once the length is right, every advantage contains a part of $V(s_0)$
+# (the framed column). So the first repair makes the second fault *visible*. One fault often hides
+# another, so a test that fails after a repair does not prove that the repair was wrong.
 #
-# What belongs in the last place depends on what came after the last action: the value of the state that did come, or 0 if
-# nothing did.
+# The correct value in the last place depends on what followed the last action: the value of the
+# next state, or 0 if nothing followed.
 
 # %% flow-text [markdown]
-# ## 3 · Ends inside
+# ## 3 · Ends inside the rows
 #
-# The draft takes all rows for a single episode. But an agent collects several, one behind the other, and they end in two ways:
+# The draft treats all rows as a single episode. But an agent collects several episodes, one after
+# another, and they end in two ways:
 #
 # | | what it means | $V(\text{next state})$ | $A_{t+1}$ |
 # | --- | --- | --- | --- |
-# | **terminated** | the world came to its end: fallen, won, lost | counts 0 | counts 0 |
-# | **truncated** | only the clock stopped it; the world would have gone on | counts | counts 0 |
+# | **terminated** | the task is over: fallen, won, lost | counts as 0 | counts as 0 |
+# | **truncated** | a time limit stopped the episode; the task would have gone on | counts | counts as 0 |
 # | neither | the episode goes on | counts | counts (0 after the last row) |
 #
-# Two things come from the future, $V$ and $A$, and they are not cut at the same places. Mind also *which* value counts: after
-# a truncation, the next row of `state` is the beginning of another episode. That is why there is a `next_state`.
+# Two terms come from the future, $V$ and $A$, and they are not cut at the same places. Also check
+# *which* value counts: after a truncation, the next row of `state` is the start of another
+# episode. So the estimator takes `next_state`.
 #
-# The cell shows which $\delta$ flows into which advantage, for three episodes of four steps: the first one is terminated, the
-# second truncated, the third goes on. On the left is what the draft does, on the right what is right: triangles, one for each
-# episode. (In the notebook, each episode is a list of its own, and the sum above is computed as it stands there.)
+# The cell shows which $\delta$ contributes to which advantage, for three episodes of four steps:
+# the first one terminates, the second one is truncated, the third one goes on. On the left is the
+# draft. On the right is the correct result, one triangle per episode. (The notebook computes it
+# with the sum above, separately for each episode.)
 
 # %% flow
 
 
 def one_episode(rewards, values, gamma, lamb):
-    """Return the advantages of a single episode by the sum; `values` has one more item, what comes after the last step."""
+    """Return the advantages of one episode by the sum; `values` also holds the final value."""
     errors = [r + gamma * after - before for r, before, after in zip(rewards, values, values[1:], strict=False)]
     return [sum((gamma * lamb) ** (k - t) * errors[k] for k in range(t, len(errors))) for t in range(len(errors))]
 
@@ -214,7 +228,7 @@ for begin in range(0, T, LENGTH):
     right[part, part] = np.array([one_episode(unit, [0] * (LENGTH + 1), 0.9, 0.9) for unit in units[part, part]]).T
 
 figure, both = plt.subplots(1, 2, figsize=(12.5, 5.4), layout="constrained")
-for axes, matrix, title in ((both[0], drafted, "the draft"), (both[1], right, "right")):
+for axes, matrix, title in ((both[0], drafted, "the draft"), (both[1], right, "correct")):
     image = axes.imshow(matrix, cmap="Blues", vmin=0, vmax=1)
     for (t, k), number in np.ndenumerate(matrix):
         if number > 0.005:
@@ -233,17 +247,19 @@ figure.colorbar(image, ax=both, label="weight", shrink=0.85)
 plt.show()
 
 # %% leak-text [markdown]
-# What it means for an agent: 60 steps, of which the first 25 are an episode that is terminated, the next 20 one that is
-# truncated, and the last 15 belong to one that goes on. There is a reward of 1 in step 12, and one of -1 in step 33, in the
-# second episode. The critic is wrong in a wavy way.
+# Here is what this means for an agent. In 60 steps, the first 25 are an episode that terminates,
+# the next 20 are an episode that is truncated, and the last 15 belong to an episode that goes on.
+# There is a reward of 1 in step 12, and a reward of -1 in step 33, in the second episode. The
+# values of the critic are a sine wave.
 #
-# **Question.** Where in the first episode will the draft look punished for what happened in the second one?
+# **Question.** Which steps of the first episode does the draft punish for the reward in the second
+# episode?
 
 # %% leak
 LENGTHS = (25, 20, 15)
 rewards = np.zeros(60)
 rewards[12], rewards[33] = 1.0, -1.0
-wave = 0.3 * np.sin(np.arange(63) / 5)  # one value for each state, also for those in which the episodes ended
+wave = 0.3 * np.sin(np.arange(63) / 5)  # one value per state, final states included
 parts, episodes, shift = [], [], 0
 for number, length in enumerate(LENGTHS):
     begin = sum(LENGTHS[:number])
@@ -264,7 +280,7 @@ def expected(gamma, lamb):
 
 
 def draw_episodes(axes):
-    """Mark where the episodes end, and how."""
+    """Mark the end of each episode and its kind."""
     for end, how in zip(ends, ENDS, strict=True):
         if how != "goes on":
             axes.axvline(end + 0.5, color="black", linewidth=0.8)
@@ -276,27 +292,30 @@ def draw_episodes(axes):
 
 _, axes = plt.subplots(figsize=(10, 3.8), layout="constrained")
 wrong = draft(says, state, rewards, 0.99, 0.95, next_state, terminated, truncated)
-axes.plot(expected(0.99, 0.95), color="black", linestyle=":", linewidth=2, label="right")
+axes.plot(expected(0.99, 0.95), color="black", linestyle=":", linewidth=2, label="correct")
 axes.plot(wrong, color=ORANGE, linewidth=2, label="the draft")
 draw_episodes(axes)
 plt.show()
 
 # %% leak-seen [markdown]
-# Most of all in the last steps before the end, as if the agent had done something wrong there. It is the -1 that leaks over
-# the line, from a game that had not begun.
+# Most of all the last steps before the end. Their advantages contain the -1 of an episode that had
+# not yet begun.
 
 # %% repair-text [markdown]
 # ## 4 · Your repair
 #
-# **Repair `GeneralizedAdvantageEstimator`**, best fault by fault:
+# **Repair `GeneralizedAdvantageEstimator`**, preferably one fault at a time:
 #
-# 1. as many advantages as rewards,
-# 2. the right thing after the last row: with `next_state` its value; without, the rows are one episode that terminated;
-# 3. `terminated` and `truncated`: for each of them, say whether $V$ is cut, and whether $A$ is.
+# 1. Return as many advantages as rewards.
+# 2. Use the right value after the last row: with `next_state`, its value; without it, the rows are
+#    one episode that terminated.
+# 3. Use `terminated` and `truncated`. For each of the two, decide whether $V$ is cut and whether
+#    $A$ is cut.
 #
-# The cell computes small cases, then the picture of above with your advantages, for three values of $\lambda$. With
-# $\lambda = 0$ they are the $\delta$, with $\lambda = 1$ the return minus $V$. Your lines should lie on the dotted ones, which
-# are the sum, and nothing may cross an end.
+# The cell computes small cases, then the picture above with your advantages, for three values of
+# $\lambda$. With $\lambda = 0$ the advantages are the $\delta$; with $\lambda = 1$ they are the
+# return minus $V$. Your lines should lie on the dotted ones, which are computed with the sum, and
+# nothing may leak across an end.
 
 # %% repair
 small = torch.tensor([[1.0], [2.0], [3.0]])  # the values are 1, 2, 3; γ = λ = 0.5
@@ -332,29 +351,31 @@ _, axes = plt.subplots(figsize=(10, 3.8), layout="constrained")
 for lamb, colour in ((0.0, GREY), (0.95, BLUE), (1.0, GREEN)):
     yours = submitted.GeneralizedAdvantageEstimator(says, state, rewards, 0.99, lamb, next_state, terminated, truncated)
     axes.plot(yours, color=colour, linewidth=2.5, label=f"yours, λ = {lamb:g}")
-    axes.plot(expected(0.99, lamb), color="black", linestyle=":", label="right" if lamb == 1 else None)
+    axes.plot(expected(0.99, lamb), color="black", linestyle=":", label="correct" if lamb == 1 else None)
 draw_episodes(axes)
 axes.legend(frameon=False, loc="lower right", fontsize=9)
 plt.show()
 
 # %% test-text [markdown]
-# ## 5 · A test that would have found it
+# ## 5 · A test that detects the faults
 #
-# The course text tries its draft once, on random numbers, and looks at the output. It looks like advantages. Nobody can tell
-# from random numbers that they are wrong.
+# The keras-rl drafts try their estimator once, on random numbers, and look at the output. With
+# random inputs, nobody knows the right advantages, so wrong ones look just as good.
 #
-# **Write `test_advantages(estimator)`**: small episodes whose advantages *you* have computed by hand, so small that every
-# number can be checked by eye, and so various that no fault gets through. Which numbers would make a fault invisible? A $V$ of
-# 0 hides what is bootstrapped, $\gamma = 1$ a forgotten discount, $V(s_0) = V(s_T)$ the wrap-around of the roll.
+# **Write `test_advantages(estimator)`**: small episodes whose advantages *you* have computed by
+# hand. Keep them small enough to check every number, and choose the numbers so that every fault
+# changes the result. A $V$ of 0 hides a wrong bootstrap, $\gamma = 1$ hides a missing discount,
+# and $V(s_0) = V(s_T)$ hides the wrap-around of `np.roll`.
 #
-# The cell shows it to the draft, to estimators with one fault each, and to three that are right. (The faulty ones are yours,
-# called with something wrong.) A test that refuses everything is as useless as one that refuses nothing.
+# The cell runs your test on the draft, on estimators with one fault each, and on three correct
+# ones. (The faulty ones call your estimator with wrong arguments.) A test that fails every
+# estimator is as useless as one that passes every estimator.
 
 # %% test
 
 
 def faulty(change):
-    """Return your estimator, whose arguments (a dictionary) are spoiled by `change` before each call."""
+    """Return your estimator with arguments that `change` replaces (as a dictionary) before each call."""
 
     def estimator(critic, state, reward, gamma, lamb, next_state=None, terminated=None, truncated=None):
         no = np.zeros(len(reward), dtype=bool)
@@ -372,15 +393,15 @@ ESTIMATORS = {
     "the draft": draft,
     "the last δ is missing": lambda *a, **k: submitted.GeneralizedAdvantageEstimator(*a, **k)[:-1],
     "V(s_0) after the last row": faulty(lambda x: {"next_state": torch.cat((x["next_state"][:-1], x["state"][:1]))}),
-    "ends are not seen at all": faulty(lambda _: no_ends),
-    "ends are seen one row late": faulty(lambda x: {key: np.roll(x[key], 1) for key in no_ends}),
+    "ends are ignored": faulty(lambda _: no_ends),
+    "ends are one row late": faulty(lambda x: {key: np.roll(x[key], 1) for key in no_ends}),
     "truncated counts as terminated": faulty(lambda x: {"terminated": x["terminated"] | x["truncated"]}),
     "terminated counts as truncated": faulty(lambda x: {"terminated": None, "truncated": x["terminated"] | x["truncated"]}),
     "the last row is always an end": faulty(
         lambda x: {"terminated": x["terminated"] | (np.arange(len(x["reward"])) + 1 == len(x["reward"]))}
     ),
-    "the next row for the next state": faulty(lambda x: {"next_state": torch.cat((x["state"][1:], x["next_state"][-1:]))}),
-    "λ is forgotten": faulty(lambda _: {"lamb": 1.0}),
+    "the next row as the next state": faulty(lambda x: {"next_state": torch.cat((x["state"][1:], x["next_state"][-1:]))}),
+    "λ is ignored": faulty(lambda _: {"lamb": 1.0}),
     "yours": submitted.GeneralizedAdvantageEstimator,
     "yours, as a list": lambda *a, **k: [float(A) for A in submitted.GeneralizedAdvantageEstimator(*a, **k)],
     "yours, as a tensor": lambda *a, **k: torch.as_tensor(np.array(submitted.GeneralizedAdvantageEstimator(*a, **k))),
@@ -392,27 +413,28 @@ for name, estimator in ESTIMATORS.items():
     except AssertionError as error:
         verdict, words = "fails", str(error).partition("\n")[0][:60]
     wanted = "passes" if name.startswith("yours") else "fails"
-    print(f"{name:33}{verdict:7}{'' if verdict == wanted else 'BUT IT SHOULD NOT':18} {words}")
+    print(f"{name:33}{verdict:7}{'' if verdict == wanted else '(unexpected)':18} {words}")
 
 # %% sample-text [markdown]
 # # Part 2: derive
 #
-# ## 6 · A random policy: samples
+# ## 6 · A stochastic policy: samples
 #
-# In a state, the actor says a mean $\mu_i$ for each of the $n$ numbers of an action. How far the policy strays from it, the
-# standard deviation $\sigma_i$, is learned as well. As it must be positive, the network holds its logarithm,
-# $s_i = \log \sigma_i$, which may be any number. A sample is
+# For each of the $n$ dimensions of an action, the actor outputs a mean $\mu_i$. The standard
+# deviation $\sigma_i$ is learned as well. It must be positive, so the network stores its
+# logarithm, $s_i = \log \sigma_i$, which may be any number. A sample is
 #
 # $$a_i = \mu_i + \sigma_i \varepsilon_i, \qquad \varepsilon_i \sim N(0, 1), \quad \sigma_i = e^{s_i}.$$
 #
 # **Write `IndependentGaussianProcess.sample`**; the noise comes from `self.rng`.
 #
-# **Question.** In the course text, this very class *samples* with the number $s$ as it is, `np.random.normal(mu, s)`, and
-# *scores* with $e^s$. The agent then plays one policy and learns about another. What does it play at the beginning, when
-# $s = 0$? And later on, when $\sigma < 1$?
+# **Question.** In the keras-rl drafts, this class *samples* with $s$ as the standard deviation,
+# `np.random.normal(mu, s)`, but its density uses $e^s$. So the agent acts with one policy and
+# learns about another. Which actions does it take at the start, when $s = 0$? And what happens
+# later, when $\sigma < 1$?
 #
-# The cell draws 20,000 actions of each for three values of $\sigma$. Expect for yours the mean 0.5 and the $\sigma$ in the
-# title.
+# The cell draws 20,000 actions in both ways, for three values of $\sigma$. Your samples should
+# have the mean 0.5 and the $\sigma$ in the title.
 
 # %% sample
 _, row = plt.subplots(1, 3, figsize=(13, 3.4), layout="constrained")
@@ -422,9 +444,9 @@ for axes, sigma in zip(row, (1.0, 1.5, 4.0), strict=True):
     yours = process.sample((mu, log_sigma))
     confused = np.random.default_rng(0).normal(mu, log_sigma)
     print(f"σ = {sigma}: yours {list(yours.shape)}, mean {yours.mean():.2f}, standard deviation {yours.std():.2f};", end=" ")
-    print(f"with log σ for σ: {confused.std():.2f}")
+    print(f"with log σ as σ: {confused.std():.2f}")
     bins = np.linspace(0.5 - 3.2 * sigma, 0.5 + 3.2 * sigma, 66)
-    axes.hist(confused.ravel(), bins=bins, color=ORANGE, alpha=0.55, label="with log σ for σ")
+    axes.hist(confused.ravel(), bins=bins, color=ORANGE, alpha=0.55, label="log σ as σ")
     axes.hist(yours.numpy().ravel(), bins=bins, color=BLUE, alpha=0.65, label="yours")
     axes.set(title=f"σ = {sigma:g}, log σ = {np.log(sigma):.2f}", xlabel="action", ylim=(0, 4200))
     axes.legend(frameon=False, loc="upper right", fontsize=9)
@@ -435,50 +457,55 @@ plt.show()
 try:
     np.random.default_rng(0).normal(0.5, np.log(0.5))
 except ValueError as error:
-    print("σ = 0.5, with log σ for σ: ValueError:", error)
+    print("σ = 0.5, with log σ as σ: ValueError:", error)
 
 process = submitted.IndependentGaussianProcess(2, rng=0)
 two = process.sample((torch.zeros(20_000, 2), torch.tensor([[0.0, 1.0]]).expand(20_000, 2)))
 print(f"two dimensions: correlation found {np.corrcoef(two.numpy().T)[0, 1]:.2f}, expected 0.0x")
 
 # %% sample-seen [markdown]
-# With $s = 0$ it does not explore at all: every sample is the mean. The mean learns nothing from that, as nothing else is ever
-# tried. With $\sigma < 1$ it stops with an error, and that is the best that can be said of it. There is no $\sigma$ at which
-# the two agree, as $\log \sigma < \sigma$ always. Name a thing for what it is, `log_sigma`, and you will not take it for
-# something else.
+# With $s = 0$ the agent does not explore at all: every sample is the mean. The mean is never
+# updated either, because the gradient of the log-density at $a = \mu$ is 0. With $\sigma < 1$, $s$
+# is negative and `np.random.normal` raises an error, which at least is easy to notice. The two
+# never agree, because $\log \sigma < \sigma$ for every $\sigma$. Use a name that says which
+# quantity a variable holds (`log_sigma`), and you will not confuse the two.
 
 # %% density-text [markdown]
 # ## 7 · The log-density, step by step
 #
-# How probable was an action? In one dimension, the density of the normal distribution is
+# How likely is an action? In one dimension, the density of the normal distribution is
 #
 # $$p(y) = \frac{1}{\sqrt{2 \pi}\, \sigma} \exp\left(-\frac{(y - \mu)^2}{2 \sigma^2}\right).$$
 #
-# **The logarithm** turns the product into a sum, and takes away the exponential:
+# **The logarithm** turns the product into a sum and removes the exponential:
 #
 # $$\log p(y) = -\tfrac{1}{2} \log 2 \pi - \log \sigma - \frac{(y - \mu)^2}{2 \sigma^2}$$
 #
-# **Many dimensions.** They are independent, so densities are multiplied, and their logarithms added. The constant comes $n$
-# times:
+# **Many dimensions.** The dimensions are independent, so the densities are multiplied and the
+# log-densities are added. The constant appears $n$ times:
 #
 # $$\log p(y) = -\tfrac{n}{2} \log 2 \pi - \sum_i \log \sigma_i - \sum_i \frac{(y_i - \mu_i)^2}{2 \sigma_i^2}$$
 #
-# **By what the network holds**, $s_i = \log \sigma_i$, so $1 / \sigma_i = e^{-s_i}$:
+# **In terms of the network's output** $s_i = \log \sigma_i$, with $1 / \sigma_i = e^{-s_i}$:
 #
 # $$\log p(y) = -\tfrac{n}{2} \log 2 \pi - \sum_i s_i - \tfrac{1}{2} \sum_i \left((y_i - \mu_i)\, e^{-s_i}\right)^2$$
 #
-# The course text goes one step further. It has so many logarithms already that it takes the one of the square as well, and
-# undoes it: $\exp(2 \log |y_i - \mu_i| - \log 2 - 2 s_i)$. That is the same number; section 8 shows what is wrong with it.
+# The keras-rl drafts go one step further: they also take the logarithm of the square and undo it,
+# $\exp(2 \log |y_i - \mu_i| - \log 2 - 2 s_i)$. The value is the same; section 8 shows what is
+# wrong with it.
 #
-# **Write `get_dist`**, `[B, 1]`. The numbers to try are those of the course text: the means $(0, 1)$, $(1, 0)$, $(-1, 2)$, the
-# $\sigma$ $(2, 3)$, $(4, 5)$, $(6, 1)$, and the actions $(2, -5)$, $(1, -2.5)$, $(8, 2)$. The first row, by hand, lies one
-# $\sigma$ and two $\sigma$ off: $-\log 2\pi - \log 2 - \log 3 - \frac{1 + 4}{2} = -1.8379 - 0.6931 - 1.0986 - 2.5 = -6.1296$.
-# The second one comes to $-4.9586$. **Compute the third one before you run the cell.**
+# **Write `get_dist`**, `[B, 1]`. The example has the numbers of the keras-rl drafts: means
+# $(0, 1)$, $(1, 0)$, $(-1, 2)$, standard deviations $(2, 3)$, $(4, 5)$, $(6, 1)$, and actions
+# $(2, -5)$, $(1, -2.5)$, $(8, 2)$. In the first row, the action is one $\sigma$ and two $\sigma$
+# away from the mean: $-\log 2\pi - \log 2 - \log 3 - \frac{1 + 4}{2} = -1.8379 - 0.6931 - 1.0986 -
+# 2.5 = -6.1296$. The second row gives $-4.9586$. **Compute the third one by hand before you run
+# the cell.**
 #
-# **Question.** In the third row, the course text has $\sigma_2 = 0$, and $y_2 = \mu_2$ there. What does its formula say?
+# **Question.** In the third row, the keras-rl drafts have $\sigma_2 = 0$, and $y_2 = \mu_2$. What
+# does their formula return?
 #
-# The first picture lays $\exp(\log p)$ on a histogram of your samples; its area must be 1. The second one shows the second row
-# of above: lines of equal density over samples.
+# The first picture draws $\exp(\log p)$ over a histogram of your samples; its area must be 1. The
+# second picture shows lines of equal density over samples for the second row of the example.
 
 # %% density
 mu = torch.tensor([[0.0, 1.0], [1.0, 0.0], [-1.0, 2.0]])
@@ -487,7 +514,7 @@ y = torch.tensor([[2.0, -5.0], [1.0, -2.5], [8.0, 2.0]])
 process = submitted.IndependentGaussianProcess(2, rng=0)
 found = process.get_dist((mu, log_sigma, y))
 print("found   ", list(found.shape), rounded(found.flatten(), 4))
-print("expected", [3, 1], [-6.1296, -4.9586, "and what you have computed"])
+print("expected", [3, 1], [-6.1296, -4.9586, "and your own result"])
 
 _, both = plt.subplots(1, 2, figsize=(12, 4), layout="constrained")
 line = torch.linspace(-9, 11, 401)[:, None]
@@ -497,7 +524,7 @@ height = one.get_dist((torch.ones(401, 1), torch.full((401, 1), np.log(2.0)), li
 both[0].hist(sampled.numpy().ravel(), bins=80, density=True, color=BLUE, alpha=0.45, label="your samples")
 both[0].plot(line.flatten(), height, color="black", linewidth=2, label="exp(your log-density)")
 both[0].set(title="μ = 1, σ = 2", xlabel="action", ylabel="density", xlim=(-9, 11), ylim=(0, 0.26))
-print(f"area below the line: found {float(torch.trapezoid(height, line.flatten())):.4f}, expected 1.0000")
+print(f"area under the curve: found {float(torch.trapezoid(height, line.flatten())):.4f}, expected 1.0000")
 
 wide = torch.stack(torch.meshgrid(torch.linspace(-12, 14, 80), torch.linspace(-16, 16, 80), indexing="xy"), dim=-1)
 rows = wide.reshape(-1, 2)
@@ -512,33 +539,36 @@ both[0].legend(frameon=False, loc="upper right")
 both[1].legend(frameon=True, framealpha=0.9, loc="upper right")
 plt.show()
 
-impossible = torch.tensor([0.0, -torch.inf])  # |y - μ| and log σ of the course text's third row
-print("σ = 0, as in the course text:", float(torch.exp(2 * impossible[0].log() - np.log(2) - 2 * impossible[1])))
+impossible = torch.tensor([0.0, -torch.inf])  # |y - μ| and log σ in the third row of the drafts
+print("σ = 0, as in the keras-rl drafts:", float(torch.exp(2 * impossible[0].log() - np.log(2) - 2 * impossible[1])))
 
 # %% density-seen [markdown]
-# It says NaN: $\log \sigma = -\infty$ meets $\log 0 = -\infty$, and $\infty - \infty$ is not a number. A $\sigma$ of 0 is no
-# density at all. (That row we have changed to $\sigma_2 = 1$.) The first picture tests the constants: without the $\log 2\pi$,
-# or with $\sigma^2$ for $\sigma$, the area is not 1.
+# It returns NaN: $2 \log |y - \mu|$ is $-\infty$, $-2 s$ is $+\infty$, and their sum is not
+# defined. With $\sigma = 0$ there is no density. (We changed that row to $\sigma_2 = 1$.) The
+# first picture tests the constants: without $\log 2\pi$, or with $\sigma^2$ in place of $\sigma$,
+# the area is not 1.
 
 # %% gradient-text [markdown]
-# ## 8 · The same number, another gradient
+# ## 8 · The same value, a different gradient
 #
-# **Question.** $(y - \mu)^2$ and $\exp(2 \log |y - \mu|)$ are the same for every $y \ne \mu$, and at $y = \mu$ both are 0 (the
-# logarithm is $-\infty$, its exponential 0). What is the gradient of the second one there, by the chain rule?
+# **Question.** $(y - \mu)^2$ and $\exp(2 \log |y - \mu|)$ are equal for every $y \ne \mu$. At
+# $y = \mu$ both are 0 (the logarithm is $-\infty$, and its exponential is 0). What is the gradient
+# of the second one there, by the chain rule?
 #
-# The cell takes the log-density of one action at a time, and its derivative by $\mu$, in both ways. Then it takes a batch of
-# 64 actions, one of which is exactly the mean (as all are which the agent plays without noise).
+# The cell computes the log-density and its derivative with respect to $\mu$ in both ways, for one
+# action at a time. Then it takes a batch of 64 actions, one of which is exactly the mean (like
+# every action that the agent takes without noise).
 
 # %% gradient
 
 
 def as_in_the_text(mu, _log_sigma, y):
-    """The course text's log-density, for one dimension and σ = 1."""
+    """The log-density of the keras-rl drafts, for one dimension and σ = 1."""
     return -0.5 * np.log(2 * np.pi) - torch.exp(2 * (y - mu).abs().log() - np.log(2))
 
 
 def slope(score, ys, mean=False):
-    """Return the log-densities, and their derivatives by μ = 0 (or of their mean by a μ that they all share)."""
+    """Return log-densities and their derivatives with respect to μ, at μ = 0 (`mean`: of their mean)."""
     ys = torch.as_tensor(ys, dtype=torch.float32)[:, None]
     mu = torch.zeros(1, 1) if mean else torch.zeros_like(ys)
     mu.requires_grad_()
@@ -561,30 +591,31 @@ for name, score, colour, style in (("exp(2 log|y - μ|)", as_in_the_text, ORANGE
     print(f"{name:18} at y = μ: log-density {numbers[10]:.4f}, gradient {slopes[10]:.4f};", end=" ")
     print(f"mean of 64 actions, one of them μ: gradient {slope(score, batch, mean=True)[1][0]:.4f}")
 both[0].set(title="log-density", xlabel="y - μ")
-both[1].set(title="its derivative by μ", xlabel="y - μ", ylim=(-1.3, 1.3))
+both[1].set(title="derivative with respect to μ", xlabel="y - μ", ylim=(-1.3, 1.3))
 if not np.isfinite(slope(as_in_the_text, ys)[1][10]):
-    both[1].annotate("NaN: no point here", (0, 0.06), (-0.62, 0.8), arrowprops={"arrowstyle": "->"}, ha="center", fontsize=9)
+    both[1].annotate("NaN here", (0, 0.06), (-0.62, 0.8), arrowprops={"arrowstyle": "->"}, ha="center", fontsize=9)
 utils.tidy(*both)
 plt.show()
 
 # %% gradient-seen [markdown]
-# The inner derivative is $1 / 0$, the outer one 0, and the product is NaN. One such row is enough: the mean over the batch
-# becomes NaN, then every weight, and from then on every action. The square has no such place. Usually an action is hardly ever
-# exactly the mean, and a program that seldom fails is the worst kind. But remember section 6: with $s = 0$, every action of
-# the course text is.
+# The inner derivative is $1 / 0$ and the outer one is 0, so the product is NaN. One such row is
+# enough: the gradient of the mean over the batch is NaN, then so is every weight, and from then on
+# every action. The gradient of the square is defined everywhere. A sampled action is rarely
+# exactly the mean, so the program fails only now and then, and such faults are hard to find. With
+# the sampling of section 6 and $s = 0$, however, every action of the keras-rl drafts is the mean.
 
 # %% entropy-text [markdown]
 # ## 9 · The entropy
 #
-# How random is a policy? The **entropy** is the mean of $-\log p(a)$ over the policy's own actions. Put the log-density in: of
-# $(a_i - \mu_i)^2$ the mean is $\sigma_i^2$ by definition, so in each dimension the last term is on average a number that
-# depends on nothing.
+# How random is a policy? The **entropy** is the mean of $-\log p(a)$ over the actions of the
+# policy. To derive it, insert the log-density: the mean of $(a_i - \mu_i)^2$ is $\sigma_i^2$ by
+# definition, so the mean of the last term is a constant in each dimension.
 #
-# **Write `entropy`**, `[B, 1]`. It needs no sample.
+# **Write `entropy`**, `[B, 1]`. Use the formula; no sample is needed.
 #
 # **Question.** Can an entropy be negative?
 #
-# The cell compares your formula with the mean of $-\log p$ of your own samples.
+# The cell compares your formula with the mean of $-\log p$ over your samples.
 
 # %% entropy
 logs, formula, measured = np.linspace(-2.5, 1.5, 9), {1: [], 2: [], 6: []}, {1: [], 2: [], 6: []}
@@ -610,32 +641,35 @@ utils.tidy(axes)
 plt.show()
 
 # %% entropy-seen [markdown]
-# It can: a density may be larger than 1, so its logarithm is positive. In one dimension this is so below $\sigma = 0.242$.
-# Unlike for a choice among a few actions, 0 is no bound. It is a line with slope $n$, and $\mu$ is not in it at all: wherever
-# the mean is, the policy is as random.
+# Yes. A density can be larger than 1, and then $-\log p$ is negative. In one dimension, the
+# entropy is negative for $\sigma < 0.242$. The entropy of a choice among finitely many actions, in
+# contrast, is never below 0. As a function of $\log \sigma$ the entropy is a line with slope $n$.
+# It does not depend on $\mu$.
 
 # %% networks-text [markdown]
 # # Part 3: assemble
 #
 # ## 10 · Two networks
 #
-# Both get a state `[B, w, obs_dim]`, the latest $w$ observations, and flatten it. Then come three hidden layers of 16 units
-# with ReLU, as in the course text, and a linear layer. The actor has one more parameter, $\log \sigma$, which belongs to no
-# layer: it is the same in every state. (The course text has a layer without bias for it, which always gets the constant 1. An
-# `nn.Parameter` says the same.)
+# Both networks take a state `[B, w, obs_dim]`, the latest $w$ observations, and flatten it. Then
+# come three hidden layers of 16 units with ReLU, as in the keras-rl drafts, and a linear layer.
+# The actor has one more parameter, $\log \sigma$, which belongs to no layer: it is the same in
+# every state. (The keras-rl drafts use a layer without bias, with a constant input of 1. An
+# `nn.Parameter` does the same.)
 #
-# **Write `Actor` and `Critic`.** They share nothing: the value loss can be thousands of times as large as the policy loss, and
-# would rule a common layer.
+# **Write `Actor` and `Critic`.** They share no layers: the value loss can be thousands of times
+# larger than the policy loss, so its gradient would dominate in a shared layer.
 #
-# For the pendulum (3 numbers observed, 1 action, $w = 1$), the critic has
-# $(3 \cdot 16 + 16) + 2\, (16 \cdot 16 + 16) + (16 + 1) = 625$ numbers to learn, the actor one more.
+# For the pendulum (3 values in an observation, 1 action dimension, $w = 1$), the critic has
+# $(3 \cdot 16 + 16) + 2\, (16 \cdot 16 + 16) + (16 + 1) = 625$ parameters, and the actor has one
+# more.
 
 # %% networks
 for window in (1, 3):
     torch.manual_seed(0)
     actor, critic = submitted.Actor(3, 1, window), submitted.Critic(3, window)
     sizes = [sum(parameter.numel() for parameter in network.parameters()) for network in (actor, critic)]
-    print(f"w = {window}: numbers to learn found {sizes}, expected {[578 + 48 * window, 577 + 48 * window]}")
+    print(f"w = {window}: parameters found {sizes}, expected {[578 + 48 * window, 577 + 48 * window]}")
 actor, critic = submitted.Actor(3, 2, 4), submitted.Critic(3, 4)
 states = torch.randn(5, 4, 3)
 mu, log_sigma = actor(states)
@@ -653,17 +687,18 @@ changed[:, 0] += 1
 print("the oldest observation matters:", not torch.equal(mu, actor(changed)[0]), "(expected True)")
 
 # %% windows-text [markdown]
-# ## 11 · States that are windows
+# ## 11 · States are windows of observations
 #
-# A single observation need not be all one must know. On a photograph of a pendulum you see no velocity; on two, you do. So a
-# **state** is the window of the latest $w$ observations. At the beginning of an episode there are not as many, and zeros stand
-# in for those that are missing; never the observations of the episode before.
+# A single observation may not contain everything the agent needs. A single photograph of a
+# pendulum does not show its velocity; two of them do. So a **state** is the window of the latest
+# $w$ observations. At the beginning of an episode, there are fewer than $w$. Then zeros replace
+# the missing ones, never observations of the episode before.
 #
-# **Write `EpisodeMemory.get_recent_state`.** It looks, and changes nothing: the observation is appended later, in `backward`,
-# together with what came of it.
+# **Write `EpisodeMemory.get_recent_state`.** It only reads the memory: the observation is appended
+# later, in `backward`, together with the result of the action.
 #
-# The cell shows the states of an episode with $w = 3$ whose observations are 1, 2, 3, ..., then of the next one, which begins
-# with 11. Each column is a state.
+# The cell shows the states of an episode with $w = 3$ whose observations are 1, 2, 3, ..., then
+# those of the next episode, which starts with 11. Each column is a state.
 
 # %% windows
 memory = submitted.EpisodeMemory(window_length=3)
@@ -672,7 +707,7 @@ for begin, length in ((1, 6), (11, 4)):
     memory.reset()
     for step in range(length):
         observation = np.array([begin + step], dtype=np.float32)
-        memory.get_recent_state(observation)  # to look twice must not change anything
+        memory.get_recent_state(observation)  # asking twice must not change anything
         window = memory.get_recent_state(observation)
         states.append([float(seen[0]) for seen in window])
         names.append(f"step {step}")
@@ -703,16 +738,16 @@ plt.show()
 # %% forward-text [markdown]
 # ## 12 · forward
 #
-# The library asks for an action by `agent.forward(observation)`, then does it, then calls `agent.backward(reward, ...)`. What
-# `backward` is not told, `forward` must leave behind in `recent`: the observation, the state, the action, and its
-# **log-probability by the policy that chose it**. When the agent learns, that policy is no more, and nobody could compute it
-# again.
+# The library asks for an action with `agent.forward(observation)`, takes it, and then calls
+# `agent.backward(reward, ...)`. `forward` must store in `recent` what `backward` needs and does
+# not receive: the observation, the state, the action, and its **log-probability under the policy
+# that chose it**. Store it now, because the next optimizer step changes the policy.
 #
-# **Write `forward`.** With one environment it gets `[obs_dim]` and returns `[n]`; with several, `[num_envs, obs_dim]` and
-# `[num_envs, n]`. Each environment has a memory of its own.
+# **Write `forward`.** With one environment, it takes `[obs_dim]` and returns `[n]`; with several,
+# it takes `[num_envs, obs_dim]` and returns `[num_envs, n]`. Each environment has its own memory.
 #
-# The cell asks two agents for actions, and looks into `recent`. The first one plays in two environments, in the second of
-# which a step has been done already.
+# The cell asks two agents for actions and looks into `recent`. The first agent plays in two
+# environments; one step has already been taken in the second one.
 
 # %% forward
 torch.manual_seed(0)
@@ -739,33 +774,38 @@ print(f"in training, standard deviation {np.std(noisy):.2f} (expected about 1); 
 # %% backward-text [markdown]
 # ## 13 · backward, and the extra call
 #
-# $A_t$ of the last step needs the value of the state that the episode ended in. But `forward` is asked for actions only, and
-# after the end there is nothing to do: who would show that state to the agent? The library does (the drafts have it in their
-# plan): after an end it calls `forward` **once more** with the last observation, and `backward(0.0)`. These two calls are no
-# step. The action goes nowhere, the reward is none.
+# If an episode is truncated, $A_t$ of its last step needs the value of the final state. But
+# `forward` is only called to get actions, and after the end there is no action to take. So how
+# does the agent see the final state? The library shows it (this is in the plan of the keras-rl
+# drafts): after an end it calls `forward` **once more** with the last observation, and then
+# `backward(0.0)`. These two calls are not a step. The action is not taken, and the reward of 0 is
+# not a reward.
 #
-# | what the memory says | what this call of `backward` is | what to do |
+# | state of the memory | this call of `backward` is | what to do |
 # | --- | --- | --- |
 # | the episode is not over | a step | append it |
-# | the episode **was** over already | the extra call | append nothing; `finish_episode(memory, state of now)`; reset |
+# | the episode **was** already over | the extra call | append nothing; `finish_episode(memory, current state)`; reset |
 #
-# **Several environments.** gymnasium plays many at once in a vector environment. When one of them ends, the others go on, so
-# there is no moment for an extra call. But in the step after an end, such an environment ignores the action, begins anew, and
-# pays 0 (`AutoresetMode.NEXT_STEP`). And the observation that `forward` is shown before it is the last one of the episode: for
-# this environment, that step *is* the extra one. So the same rule does for both, if it is applied **to each environment by
-# itself**.
+# **Several environments.** A vector environment of gymnasium runs many environments at once. When
+# one of them ends, the others go on, so there is no time for an extra call. But in the step after
+# the end, this environment ignores the action, resets, and returns a reward of 0
+# (`AutoresetMode.NEXT_STEP`). Before this step, `forward` gets the last observation of the
+# episode. So for this environment, that step *is* the extra call. The same rule works in both
+# cases if you apply it **to each environment separately**.
 #
-# **Write `backward`.** When there are `episodes_per_update` episodes, or more, it calls `update`, and the episodes are gone.
+# **Write `backward`.** When there are `episodes_per_update` episodes or more, it calls `update`
+# and then clears the episodes.
 #
-# In the cell, both loops of `training.py` drive your agent. An observation is a number: $20 + 1$ is the observation after one
-# step of the third episode. `finish_episode` and `update` are fakes. Blue is what is in the memory after the call, orange
-# with a dashed edge are extra calls. Every 2 episodes there is an update.
+# In the cell, both loops of `training.py` drive your agent. Each observation is a number: 21 is
+# the observation after one step of the third episode (which starts with 20). `finish_episode` and
+# `update` are replaced by fakes. Steps in the memory are blue; extra calls are orange with a
+# dashed edge. There is an update every 2 episodes.
 
 # %% backward
 
 
 class Script(gym.Env):
-    """Plays episodes of given lengths; observations count 0, 1, 2, ..., 10, 11, ...; each step pays 1."""
+    """Episodes of given lengths with observations 0, 1, ..., then 10, 11, ...; each step has reward 1."""
 
     observation_space = gym.spaces.Box(-100, 100, (1,), np.float32)
     action_space = gym.spaces.Box(-1, 1, (1,), np.float32)
@@ -789,7 +829,7 @@ class Script(gym.Env):
 
 
 class Watched(submitted.PPOAgent):
-    """Your agent with fakes for what is not written yet, and a diary of its calls."""
+    """Your agent, with fakes for unwritten methods and a record of its calls."""
 
     def __init__(self, num_envs):
         super().__init__(1, 1, num_envs, episodes_per_update=2, seed=0)
@@ -820,7 +860,7 @@ class Watched(submitted.PPOAgent):
 single, several = Watched(1), Watched(2)
 training.fit(single, Script(3, 2, 4, 2), 11)
 training.fit_vector(several, gym.vector.SyncVectorEnv([lambda: Script(3, 2, 4, 2), lambda: Script(5, 3, 3)]), 22)
-print("(steps, observation in the end) of each episode")
+print("(steps, last observation) of each episode")
 print("one environment  found", single.finished, "\n              expected", [(3, 3), (2, 12), (4, 24), (2, 32)])
 print(
     "two environments found", several.finished, "\n              expected", [(3, 3), (5, 5), (2, 12), (3, 13), (4, 24), (3, 23)]
@@ -846,32 +886,34 @@ for axes, agent, title in ((both[0], single, "training.fit: one environment"), (
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
 both[1].set_xlabel("call of forward and backward")
-names = {"step": "stored", "last": "stored, the last of its episode", "extra": "the extra call: not stored"}
+names = {"step": "stored", "last": "stored, last step of its episode", "extra": "extra call: not stored"}
 keys = [Patch(facecolor=STYLES[kind][0], edgecolor="#555555", linestyle=STYLES[kind][1], label=names[kind]) for kind in names]
 keys.append(plt.Line2D([], [], color=GREEN, marker="v", linestyle="", markersize=9, label="update"))
 both[0].figure.legend(handles=keys, frameon=False, ncols=4, loc="outside lower center")
 plt.show()
 
 # %% finish-text [markdown]
-# ## 14 · An episode becomes data, and whether the clock is an end
+# ## 14 · From an episode to training data; time limits
 #
-# **Write `finish_episode`**: from the memory of an episode that is over, and the state that it ended in, make the rows that
-# are learned from. The advantages come from your part 1. The **value target** is $A_t + V(s_t)$.
+# **Write `finish_episode`**: from the memory of a finished episode and its final state, make the
+# rows for the update. The advantages come from your estimator of part 1. The **value target** is
+# $A_t + V(s_t)$.
 #
-# A pendulum never falls off. All its episodes are **truncated** after 200 steps, and so are those of the point in section 18:
-# there is no observation in which anybody could see the clock.
+# The pendulum never terminates. All its episodes are **truncated** after 200 steps, and those of
+# the point mass in section 18 after 30. The observations do not contain the time.
 #
-# **Question.** Let every step cost 1, forever, with $\gamma = 0.9$. Then $V = -1 / (1 - 0.9) = -10$, in every state. Suppose
-# the critic knows that already. What are the value targets of the last steps before the clock strikes, if the clock is taken
-# for the end of the world? What would the critic learn from them?
+# **Question.** Suppose every step costs 1, forever, and $\gamma = 0.9$. Then
+# $V = -1 / (1 - 0.9) = -10$ in every state. Suppose the critic already knows this. What are the
+# value targets of the last steps if the time limit is treated as termination? What would the
+# critic learn from them?
 #
-# The cell asks your `finish_episode`, once with `truncated`, once with `terminated`.
+# The cell calls your `finish_episode`, once with `truncated` and once with `terminated`.
 
 # %% finish
 
 
 def cost_one(terminated):
-    """Return what your `finish_episode` makes of 40 steps that cost 1 each, with a critic that says -10."""
+    """Return the rows of `finish_episode` for 40 steps that cost 1 each, with a critic of -10."""
     torch.manual_seed(0)
     agent = submitted.PPOAgent(obs_dim=1, n=1, gamma=0.9, lamb=0.95, seed=0)
     agent.critic = lambda states: torch.full((len(states), 1), -10.0)
@@ -882,7 +924,7 @@ def cost_one(terminated):
     return agent.finish_episode(memory, torch.zeros(1, 1))
 
 
-data = {"truncated": cost_one(False), "taken for terminated": cost_one(True)}
+data = {"truncated": cost_one(False), "treated as terminated": cost_one(True)}
 print("shapes found   ", {name: list(rows.shape) for name, rows in data["truncated"].items()})
 print("       expected", {"state": [40, 1, 1], "action": [40, 1], "log_prob": [40, 1], "advantage": [40], "value_target": [40]})
 print("gradient:", any(rows.requires_grad for rows in data["truncated"].values()), "(expected False)")
@@ -898,32 +940,35 @@ utils.tidy(axes)
 plt.show()
 
 # %% finish-seen [markdown]
-# The last step looks as if it cost 1 and that was all; the step before, little more. So the end of an episode looks cheap, and
-# whatever the pendulum does there gets a large advantage, however bad it is. In the states near the end, the critic learns
-# values that are too high. Here nothing in the observation tells these states from others, so all values become too high.
+# The target of the last step is -1, and the one of the step before is -2.3. So the end of an
+# episode looks cheap, and every action there gets a large advantage, however bad it is. In the
+# states near the end, the critic learns values that are too high. Here the observations do not
+# distinguish these states from others, so all values become too high.
 
 # %% objective-text [markdown]
 # ## 15 · The clipped objective
 #
-# The data were played by $\pi_\text{old}$. With the ratio
-# $\rho = \pi_\theta(a) / \pi_\text{old}(a) = \exp(\log \pi_\theta - \log \pi_\text{old})$, what PPO makes large is the mean of
-# (Schulman et al. 2017, equation 7)
+# The data come from $\pi_\text{old}$. The probability ratio is $\rho = \pi_\theta(a) /
+# \pi_\text{old}(a) = \exp(\log \pi_\theta - \log \pi_\text{old})$. PPO maximizes the mean of the
+# clipped surrogate (Schulman et al. 2017, equation 7)
 #
 # $$\min\left(\rho A,\ \text{clip}(\rho, 1 - \varepsilon, 1 + \varepsilon)\, A\right).$$
 #
-# An action that went well ($A > 0$) should become more probable, but to make it more than $1 + \varepsilon$ times as probable
-# earns nothing more. One that went badly should become less probable, but not further than to $1 - \varepsilon$. Where the
-# line is flat, the gradient is 0, and the row has no say any more. The **minimum** is there for the other side: an action that
-# went well and has become *less* probable keeps its full gradient, however far off it is.
+# If $A > 0$, the action should become more likely, but a ratio above $1 + \varepsilon$ does not
+# increase the objective any further. If $A < 0$, it should become less likely, but a ratio below
+# $1 - \varepsilon$ earns nothing more either. Where the objective is flat, the gradient of this
+# row is 0. The **minimum** matters on the other side: an action with $A > 0$ that has become
+# *less* likely keeps its full gradient, however small its ratio is.
 #
-# **Write `policy_loss`**, whose *descent* makes this large, together with `entropy_coef` times the entropy, and
-# **`value_loss`**.
+# **Write `policy_loss`**: its *descent* should maximize the clipped surrogate plus `entropy_coef`
+# times the entropy. Then write **`value_loss`**.
 #
-# **Question.** Where do you expect a gradient for $A < 0$: left of $1 - \varepsilon$, between the two, right of
-# $1 + \varepsilon$?
+# **Question.** For $A < 0$, where is the gradient not 0: left of $1 - \varepsilon$, between the
+# two, or right of $1 + \varepsilon$?
 #
-# The cell varies the log-probability that was stored, so the ratio runs from 0 to 2. It draws minus your loss, and the
-# gradient of it by the ratio, which it gets from the gradient that arrives in the actor's weights.
+# The cell varies the stored log-probability, so the ratio goes from 0 to 2. It draws minus your
+# loss and its derivative with respect to the ratio, computed from the gradient of the actor's
+# weights.
 
 # %% objective
 torch.manual_seed(0)
@@ -932,7 +977,7 @@ state, action = torch.randn(1, 1, 2), torch.tensor([[0.4, -0.7]])
 
 
 def batch_of(ratios, advantages):
-    """Return rows of one state and action whose ratios are as given."""
+    """Return rows of one state and action with the given ratios."""
     many = len(ratios)
     mu, log_sigma = agent.actor(state)
     now = agent.process.get_dist((mu, log_sigma, action)).detach()
@@ -942,7 +987,7 @@ def batch_of(ratios, advantages):
 
 
 def gradient(scalar):
-    """Return the gradient by all weights of the actor, as one long vector."""
+    """Return the gradient with respect to all weights of the actor, as one vector."""
     return torch.cat([part.flatten() for part in torch.autograd.grad(scalar, list(agent.actor.parameters()))])
 
 
@@ -969,7 +1014,7 @@ for axes, advantage in zip(both, (1.0, -1.0), strict=True):
     axes.axvspan(0.8, 1.2, color="#eeeeee")
     axes.plot(ratios, advantage * ratios, color=GREY, linestyle=":", linewidth=1.5, label="not clipped")
     axes.plot(ratios, objective, color=BLUE, linewidth=2.5, label="minus your loss")
-    axes.plot(ratios, slopes, color=ORANGE, linestyle="--", linewidth=2, label="its gradient by the ratio")
+    axes.plot(ratios, slopes, color=ORANGE, linestyle="--", linewidth=2, label="its derivative")
     axes.plot(1, advantage, "o", color="black", label="before the first step")
     axes.axhline(0, color="black", linewidth=0.5)
     axes.set(title=f"A = {advantage:g}", xlabel="ratio", xlim=(0, 2), ylim=(-2.1, 2.1))
@@ -978,30 +1023,34 @@ both[0].legend(frameon=False, loc="lower left", fontsize=9)
 plt.show()
 
 # %% objective-seen [markdown]
-# In the middle and on the right, and 0 on the left: an action that went badly and has become *more* probable is pushed back
-# with full force. The grey band is the range from $1 - \varepsilon$ to $1 + \varepsilon$.
+# In the middle and on the right; on the left it is 0. An action with $A < 0$ that has become
+# *more* likely is pushed back with its full gradient. The grey band is the range from
+# $1 - \varepsilon$ to $1 + \varepsilon$.
 #
-# **The trap.** `log_prob` is `[B, 1]` and `advantage` is `[B]`; their product is `[B, B]`, where every action is judged by
-# everybody's advantage. Its mean is a single number and looks harmless. But after normalisation the mean of all advantages is
-# 0, so such a gradient is next to nothing: the agent hardly learns, and nothing complains. The first
-# line of the output tells the two apart.
+# **The trap.** `log_prob` is `[B, 1]` and `advantage` is `[B]`. Their product is `[B, B]`: it
+# combines every action with the advantage of every row. The mean is still a single number. But
+# normalized advantages have the mean 0, so where the ratios are not clipped, the terms cancel and
+# the gradient is nearly 0. The agent hardly learns, and no error is raised. The first line of the
+# output reveals this fault.
 
 # %% update-text [markdown]
 # ## 16 · The update
 #
-# **Write `update`**: normalise the advantages of *all* steps together; then `epochs` times shuffle all rows, deal them into
-# minibatches, and make a step of Adam for each, by the sum of both losses.
+# **Write `update`**: normalize the advantages of *all* steps together. Then, `epochs` times,
+# shuffle all rows and split them into minibatches. For each minibatch, take one step of Adam on
+# the sum of both losses.
 #
-# The cell plays 8 episodes of 30 steps on a point mass, so that your `backward` calls your `update` once, and writes down what
-# `policy_loss` is given. The picture shows the ratios, one column for each minibatch.
+# The cell plays 8 episodes of 30 steps on a point mass, so your `backward` calls your `update`
+# once. It records the arguments of `policy_loss`. The picture shows the ratios, one column for
+# each minibatch.
 #
-# **Question.** Where must all the ratios of the first minibatch lie, whatever the agent did?
+# **Question.** What are the ratios in the first minibatch, whatever the agent has done?
 
 # %% update
 
 
 class Diary(submitted.PPOAgent):
-    """Your agent, with a diary of its minibatches."""
+    """Your agent, with a record of its minibatches."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
@@ -1023,7 +1072,7 @@ sizes = [len(advantage) for _, advantage, _ in agent.batches]
 print(f"{len(sizes)} minibatches, the first epoch's of {sizes[:4]} rows; expected 40, of [64, 64, 64, 48]")
 epochs = [torch.cat([states for states, _, _ in agent.batches[4 * epoch : 4 * epoch + 4]]).flatten(1) for epoch in range(2)]
 print(
-    f"different states in an epoch: {len(epochs[0].unique(dim=0))}; another order in the next: {not torch.equal(*epochs)}",
+    f"different states in an epoch: {len(epochs[0].unique(dim=0))}; other order in the next: {not torch.equal(*epochs)}",
     end=" ",
 )
 print("(expected 240, True)")
@@ -1047,61 +1096,75 @@ utils.tidy(axes)
 plt.show()
 
 # %% update-seen [markdown]
-# At 1: no step has been made, so the policy is still the one that played. It is the best single test of an implementation of
-# PPO. If yours are anywhere else, then state, action and log-probability do not belong together, or the log-probability is not
-# that of the action. Later the ratios fan out, and some leave the band (orange). Such a row is no longer pushed further, but
-# others, which share its weights, still move it.
+# They are 1: before the first optimizer step, the policy is still the one that chose the actions.
+# This is a very good test of a PPO implementation. If your ratios are different, then states,
+# actions and log-probabilities are not in the same order, or the log-probability is that of
+# another action. (With several environments, an episode may have started before the previous
+# update. Then the ratios of its first steps need not be 1.) Later the ratios spread, and some
+# leave the band (orange). The clipped surrogate no longer pushes such a row further out, but the
+# updates of other rows change the same weights and still move it.
 
 # %% probes-text [markdown]
 # ## 17 · Before any long training: probes
 #
-# When an agent does not learn, its curve does not say why. So we climb a ladder of tiny worlds, in each of which one more
-# thing can go wrong, and whose right answer is known. Your whole agent is trained in each for about a second, and once more
-# with another seed if it is not fine. The first rung that is not fine says where to look. The discount is 0.8 throughout.
+# If an agent does not learn, its learning curve does not say why. So you train it on a ladder of
+# tiny environments with known answers. Each rung adds one thing that can go wrong. Your whole
+# agent is trained on each rung for about a second, and once more with another seed if the result
+# is wrong. The first rung that fails shows where to look. The discount is 0.8 throughout.
 #
-# | rung | what happens | a right agent ends with |
+# | rung | what happens | a correct agent ends with |
 # | --- | --- | --- |
-# | constant | one step, which always pays 1 | $V = 1$ |
-# | observation | one step, which pays the sign that is shown | $V(-) = -1$, $V(+) = 1$ |
-# | two steps | the second one pays 1 | $V = 0.8$, a step later $V_2 = 1$ |
-# | truncated | every step pays 1, and a clock that nobody sees stops it after 4 | $V = 1 / (1 - 0.8) = 5$ |
-# | action | one step, which pays $-(a - 0.5)^2$ | $\mu = 0.5$ for both signs |
-# | combined | the second step pays $-(a_1 - 0.5\, \text{sign})^2$ for the *first* action | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
+# | constant | one step, reward 1 | $V = 1$ |
+# | observation | one step, the reward is the sign in the observation | $V(-) = -1$, $V(+) = 1$ |
+# | two steps | two steps, reward 1 in the second | $V = 0.8$, one step later $V_2 = 1$ |
+# | truncated | reward 1 in every step, an unobserved time limit of 4 steps | $V = 1 / (1 - 0.8) = 5$ |
+# | action | one step, reward $-(a - 0.5)^2$ | $\mu = 0.5$ for both signs |
+# | combined | two steps, reward $-(a_1 - 0.5\, \text{sign})^2$ for the *first* action | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
 #
-# If the first rung that is not fine is
+# If the first rung that fails is
 #
-# - **constant**: the value loss, or the critic's weights are not in the optimizer.
-# - **observation**: values and targets of different rows, or `[B]` meets `[B, 1]`.
-# - **two steps**: the discount. Near 1: it is missing. Near 0: nothing comes back from the second row.
-# - **truncated**: about 2 means that the clock counts as the end of the world. Far above 5: the value after the clock counts
-#   twice.
-# - **action**: the sign of the policy loss; or the ratio is `[B, B]`; or the log-probability is that of another action.
-# - **combined**: rows that do not fit together, or an advantage that does not reach back.
+# - **constant**: check the value loss, and that the critic's weights are in the optimizer.
+# - **observation**: values and targets come from different rows, or a `[B]` is combined with a
+#   `[B, 1]`.
+# - **two steps**: check the discount. With $V$ near 1, it is missing. With $V$ near 0, the reward
+#   of the second row does not reach the first.
+# - **truncated**: about 2 means that the time limit is treated as termination. Far above 5, the
+#   value of the final state counts twice.
+# - **action**: the sign of the policy loss is wrong, or the ratio is `[B, B]`, or the
+#   log-probability is that of another action.
+# - **combined**: rows are mixed up, or a later reward does not reach the advantage of the first
+#   step.
 
 # %% probes
 
 
-RUNGS = [  # name, what it isolates, the probe, what a right agent ends with, and how far off it may be
+RUNGS = [  # name, what it isolates, the probe, the expected values, the tolerance
     ("constant", "the value loss", lambda: utils.Probe(lambda _sign, _action: 1.0, 1), {"V(-)": 1.0, "V(+)": 1.0}, 0.05),
-    ("observation", "does V see it?", lambda: utils.Probe(lambda sign, _action: sign, 1), {"V(-)": -1.0, "V(+)": 1.0}, 0.1),
+    (
+        "observation",
+        "observation reaches V?",
+        lambda: utils.Probe(lambda sign, _action: sign, 1),
+        {"V(-)": -1.0, "V(+)": 1.0},
+        0.1,
+    ),
     ("two steps", "the discount", lambda: utils.Probe(lambda _sign, _action: 1.0, 2), {"V": 0.8, "V2": 1.0}, 0.05),
     (
         "truncated",
-        "the end of the clock",
+        "the time limit",
         lambda: utils.Probe(lambda _sign, _action: 1.0, 4, True),
         {"V(-)": 5.0, "V(+)": 5.0},
         0.4,
     ),
     (
         "action",
-        "does the policy follow?",
+        "policy improves?",
         lambda: utils.Probe(lambda _sign, action: -((action[0] - 0.5) ** 2), 1),
         {"μ(-)": 0.5, "μ(+)": 0.5},
         0.25,
     ),
     (
         "combined",
-        "do rows fit together?",
+        "rows match?",
         lambda: utils.Probe(lambda sign, action: -((action[0] - 0.5 * sign) ** 2), 2),
         {"μ(-)": -0.5, "μ(+)": 0.5},
         0.25,
@@ -1111,7 +1174,7 @@ probes = {}
 
 
 def train_probe(env, seed):
-    """Return the agent after training in a probe."""
+    """Return the agent after training on a probe."""
     training.seed_everything(seed)
     episodes = 32 // env.steps
     agent = submitted.PPOAgent(
@@ -1122,7 +1185,7 @@ def train_probe(env, seed):
 
 
 def look_at(agent):
-    """Return what an agent says: mean and value for both signs, the average value now and (V2) a step later."""
+    """Return mean and value for both signs, and the average value, now and one step later (V2)."""
     with torch.no_grad():
         states = torch.tensor([[[-1.0, 0.0]], [[1.0, 0.0]], [[-1.0, 1.0]], [[1.0, 1.0]]])
         mu, v = agent.actor(states)[0].flatten().tolist(), agent.critic(states).flatten().tolist()
@@ -1130,21 +1193,23 @@ def look_at(agent):
     return found | {"μ(-)": mu[0], "μ(+)": mu[1]}
 
 
-probes["PPO"] = {}  # which rungs are fine
+probes["PPO"] = {}  # rung: whether it passed
 utils.climb(RUNGS, lambda env, seed: look_at(train_probe(env, seed)), probes["PPO"])
 
 # %% point-text [markdown]
-# ## 18 · A point that should go to the middle
+# ## 18 · A point that should go to the origin
 #
-# Now something that moves. In `utils.PointMass(d)` a point in $d$ dimensions is pushed by $d$ forces from -1 to 1. It observes
-# position and velocity, and each of its 30 steps costs the squared distance from the middle, with a little for the force. The
-# best possible return is -0.435 on average, doing nothing returns -10, pushing at random -29.
+# Now an environment with motion. In `utils.PointMass(d)`, $d$ forces from -1 to 1 push a point in
+# $d$ dimensions. The agent observes position and velocity. Each of the 30 steps costs the mean
+# over the dimensions of $p^2 + 0.01\, a^2$. The best possible return is -0.435 on average; zero
+# actions return -10 and random ones -29.
 #
-# Four environments are played at once, and 8 episodes make an update. The axis is squeezed: from -1 to 0 it is linear, below
-# logarithmic. Dotted: the best possible. A training takes about three seconds.
+# Four environments run at once, and there is an update every 8 episodes. The vertical axis is
+# linear from -1 to 0 and logarithmic below -1. The dotted line is the best possible return. A
+# training takes about three seconds.
 
 # %% point
-curves = {}  # by setting: one list of scores per seed
+curves = {}  # setting: one list of scores per seed
 
 
 def train_point(make, obs_dim, n, seed, kind=None, steps=None, **options):
@@ -1177,24 +1242,25 @@ experiment("PointMass(2)", lambda: utils.PointMass(2), 4, 2)
 show(["PointMass(1)", "PointMass(2)"])
 
 # %% point-figure [markdown]
-# Of 20 seeds, the means of the last 40 episodes were between -0.61 and -0.38 for `PointMass(1)`, and between -0.83 and -0.55
-# for `PointMass(2)`: the agent still explores.
+# Over 20 seeds, the means of the last 40 episodes were between -0.61 and -0.38 for `PointMass(1)`,
+# and between -0.83 and -0.55 for `PointMass(2)`. These include exploration.
 
 # %% sign-text [markdown]
-# ### What a sign costs
+# ### What a wrong sign costs
 #
-# What is to be made large must be negated **once**, as optimizers descend. In the repository of the course text's author, the
-# sign was wrong for 20 months. One can forget to negate; or one can negate the objective in one place, and the loss in
-# another, and both look right where they stand.
+# Optimizers minimize. So an objective that is to be maximized must be negated, exactly **once**.
+# In the repository of the author of the keras-rl drafts, the sign was wrong for 20 months. You can
+# forget to negate. You can also negate twice, once in the objective and once in the loss, and both
+# lines look right.
 #
-# **Question.** Twice negated is the same as not at all. What will the curve look like: a line that does not rise, or something
-# worse?
+# **Question.** Negating twice has the same effect as not negating. What does the learning curve
+# look like: does it stay flat, or is it worse?
 
 # %% sign
 
 
 class NotNegated(submitted.PPOAgent):
-    """Your agent, climbing down."""
+    """Your agent with the wrong sign of the policy loss."""
 
     def policy_loss(self, batch):
         return -super().policy_loss(batch)
@@ -1205,23 +1271,25 @@ curves["the sign is right"] = [run[: len(curves["the sign is wrong"][0])] for ru
 show(["the sign is right", "the sign is wrong"])
 
 # %% sign-seen [markdown]
-# Worse: an agent that learns, and very well, to do what costs most. It drives the point against a wall and keeps it there. And
-# it is not even held back: with the wrong sign, the minimum is on the wrong side as well, so there is a gradient just where
-# the clipping should end it. A curve that *falls*, far below where it began, is nearly always a sign.
+# It is worse: the agent learns, and what it learns is to maximize the cost. It pushes the point
+# against a wall and keeps it there. The clipping does not stop it either. With the wrong sign, the
+# minimum keeps the gradient exactly where the clipping should remove it. If a learning curve
+# *falls* far below its start, check the signs first.
 
 # %% blind-text [markdown]
 # ### What a window is good for
 #
-# Now the point hides its velocity: only its position is observed. To brake in time, one must know how fast it is.
+# Now the agent observes only the position of the point, not its velocity. To brake in time, it
+# needs to know the velocity.
 #
-# **Question.** What do you expect of $w = 1$, of $w = 2$, and of $w = 3$? (Two positions give a velocity. Three give a change
-# of velocity; is there a use for that, for somebody who chooses the force?)
+# **Question.** What do you expect of $w = 1$, $w = 2$ and $w = 3$? (Two positions give a velocity.
+# Three also give a change of velocity; does an agent that chooses the force itself need it?)
 
 # %% blind
 
 
 class Blind(utils.PointMass):
-    """A PointMass(1) of which only the position is seen."""
+    """A PointMass(1) that shows only the position."""
 
     def __init__(self):
         super().__init__(1)
@@ -1241,27 +1309,32 @@ for window in (1, 2, 3):
 show([f"position only, w = {window}" for window in (1, 2, 3)])
 
 # %% blind-seen [markdown]
-# With $w = 1$ the agent must go carefully: it ends near -1, about twice as far from 0 as with $w = 2$, which does nearly as
-# well as the agent that sees everything. A third observation tells nothing more. It only makes the network larger. (In the
-# first step, with a zero in the window, the velocity cannot be told, and need not be: it is 0 there. The network must learn to
-# tell that from a jump.)
+# With $w = 1$ the agent must move slowly: it ends near -1, about twice as far from 0 as with
+# $w = 2$. With $w = 2$ it does nearly as well as with all observations. The third observation adds
+# no information. It only makes the network larger. (In the first step, the window contains a zero,
+# so the velocity cannot be computed. It is always 0 there, but to the network, the window looks
+# like a fast motion from the origin. The network must learn to distinguish the two.)
 
 # %% pendulum-text [markdown]
 # ## 19 · The pendulum
 #
-# Its motor is too weak to lift it. It must first swing to the other side, which costs, and only pays seconds later. It
-# observes $(\cos \theta, \sin \theta, \dot\theta)$, takes a torque from -2 to 2, and each step costs
-# $\theta^2 + 0.1\, \dot\theta^2 + 0.001\, a^2$, where $\theta = 0$ is upright. To hang down for all 200 steps costs nearly
-# 2,000; pushing at random costs about 1,200.
+# The motor is too weak to lift the pendulum directly. The agent must first swing to the other
+# side. That costs something, and pays off only seconds later. The agent observes
+# $(\cos \theta, \sin \theta, \dot\theta)$ and chooses a torque from -2 to 2. Each step costs
+# $\theta^2 + 0.1\, \dot\theta^2 + 0.001\, a^2$, where $\theta = 0$ is upright. Hanging down for
+# all 200 steps costs nearly 2,000; random actions cost about 1,200.
 #
-# The settings are the agent's own: $\gamma = 0.9$, $\lambda = 0.95$, 4 episodes for an update, 10 epochs, a learning rate from
-# $10^{-3}$ down to 0. Four pendulums swing at once. A training of 100,000 steps, 500 episodes, takes about 25 seconds. Expect
+# The settings are the agent's defaults: $\gamma = 0.9$, $\lambda = 0.95$, an update every 4
+# episodes, 10 epochs, and a learning rate that decreases from $10^{-3}$ to 0. Four pendulums run
+# at once. A training of 100,000 steps (500 episodes) takes about 25 seconds. Expect
 #
-# - **scores** that begin near -1300 and rise, within 100 to 150 episodes, to about -250, and slowly on to -200. A good episode
-#   costs between 0 and 400, depending on where it begins, so single scores scatter, however good the agent is;
-# - the policy's **σ**: it stays near 1 for a while, then falls to 0.4 or 0.5, once there is something to be precise about;
-# - the **value loss**, on a logarithmic axis: values are about -60 at first, and nobody has told the critic. It falls from
-#   more than 1,000 to less than 1.
+# - **scores** that start near -1300, rise within 100 to 150 episodes to about -250, and then
+#   slowly to -200. A good episode costs between 0 and 400, depending on its start, so single
+#   scores vary even for a good agent.
+# - the **σ** of the policy: it stays near 1 for a while, then falls to 0.4 or 0.5, when precise
+#   actions pay off.
+# - the **value loss**, on a logarithmic axis: it falls from more than 1,000 to less than 1. The
+#   true values are about -60 at first, while the critic starts near 0.
 
 # %% pendulum
 histories = []
@@ -1285,7 +1358,7 @@ for scores, (steps, sigmas, losses), colour in zip(curves["Pendulum"], histories
     episodes = np.arange(1, len(scores) + 1) * PENDULUM / len(scores)
     means = [np.mean(scores[max(0, end - 20) : end]) for end in range(1, len(scores) + 1)]
     row[0].plot(episodes, scores, ".", color=colour, alpha=0.25, markersize=4)
-    row[0].plot(episodes, means, color=colour, linewidth=2, label=f"seed {len(row[0].lines) // 2}, mean of the latest 20")
+    row[0].plot(episodes, means, color=colour, linewidth=2, label=f"seed {len(row[0].lines) // 2}, mean of the last 20")
     row[1].plot(steps, sigmas, color=colour, linewidth=1.5)
     row[2].plot(steps, losses, color=colour, linewidth=1.5)
 row[0].set(title="scores", ylim=(-1900, 100))
@@ -1301,23 +1374,26 @@ row[0].legend(frameon=False, loc="lower right")
 plt.show()
 
 # %% pendulum-figure [markdown]
-# Of ten such agents (`benchmarks/results/ppo_agent_training.json` in the course's repository), all were above -250 in twenty
-# test episodes without exploring: -151 on average, the worst at -218. In a hundred other ones, which are harder, it was -213.
-# The PPO of Stable-Baselines3 with the same settings came to -148 and -203, which by ten seeds is the same, and took 1.7 times
-# as long. A score without the number of its episodes and seeds says little.
+# We trained ten such agents (`benchmarks/results/ppo_agent_training.json` in the course's
+# repository). In twenty test episodes without exploration, every agent had a mean above -250: -151
+# on average, and -218 for the worst. In a hundred other, harder episodes, the average was -213.
+# The PPO of Stable-Baselines3 with the same settings reached -148 and -203, which is no clear
+# difference with ten seeds, and took 1.7 times as long. Always state the number of episodes and
+# seeds with a score.
 
 # %% film-text [markdown]
-# ### See it
+# ### Watch the agent
 #
-# One episode with the mean action, from near the bottom: one frame out of every ten of the first 60, and two later ones. The
-# agent was trained in four environments at once. To play in one, it lends its actor to an agent with a single memory.
+# The strip shows one episode with the mean action that starts near the bottom: every tenth frame
+# of the first 60, and two later ones. The agent was trained in four environments at once. To play
+# in a single one, a new agent with one memory uses its actor.
 
 # %% film
 stage = gym.make("Pendulum-v1", render_mode="rgb_array")
 player = submitted.PPOAgent(3, 1)
 player.actor, player.training = agent.actor, False
 observation, _ = stage.reset(seed=2, options={"x_init": np.pi, "y_init": 0.1})
-while observation[0] > -0.95:  # until it hangs
+while observation[0] > -0.95:  # until it starts near the bottom
     observation, _ = stage.reset(options={"x_init": np.pi, "y_init": 0.1})
 frames, path, torques, over = [], [], [], False
 while not over:
@@ -1349,14 +1425,16 @@ axes.legend(frameon=False, ncols=2, loc="upper right")
 plt.show()
 
 # %% learned-text [markdown]
-# ### What it has learned
+# ### What the agent has learned
 #
-# A state is an angle and a velocity, so all of what the agent knows fits into two pictures: the value $V(s)$ (bright: cheap
-# from there on), and the mean torque. The line is the episode of above, from the circle on.
+# A state is an angle and a velocity, so two pictures show everything the agent has learned: the
+# value $V(s)$ (bright: low cost from that state on), and the mean torque. The line is the episode
+# above, which starts at the circle.
 #
-# Look for a bright place in the middle, upright and at rest, with a bright band that leads into it from the upper left to the
-# lower right: on the way up with just enough speed. At the bottom (both edges of the picture), the torque goes *with* the
-# velocity, as one pushes a swing; near the top, against both the angle and the velocity.
+# Look for a bright spot in the middle (upright and at rest), with a bright band that leads into it
+# from the upper left and the lower right, where the pendulum moves up at the right speed. At the
+# bottom position (both edges of the picture), the torque points in the direction of the velocity,
+# as when you push a swing. Near the top, it acts against both the angle and the velocity.
 
 # %% learned
 angles, velocities = np.linspace(-np.pi, np.pi, 121), np.linspace(-8, 8, 121)
@@ -1389,39 +1467,44 @@ plt.show()
 # %% faults-text [markdown]
 # ## 20 · What the faults cost
 #
-# Each is one change of a right agent on the pendulum, 100,000 steps, two or three seeds: the mean score of twenty test
-# episodes, where the right one has -151, and single seeds of it between -135 and -218.
+# Each row changes one thing in a correct agent, on the pendulum, with 100,000 steps and two or
+# three seeds. The score is the mean over twenty test episodes. The correct agent has -151 on
+# average; its single seeds are between -135 and -218.
 #
 # | change | score |
 # | --- | --- |
-# | objective not negated | -1660: it learns, diligently, to be bad |
-# | density scored with σ where log σ belongs | -1350: σ falls to 0.02, and nothing is explored |
+# | objective not negated | -1660: the agent learns to maximize the cost |
+# | density computed with σ in place of log σ | -1350: σ falls to 0.02, and the agent stops exploring |
 # | ratio `[B, 1]` times advantage `[B]` | -540 |
-# | samples with the size of log σ for σ, which is 0 at first | -300 |
-# | the draft as it is, and the last step of each episode left out | -190 |
-# | the draft with its length repaired, $V(s_0)$ in the end | -170 |
-# | time limit taken for the end of the world | -144 |
+# | samples with log σ in place of σ, which is 0 at first | -300 |
+# | the draft as it is, without the last step of each episode | -190 |
+# | the draft with its length repaired, $V(s_0)$ after the last step | -170 |
+# | time limit treated as termination | -144 |
 #
-# The first four you would notice. The last three, you would not: of an episode of 200 steps, a wrong last value spoils a few
-# steps, and the pendulum is patient. That is why there are tests: **a curve that rises proves little**.
+# You would notice the first four, but not the last three: in an episode of 200 steps, a wrong last
+# value affects only a few steps, and the pendulum tolerates that. So **a rising learning curve
+# proves little**. That is why you need tests.
 #
-# ## To try, if you like
+# ## Optional experiments
 #
-# What do you expect, and why? Say it before you run it.
+# What do you expect, and why? Write it down before you run it.
 #
-# - **No clipping** (`clip=1e9`) on `PointMass(2)`; then with `epochs=40`, with clipping and without. *(With 10 epochs, some
-#   seeds hardly notice and some never learn. With 40, hardly any does; with clipping, all do, in fewer episodes than before.
-#   That is what the clipping is for: to use the same data longer.)*
-# - **$\gamma = 0.99$ on the pendulum.** *(It sees further, but values are larger, and so is the noise in the advantages. It
-#   takes about twice as many episodes, and ends as well.)*
-# - **One pendulum at a time** (`training.fit`), or 16. *(One is as good as four, and slower: with four, one call of the actor
-#   serves all. Sixteen end at the same moment, so an update gets 16 episodes, and there are a quarter as many updates.)*
-# - **An entropy bonus**, `entropy_coef=0.05`, on `PointMass(1)`. *(σ does not fall as far, so the scores in training end a
-#   little lower. The mean action need not be worse.)*
-# - **The pendulum without its velocity**, with $w = 1, 2$ and 3. *(You have seen it on the point. Here the first swing
-#   depends on it.)*
+# - **No clipping** (`clip=1e9`) on `PointMass(2)`; then with `epochs=40`, with clipping and
+#   without. *(Without clipping and with 10 epochs, some seeds hardly change and some never learn.
+#   Without clipping and with 40 epochs, hardly any seed learns. With clipping and 40 epochs, all
+#   seeds learn, in fewer episodes than with 10. So clipping lets you use the same data for more
+#   epochs.)*
+# - **$\gamma = 0.99$ on the pendulum.** *(The agent takes later costs into account, but the
+#   advantages are noisier. It needs about twice as many episodes, and ends equally well.)*
+# - **One pendulum at a time** (`training.fit`), or 16. *(One is as good as four, but slower: with
+#   four, one call of the actor serves all of them. Sixteen end at the same moment, so an update
+#   gets 16 episodes, and there are a quarter as many updates.)*
+# - **An entropy bonus**, `entropy_coef=0.05`, on `PointMass(1)`. *(σ falls less, so the scores in
+#   training end a little lower. The mean action need not be worse.)*
+# - **The pendulum without its velocity**, with $w = 1, 2$ and 3. *(As for the point mass above,
+#   but here the first swing depends on the velocity.)*
 #
-# Then run `python grade.py` a last time, and hand in `submitted.py`.
+# Then run `python grade.py` a last time and submit `submitted.py`.
 
 # %% end
 for name, seeds in curves.items():

@@ -22,20 +22,20 @@ from views import (
 
 @points(1, question="ReplayBuffer.store")
 def test_around_more_than_once(student):
-    """A full buffer is written again and again, in all its arrays; an action may be of several numbers."""
+    """A full buffer is overwritten again and again; also with several action dimensions."""
     student.expect("buffer_goes_around_with_actions", stored)
     student.expect("buffer_of_three_actions", stored)
 
 
 @points(1, question="ReplayBuffer.store")
 def test_one_row(student):
-    """A buffer of a single row."""
+    """A buffer with a single row."""
     student.expect("buffer_of_one_row", stored)
 
 
 @points(1, question="ReplayBuffer.sample_batch")
 def test_batches_of_two_actions(student):
-    """Batches of a full buffer with actions of two numbers; an error where too few are stored."""
+    """Batches of a full buffer, two action dimensions; an error if too few are stored."""
 
     def view(facts):
         return only(*ROWS_OF_A_BATCH, "a batch has a row twice")(facts) | drawn_evenly(facts)
@@ -49,7 +49,7 @@ def test_batches_of_two_actions(student):
 
 @points(1, question="OUNoise")
 def test_other_noise(student):
-    """Mean, variance, correlation and beginning, around μ = -2, and with θ = 1, where samples are independent."""
+    """Mean, variance, correlation and start with μ = -2; with θ = 1, independent samples."""
 
     def view(facts):
         return ornstein_uhlenbeck()(facts) | only("state after reset", "state is the latest sample")(facts)
@@ -69,7 +69,7 @@ def test_other_layers(student):
 
 @points(1, question="Actor")
 def test_other_weights(student):
-    """init_w says how small the last layer begins."""
+    """`init_w` bounds the initial weights of the last layer."""
     student.expect("actor_of_other_weights", uniform_last_layer)
 
 
@@ -81,7 +81,7 @@ def test_other_layers_of_critic(student):
 
 @points(1, question="Critic")
 def test_other_weights_of_critic(student):
-    """init_w says how small the last layer begins."""
+    """`init_w` bounds the initial weights of the last layer."""
     student.expect("critic_of_other_weights", uniform_last_layer)
 
 
@@ -90,7 +90,7 @@ def test_other_weights_of_critic(student):
 
 @points(1, question="DDPGAgent.networks")
 def test_other_sizes_and_options(student):
-    """Sizes and options are those that the agent is given."""
+    """The agent uses the sizes and options that it is given."""
     names = [f"{name} and {name}_target are made for sizes" for name in ("actor", "critic")]
     given = (
         "gamma, tau, batch_size, initial_random_steps",
@@ -103,7 +103,7 @@ def test_other_sizes_and_options(student):
 
 @points(1, question="DDPGAgent.networks")
 def test_targets_and_optimizers(student):
-    """Targets begin as equal; optimizers move what learns, at its rate, and nothing else."""
+    """Targets start equal; the optimizers update actor and critic, at their rates, only."""
     names = [
         name
         for one in ("actor", "critic")
@@ -120,27 +120,27 @@ def test_targets_and_optimizers(student):
 
 @points(1, question="DDPGAgent.select_action")
 def test_boundary(student):
-    """When `total_step` is `initial_random_steps`, actions are no longer random; just before, they are, in three dimensions."""
+    """Actions are random before step `initial_random_steps`, not from it on; three dimensions."""
     student.expect("actions_at_the_boundary", only("actions", "transition is [state, action]"))
     student.expect("last_random_actions", uniform_actions)
 
 
 @points(1, question="DDPGAgent.select_action")
 def test_other_tests(student):
-    """Tests before and after the training: three dimensions, no noise, nothing random."""
+    """Tests before and after the training, with three dimensions: no noise, nothing random."""
     for case in ("actions_of_a_later_test", "actions_of_an_early_test"):
         student.expect(case, only("actions", "transition is [state, action]"))
 
 
 @points(1, question="DDPGAgent.step")
 def test_many_episodes(student):
-    """Episodes that end in both ways at once, in their first step, or not at all."""
+    """Episodes that terminate and are truncated at once, end in their first step, or do not end."""
     student.expect("steps_of_many_episodes", taken)
 
 
 @points(1, question="DDPGAgent.step")
 def test_another_test(student):
-    """In a test nothing is stored, however an episode ends."""
+    """In a test nothing is stored, however the episode ends."""
     student.expect("steps_of_another_test", taken)
 
 
@@ -149,33 +149,33 @@ def test_another_test(student):
 
 @points(1, question="DDPGAgent.update_model.critic")
 def test_only_optimizers_move(student):
-    """Networks are changed by their optimizers alone, and targets not by gradients."""
+    """Only the optimizers change the networks; the gradients do not change the targets."""
     student.expect("only_optimizers_move")
 
 
 @points(1, question="DDPGAgent.update_model.critic")
 def test_actions_of_three_numbers(student):
-    """Actions of three numbers; a batch in which every transition is an end."""
+    """Three action dimensions; a batch in which every transition is terminated."""
     student.expect("critic_of_three_actions")
     student.expect("critic_of_ends_alone")
 
 
 @points(1, question="DDPGAgent.update_model.critic")
 def test_default_discount(student):
-    """Without γ, 0.99 is used; γ may also be 0 or 1."""
+    """The default of γ is 0.99; γ may also be 0 or 1."""
     for case in ("critic_by_default", "critic_with_gamma_0", "critic_with_gamma_1"):
         student.expect(case)
 
 
 @points(1, question="DDPGAgent.update_model.critic")
 def test_large_errors(student):
-    """Three updates with large errors, which count with their squares."""
+    """Three updates with large errors, which are squared."""
     student.expect("critic_many_times")
 
 
 @points(1, question="DDPGAgent.update_model.actor")
 def test_actor_of_two_transitions(student):
-    """A batch of two, and an actor that climbs the critic that has just been updated; the losses."""
+    """A batch of two; the actor climbs the updated critic; both losses are returned."""
     names = ("steps of actor_optimizer", "gradient of the actor in step 1", "actor losses returned", "critic losses returned")
     student.expect("actor_of_two_transitions", only(*names))
     student.expect("actor_after_the_critic", only(*names))
@@ -183,7 +183,7 @@ def test_actor_of_two_transitions(student):
 
 @points(1, question="DDPGAgent.update_model.actor")
 def test_actor_many_times(student):
-    """Three updates: of the actor, of the targets, and no further one of the critic."""
+    """Three updates of actor and targets, without a further step of the critic."""
     names = [f"gradient of the actor in step {step}" for step in (1, 2, 3)]
     student.expect(
         "actor_many_times",
@@ -199,13 +199,13 @@ def test_actor_many_times(student):
 
 @points(1, question="DDPGAgent._target_soft_update")
 def test_targets_follow_twice(student):
-    """Two updates of the targets, with another τ."""
+    """Two updates of the target networks, with another τ."""
     student.expect("targets_follow_twice", soft_update)
 
 
 @points(1, question="DDPGAgent._target_soft_update")
 def test_targets_follow_by_default(student):
-    """Without τ, 0.005 is used."""
+    """The default of τ is 0.005."""
     student.expect("targets_follow_by_default", soft_update)
 
 
@@ -221,7 +221,7 @@ def test_waits_for_a_batch(student):
 
 @points(1, question="DDPGAgent.train")
 def test_long_training(student):
-    """Thirteen episodes and a part of one, each with a beginning of its own, and a plot every two hundred steps."""
+    """Thirteen episodes and part of another, with different starts; a plot every 200 steps."""
     names = (
         "updates, by the steps before",
         "plots",
@@ -247,7 +247,7 @@ def test_an_episode_to_its_end(student):
 
 @points(1, question="ActionNormalizer")
 def test_beyond_the_range(student):
-    """What lies outside is clipped, in both directions."""
+    """Values outside the range are clipped, in both directions."""
     student.expect("units_beyond_the_range", converted)
 
 
@@ -256,7 +256,7 @@ def test_beyond_the_range(student):
 
 @points(1, question="learning")
 def test_learns_in_two_dimensions(student, kit):
-    """After 1800 steps on PointMass(2), an actor of 32 units pushes the point to the middle and keeps it there."""
+    """After 1800 steps on PointMass(2), a small actor moves the point to the origin and stops."""
     returns, seeds = [], student.seeds(2)
     for seed in seeds:
         facts = student.call("learn", num_frames=1800, seed=seed, d=2)
@@ -265,4 +265,4 @@ def test_learns_in_two_dimensions(student, kit):
         if returns[-1] >= LEARNED:
             return
     tried = " and ".join(map(str, seeds))
-    raise AssertionError(f"its mean return is {returns} (seeds {tried}), expected {LEARNED} or more; standing still gives -10")
+    raise AssertionError(f"mean return {returns} (seeds {tried}), expected {LEARNED} or more; zero actions return -10")

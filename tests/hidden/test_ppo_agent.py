@@ -1,4 +1,4 @@
-"""Hidden checks of `ppo_agent`: other data than the visible ones, and the edges of what the stub describes."""
+"""Hidden checks of `ppo_agent`: other data and edge cases. Only a grader has them."""
 
 from grader.judge import points
 from grader.judge.views import aligned, gaussian_spread, only, row_gradients, rows_once, shuffled
@@ -9,7 +9,7 @@ from views import KEPT, LAYERS, LEARNED, LOG_SIGMA, MEASURED, ROWS, SCATTER, in_
 
 @points(1, question="GeneralizedAdvantageEstimator.length")
 def test_other_lengths(student):
-    """There is an advantage for each of nine steps, whose states have more axes, and for each of two."""
+    """Nine steps, whose states have more axes, and two steps: an advantage for each."""
     names = ("number of advantages", "growth of the advantage of each step, when the reward of the step grows by 1")
     student.expect("nine_steps_with_windows", only(*names))
     student.expect("two_steps", only(*names))
@@ -17,7 +17,7 @@ def test_other_lengths(student):
 
 @points(1, question="GeneralizedAdvantageEstimator.bootstrap")
 def test_other_last_steps(student):
-    """An episode that goes on, one of which nothing else is given, another one in the next row, and time that is up."""
+    """An episode that goes on; five arguments only; another episode next; a time limit."""
     student.expect("goes_on_and_is_told_so", only("advantage of the last step"))
     student.expect("five_arguments_and_an_end", only("advantage of the last step"))
     name = "advantages of truncated steps that depend on the next row"
@@ -27,13 +27,13 @@ def test_other_last_steps(student):
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_both_kinds_of_ends(student):
-    """Terminated and truncated episodes in one array, one after another."""
+    """Terminated and truncated episodes, one after another."""
     student.expect("both_inside", only("advantages up to the last end"))
 
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_only_terminated(student):
-    """Only `terminated` is given, and λ is 1; then γ and λ are 0."""
+    """Only `terminated` is given: with λ = 1, then with γ = λ = 0."""
     student.expect("only_terminated_given", only("advantages up to the last end"))
     student.expect("neither_counts", only("advantages up to the last end"))
 
@@ -46,19 +46,19 @@ def test_only_truncated(student):
 
 @points(1, question="test_advantages")
 def test_finds_drafts_that_lose_the_last_error(student):
-    """Your test passes right estimators, and fails the draft and those that lose the last δ."""
+    """Your test passes correct estimators; it fails the draft and others without the last δ."""
     student.expect("drafts_that_lose_the_last_error")
 
 
 @points(1, question="test_advantages")
 def test_finds_wrong_bootstraps(student):
-    """It passes right estimators, and fails those that take something else for the value after the last step."""
+    """Your test passes correct estimators; it fails wrong values after the last step."""
     student.expect("drafts_that_bootstrap_wrongly")
 
 
 @points(1, question="test_advantages")
 def test_finds_estimators_with_half_of_the_ends(student):
-    """It passes right estimators, and fails those that see no ends inside the rows, or treat one kind of end wrongly."""
+    """Your test passes correct estimators; it fails those that ignore or confuse ends."""
     student.expect("drafts_with_half_of_the_ends")
 
 
@@ -67,7 +67,7 @@ def test_finds_estimators_with_half_of_the_ends(student):
 
 @points(1, question="IndependentGaussianProcess.sample")
 def test_other_samples_scatter(student):
-    """Samples are around μ, as far as σ says, in every dimension and row on its own."""
+    """Samples have mean μ and standard deviation σ, independently in each dimension and row."""
     student.expect("samples_of_two_dimensions", only(*SCATTER))
     student.expect("samples_of_two_dimensions", spread, also_show=MEASURED)
 
@@ -82,14 +82,14 @@ DENSITY = ("log-density", "gradient for mu", "gradient for log_sigma")
 
 @points(1, question="IndependentGaussianProcess.get_dist")
 def test_density_of_other_dimensions(student):
-    """One dimension, and 64 of them, to five digits."""
+    """One dimension, and 64 dimensions, to five digits."""
     student.expect("one_dimension", only(*DENSITY))
     student.expect("sixty_four_dimensions", only(*DENSITY), rtol=1e-5, atol=1e-5)
 
 
 @points(1, question="IndependentGaussianProcess.get_dist")
 def test_density_near_and_far(student):
-    """At the mean the gradient for μ is 0; actions far from it are improbable, not impossible."""
+    """At the mean the gradient for μ is 0; actions far away have a finite log-density."""
     student.expect("everything_at_the_mean", only(*DENSITY))
     student.expect("far_from_the_mean", only(*DENSITY))
 
@@ -111,19 +111,19 @@ def test_entropy_of_many_dimensions(student):
 
 @points(1, question="Actor")
 def test_actor_with_a_window(student):
-    """Four observations go into the first layer together."""
+    """The first layer gets four observations together."""
     student.expect("actor_with_a_window", only(*LAYERS))
 
 
 @points(1, question="Actor")
 def test_log_sigma_of_three_actions(student):
-    """The parameter counts for all rows, and nothing else does."""
+    """Every row of log_sigma is the parameter, in any state."""
     student.expect("actor_with_a_window", only(*LOG_SIGMA))
 
 
 @points(1, question="Critic")
 def test_critic_with_a_window(student):
-    """Four observations go into the first layer together."""
+    """The first layer gets four observations together."""
     student.expect("critic_with_a_window", only(*LAYERS))
 
 
@@ -132,14 +132,14 @@ def test_critic_with_a_window(student):
 
 @points(2, question="EpisodeMemory.get_recent_state")
 def test_window_longer_than_an_episode(student):
-    """An episode may be over before there are enough observations for a state; a window may be a single one."""
+    """A window may be longer than an episode, or a single observation."""
     student.expect("windows_of_one_number", only("window_length", "states of episode 1", "states of episode 2"))
     student.expect("windows_of_four", only("states of episode 1", "states of episode 2", "asking adds no observation"))
 
 
 @points(1, question="EpisodeMemory.get_recent_state")
 def test_window_of_two(student):
-    """Two observations; the first episode has only one."""
+    """Windows of two observations; the first episode has only one."""
     student.expect("windows_of_two", only("window_length", "states of episode 1", "states of episode 2"))
 
 
@@ -156,7 +156,7 @@ def test_states_of_several_environments(student):
 
 @points(1, question="PPOAgent.forward")
 def test_action_that_is_one_number(student):
-    """An action of one number is an array [1]; a batch of one environment has a batch of one action."""
+    """With one dimension, an action is [1]; for a batch of one environment, it is [1, 1]."""
     others = ("the actor has changed", "memories have changed")
     student.expect("acts_by_one_number", only(*in_calls((*ACTIONS, *KEPT), 4), *others))
     student.expect("acts_in_a_batch_of_one_environment", only(*in_calls((*ACTIONS, *KEPT), 2)))
@@ -164,19 +164,19 @@ def test_action_that_is_one_number(student):
 
 @points(1, question="PPOAgent.forward")
 def test_means_for_several_environments(student):
-    """Without exploring, all actions are means, and kept as they are."""
+    """Without exploration, all actions are means, and are stored as they are."""
     student.expect("acts_in_five_environments_without_exploring", only(*in_calls((*ACTIONS, *KEPT), 2)))
 
 
 @points(1, question="PPOAgent.backward")
 def test_both_ends_at_once(student):
-    """The world may end when time is up; and an episode may have one step."""
+    """A step may be terminated and truncated; an episode may have a single step."""
     student.expect("both_ends_at_once", only("steps in each memory, after each call", "finished episodes"))
 
 
 @points(1, question="PPOAgent.backward")
 def test_four_environments(student):
-    """Four environments that end at different times, in states of two observations; the agent is made as it was asked for."""
+    """Four environments that end at different times, windows of two, other options."""
     student.expect("agent_as_it_is_made")
     names = ("steps in each memory, after each call", "each step has its own observation and state", "finished episodes")
     student.expect("four_environments_that_learn", only(*names))
@@ -184,7 +184,7 @@ def test_four_environments(student):
 
 @points(1, question="PPOAgent.backward")
 def test_updates_of_four_environments(student):
-    """There is an update as soon as there are enough episodes, or more; N may be 1."""
+    """There is an update as soon as there are N episodes or more; N may be 1."""
     names = ("updates", "returned, by call", "episodes that wait, after each call")
     student.expect("four_environments_that_learn", only(*names))
     student.expect("updates_after_every_episode", only(*names))
@@ -192,21 +192,21 @@ def test_updates_of_four_environments(student):
 
 @points(1, question="PPOAgent.backward")
 def test_two_environments_in_a_test(student):
-    """When the agent is not in training, nothing is learned, but the memories are kept."""
+    """If the agent is not in training, it does not learn, but memories are filled."""
     names = ("steps in each memory, after each call", "updates", "returned, by call", "episodes that wait, after each call")
     student.expect("two_environments_not_in_training", only(*names))
 
 
 @points(1, question="PPOAgent.finish_episode")
 def test_rows_with_windows(student):
-    """States with windows, actions with three numbers; an episode may have one step."""
+    """States with windows, three action dimensions, and an episode of one step."""
     student.expect("truncated_episode_with_windows", only(*ROWS, "the memory is as it was"))
     student.expect("episode_of_one_step", only(*ROWS, "the memory is as it was"))
 
 
 @points(1, question="PPOAgent.finish_episode")
 def test_advantages_with_windows(student):
-    """The state in which time was up is a window, too."""
+    """The final state of a truncated episode is a window, too."""
     student.expect("truncated_episode_with_windows", only("advantage"))
     student.expect("episode_of_one_step", only("advantage"))
 
@@ -223,7 +223,7 @@ GRADIENTS = ("gradient for the means", "gradient for the log_sigma")
 
 @points(1, question="PPOAgent.policy_loss")
 def test_narrow_clip_range(student):
-    """The clip range is as wide as `clip` says."""
+    """The clip range depends on `clip`."""
     student.expect("a_narrow_clip_range", only("loss", *GRADIENTS))
 
 
@@ -235,7 +235,7 @@ def test_everything_at_once(student):
 
 @points(1, question="PPOAgent.policy_loss")
 def test_one_dimension_of_actions(student):
-    """Actions of one number."""
+    """One action dimension."""
     student.expect("one_dimension_of_actions", only("loss", *GRADIENTS))
 
 
@@ -254,7 +254,7 @@ def test_other_value_loss(student):
 
 @points(1, question="PPOAgent.update")
 def test_other_minibatches(student):
-    """75 rows in minibatches of 70."""
+    """Minibatches of 70 rows."""
     student.expect("updates_with_larger_minibatches", rows_once([38, 38], 3, any_order=True))
     student.expect("updates_with_larger_minibatches", shuffled([38, 38], 3))
     student.expect("updates_with_larger_minibatches", aligned("action", "log_prob", "value_target"))
@@ -263,7 +263,7 @@ def test_other_minibatches(student):
 
 @points(1, question="PPOAgent.update")
 def test_other_steps_of_the_optimizer(student):
-    """All episodes of an update are normalised together; each minibatch makes one step, also in the second update."""
+    """All advantages of an update are normalized together; each minibatch is one step."""
     student.expect("updates_with_larger_minibatches", aligned("advantage"), also=other_deviation(38))
     student.expect("equal_advantages_of_an_episode", aligned("advantage"))
     student.expect("updates_with_larger_minibatches", row_gradients)
@@ -275,7 +275,7 @@ def test_other_steps_of_the_optimizer(student):
 
 @points(1, question="learning")
 def test_learns_in_one_environment(student, kit):
-    """One environment at a time, states of two observations, two dimensions."""
+    """One environment, windows of two observations, two dimensions."""
     seeds, returns = student.seeds(2), []
     for seed in seeds:
         facts = student.call("learn", steps=8_000, seed=seed, num_envs=1, d=2, window_length=2)
@@ -283,4 +283,4 @@ def test_learns_in_one_environment(student, kit):
         if returns[-1] >= LEARNED:
             return
     tried = " and ".join(map(str, seeds))
-    raise AssertionError(f"its mean return is {returns} (seeds {tried}), expected {LEARNED} or more; standing still gives -10")
+    raise AssertionError(f"mean return {returns} (seeds {tried}), expected {LEARNED} or more; zero actions return -10")

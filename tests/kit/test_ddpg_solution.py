@@ -1133,7 +1133,7 @@ class TestLivePlot:
         show = training.LivePlot()
         show(7, [], [], [])
         show(8, [100.0, *range(10)], [0.1], [0.2])
-        assert capsys.readouterr().out.split("\n") == ["\rstep 7", "\rstep 8, mean of the latest scores 4.5", ""]
+        assert capsys.readouterr().out.split("\n") == ["\rstep 7", "\rstep 8, mean of the last 10 scores 4.5", ""]
 
     def test_in_a_notebook(self, training: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
         """Catches: a new picture below the last one at every call; a picture that nothing can read."""

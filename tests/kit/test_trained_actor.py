@@ -169,9 +169,9 @@ def test_layers_in_any_order(trained_actor: ModuleType, tmp_path: Path) -> None:
             lambda: nn.Sequential(
                 nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 8, bias=False), nn.ReLU(), nn.Linear(8, 1), nn.Tanh()
             ),
-            "three nn.Linear, with biases",
+            "three nn.Linear with biases",
         ),
-        (lambda: Paired(), "something else"),
+        (lambda: Paired(), "uses them differently"),
     ],
 )
 def test_other_networks_are_not_saved(trained_actor: ModuleType, tmp_path: Path, make: Any, says: str) -> None:
@@ -266,14 +266,14 @@ def test_types_that_numpy_lacks(trained_actor: ModuleType, content: bytes, name:
 
 @pytest.mark.parametrize("env_id", ["MountainCarContinuous-v0", "CartPole-v1"])
 def test_is_for_another_task(trained_actor: ModuleType, content: bytes, env_id: str) -> None:
-    with pytest.raises(ValueError, match="this actor others"):
+    with pytest.raises(ValueError, match="this actor has others"):
         trained_actor.evaluate(trained_actor.load_actor(content), [1], env_id)
 
 
 def test_has_too_many_actions(modules: SimpleNamespace, tmp_path: Path) -> None:
     """Catches: an actor that no environment of this name can use, played with what NumPy makes of its actions."""
     modules.trained_actor.save_actor(tmp_path / "a", modules.solution.Actor(3, 2))
-    with pytest.raises(ValueError, match=r"observations \[3\] and actions \[1\], this actor others"):
+    with pytest.raises(ValueError, match=r"observations \[3\] and actions \[1\]; this actor has others"):
         modules.trained_actor.evaluate(modules.trained_actor.load_actor((tmp_path / "a").read_bytes()), [1])
 
 

@@ -1,4 +1,4 @@
-"""Visible checks of `ddpg`; their cases and answers are in solution.json, their calls in tests/drivers/ddpg.py."""
+"""Visible checks of `ddpg`; cases and answers: solution.json, calls: tests/drivers/ddpg.py."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from views import (
     without_column,
 )
 
-# What is told of random numbers, beside whether it is right.
+# Statistics of random numbers that a failed check also shows.
 MEASURED = ("path", "after a reset")
 DRAWN = ("weights of the last layer / init_w", "biases of the last layer / init_w")
 NETWORKS = ("actor", "critic")
@@ -30,13 +30,13 @@ RANDOM = ("mean of each dimension", "variance of each dimension", "share at exac
 
 @points(1, question="ReplayBuffer.store")
 def test_rows_are_filled(student):
-    """Each transition goes into the next row of all arrays, which are zero at first; the buffer keeps copies."""
+    """Each transition is copied to the next row of all arrays; the other rows are zero."""
     student.expect("buffer_of_two_actions", arrays_after(0, 3))
 
 
 @points(1, question="ReplayBuffer.store")
 def test_counts(student):
-    """len, size and ptr say how many rows are filled, and which is next, also when the buffer is full."""
+    """`len`, `size` and `ptr` give the filled rows and the next row, also in a full buffer."""
     student.expect(
         "buffer_half_full", only("max_size and batch_size", *(f"len, size and ptr after {n} transitions" for n in (0, 3)))
     )
@@ -45,26 +45,26 @@ def test_counts(student):
 
 @points(1, question="ReplayBuffer.store")
 def test_goes_around(student):
-    """In a full buffer the new transition takes the place of the oldest one, again and again."""
+    """In a full buffer, a new transition replaces the oldest one, again and again."""
     student.expect("buffer_goes_around", arrays_after(4, 5, 9))
 
 
 @points(1, question="ReplayBuffer.store")
 def test_form_of_the_arrays(student):
-    """The arrays are float32: `[size, obs_dim]` of observations, `[size, act_dim]` of actions, `[size]` of rewards and ends."""
+    """The arrays are float32 with a row per transition; `rews_buf` and `done_buf` are `[size]`."""
     student.expect("buffer_of_two_actions", only("form of the arrays"))
     student.expect("buffer_half_full", only("form of the arrays"))
 
 
 @points(1, question="ReplayBuffer.sample_batch")
 def test_whole_transitions(student):
-    """A batch has the same rows of all arrays, as they were stored; it is a copy."""
+    """A batch holds the same rows of all arrays, as they were stored, and is a copy."""
     student.expect("batches_of_a_half_full_buffer", only(*ROWS_OF_A_BATCH))
 
 
 @points(1, question="ReplayBuffer.sample_batch")
 def test_every_row_may_come(student):
-    """Rows are drawn at random, each stored one as often as any other, and no other."""
+    """Rows are sampled at random, each stored row with equal probability, and no other row."""
 
     def view(facts):
         return drawn_evenly(facts) | only("rows that are not filled, or are no more what they were, come")(facts)
@@ -74,20 +74,20 @@ def test_every_row_may_come(student):
 
 @points(1, question="ReplayBuffer.sample_batch")
 def test_no_row_twice(student):
-    """The rows of a batch are different ones."""
+    """All rows of a batch are different."""
     student.expect("batches_of_a_half_full_buffer", only("a batch has a row twice"))
     student.expect("batch_of_everything", only("a batch has a row twice"))
 
 
 @points(1, question="ReplayBuffer.sample_batch")
 def test_no_smaller_batch(student):
-    """Where fewer are stored than a batch has, it raises an error, and makes no smaller batch."""
+    """If fewer transitions are stored than a batch needs, an error is raised."""
     student.expect("batch_of_two_too_few")
 
 
 @points(1, question="ReplayBuffer.sample_batch")
 def test_form_of_a_batch(student):
-    """A batch is a dictionary with five float32 arrays, of as many rows as `batch_size`: `rews` and `done` are `[B]`."""
+    """A batch is a dictionary of five float32 arrays; `rews` and `done` are `[B]`."""
     for case in ("batches_of_a_half_full_buffer", "batch_of_everything", "batches_of_one"):
         student.expect(case, only(*FORM_OF_A_BATCH))
 
@@ -97,14 +97,14 @@ def test_form_of_a_batch(student):
 
 @points(1, question="OUNoise")
 def test_noise_around_its_mean(student):
-    """In the long run the mean is μ: noise pushes as often to the left as to the right."""
+    """In the long run the mean of the noise is μ."""
     student.expect("noise_by_default", ornstein_uhlenbeck("the mean is μ"), also_show=MEASURED)
     student.expect("noise_around_one_half", ornstein_uhlenbeck("the mean is μ"), also_show=MEASURED)
 
 
 @points(1, question="OUNoise")
 def test_noise_has_its_size(student):
-    """In the long run the variance is σ²/(θ(2 - θ))."""
+    """In the long run the variance of the noise is σ²/(θ(2 - θ))."""
     student.expect("noise_by_default", ornstein_uhlenbeck("the variance is σ²/(θ(2 - θ))"), also_show=MEASURED)
     student.expect("noise_around_one_half", ornstein_uhlenbeck("the variance is σ²/(θ(2 - θ))"), also_show=MEASURED)
 
@@ -120,13 +120,13 @@ def test_noise_remembers(student):
 
 @points(1, question="OUNoise")
 def test_noise_of_each_dimension(student):
-    """Every dimension has noise of its own."""
+    """The noise is independent in each dimension."""
     student.expect("noise_by_default", ornstein_uhlenbeck("the dimensions are independent"), also_show=MEASURED)
 
 
 @points(1, question="OUNoise")
 def test_noise_begins_anew(student):
-    """After a reset the state is μ, and the first sample is drawn around it, normally, with variance σ²."""
+    """After a reset the state is μ; the first sample is normal with mean μ and variance σ²."""
     names = (
         "after a reset the first sample is around μ",
         "its variance is σ²",
@@ -139,7 +139,7 @@ def test_noise_begins_anew(student):
 
 @points(1, question="OUNoise")
 def test_form_of_noise(student):
-    """A sample is a float array with a number for each dimension, `[A]`, also of only one; it is the new `state`."""
+    """A sample is a float array `[A]`, also with one dimension, and is the new `state`."""
     for case in ("noise_around_one_half", "noise_of_one_dimension"):
         student.expect(case, only("form of a sample", "form of the state", "state is the latest sample"))
 
@@ -149,13 +149,13 @@ def test_form_of_noise(student):
 
 @points(1, question="Actor")
 def test_actor_layers(student):
-    """Layers of 128 units with ReLU between them, and tanh at the end; every parameter gets a gradient."""
+    """Layers of 128 units, ReLU between them, tanh at the end; every parameter gets a gradient."""
     student.expect("actor_of_two_actions", only(*LAYERS))
 
 
 @points(1, question="Actor")
 def test_shape_of_actions(student):
-    """One float32 action for each state, [B, A], also in a batch of one; for a single state, [A]. The state stays as it is."""
+    """Actions are float32 `[B, A]`, or `[A]` for a single state; the state is not modified."""
     names = ("shape", "shape for a single state", "shape for a batch of one", "precision", "changed by the call")
     for case in ("actor_of_two_actions", "actor_of_one_action"):
         student.expect(case, only(*names))
@@ -163,32 +163,32 @@ def test_shape_of_actions(student):
 
 @points(1, question="Actor")
 def test_small_first_actions(student):
-    """Weights and biases of the last layer are uniform in [-0.003, 0.003], those of the others are not."""
+    """Only the last layer starts with weights and biases uniform in [-0.003, 0.003]."""
     student.expect("actor_of_two_actions", uniform_last_layer, also_show=DRAWN)
 
 
 @points(1, question="Critic")
 def test_critic_layers(student):
-    """Layers of 128 units with ReLU between them, and nothing at the end; every parameter gets a gradient."""
+    """Layers of 128 units with ReLU, nothing at the end; every parameter gets a gradient."""
     student.expect("critic_of_two_actions", only(*LAYERS))
 
 
 @points(1, question="Critic")
 def test_state_and_action(student):
-    """State and action go into the first layer side by side, and a gradient comes back to the action."""
+    """The first layer gets state and action side by side, and the action gets a gradient."""
     student.expect("critic_of_two_actions", only("into the first layer goes", "the action gets a gradient"))
 
 
 @points(1, question="Critic")
 def test_shape_of_values(student):
-    """One float32 value for each row, [B, 1], also in a batch of one. State and action stay as they are."""
+    """Values are float32 `[B, 1]`, also in a batch of one; state and action are not modified."""
     names = ("shape", "shape for a batch of one", "precision", "state and action stay as they are")
     student.expect("critic_of_two_actions", only(*names), also=without_column)
 
 
 @points(1, question="Critic")
 def test_small_first_values(student):
-    """Weights and biases of the last layer are uniform in [-0.003, 0.003], those of the others are not."""
+    """Only the last layer starts with weights and biases uniform in [-0.003, 0.003]."""
     student.expect("critic_of_two_actions", uniform_last_layer, also_show=DRAWN)
 
 
@@ -197,7 +197,7 @@ def test_small_first_values(student):
 
 @points(1, question="DDPGAgent.networks")
 def test_sizes(student):
-    """Networks and targets are made for the sizes of the environment: the critic is given state and action."""
+    """Networks and target networks fit the environment: the critic takes state and action."""
     names = [f"{name} and {name}_target are made for sizes" for name in ("actor", "critic")]
     given = ("gamma, tau, batch_size, initial_random_steps", "total_step and is_test at first", "noise is made with θ and σ")
     student.expect("agent_by_default", only(*names, *given, "memory is made with"))
@@ -205,7 +205,7 @@ def test_sizes(student):
 
 @points(1, question="DDPGAgent.networks")
 def test_targets_are_equal_at_first(student):
-    """Targets begin as copies of their networks, with parameters of their own."""
+    """Target networks start as copies of their networks, with separate parameters."""
     names = [
         name
         for one in ("actor", "critic")
@@ -216,7 +216,7 @@ def test_targets_are_equal_at_first(student):
 
 @points(1, question="DDPGAgent.networks")
 def test_optimizers(student):
-    """Adam moves the actor with 3e-4, another one the critic with 1e-3, and neither a target; other options are defaults."""
+    """Adam updates the actor with 3e-4, another Adam the critic with 1e-3, and neither a target."""
     names = [
         f"{one}_optimizer{what}"
         for one in ("actor", "critic")
@@ -227,40 +227,40 @@ def test_optimizers(student):
 
 @points(1, question="DDPGAgent.networks")
 def test_form_of_networks(student):
-    """All four networks are float32, and nothing keeps actor and critic from learning."""
+    """All four networks are float32, and actor and critic can learn."""
     names = [f"precision of {one} and {one}_target" for one in ("actor", "critic")]
     student.expect("agent_by_default", only(*names, "actor can learn", "critic can learn"))
 
 
 @points(2, question="DDPGAgent.select_action")
 def test_action_and_noise(student):
-    """From step `initial_random_steps` on, an action is the actor's plus a sample of the noise, clipped to [-1, 1]."""
+    """After the random steps, an action is the actor's plus noise, clipped to [-1, 1]."""
     student.expect("actions_with_noise", only("actions"))
     student.expect("first_actions_with_noise", only("actions"))
 
 
 @points(1, question="DDPGAgent.select_action")
 def test_random_at_first(student):
-    """In the first steps actions are uniform in [-1, 1], whatever the environment's units."""
+    """In the first steps actions are uniform in [-1, 1], in any environment."""
     student.expect("first_actions", uniform_actions, also_show=RANDOM)
 
 
 @points(1, question="DDPGAgent.select_action")
 def test_no_noise_in_a_test(student):
-    """In a test the action is the actor's, from the first step on, and after a training."""
+    """In a test the action is the actor's, before and after training."""
     student.expect("actions_of_a_test", only("actions"))
     student.expect("actions_of_a_test_after_training", only("actions"))
 
 
 @points(1, question="DDPGAgent.select_action")
 def test_transition_begins(student):
-    """`transition` is the state and the action that is returned."""
+    """`transition` is [state, returned action]."""
     student.expect("actions_with_noise", only("transition is [state, action]"))
 
 
 @points(1, question="DDPGAgent.select_action")
 def test_form_of_an_action(student):
-    """An action is a float array, [A], in training and in a test, also of one number."""
+    """An action is a float array `[A]`, in training and in a test, also with one dimension."""
     for case in ("actions_with_noise", "actions_of_a_test", "first_actions_with_noise", "first_actions"):
         student.expect(case, only("form of an action"))
 
@@ -274,21 +274,21 @@ def test_step_returns(student):
 
 @points(1, question="DDPGAgent.step")
 def test_step_stores(student):
-    """In training the transition is stored; `done` says whether the episode was terminated, not truncated."""
+    """In training the transition is stored; `done` means terminated, not truncated."""
     names = [f"{name} that was stored" for name in ("obs", "next_obs", "acts", "rews", "done")]
     student.expect("steps_in_training", only("transitions that were stored", *names, "steps that it counted"))
 
 
 @points(1, question="DDPGAgent.step")
 def test_step_of_a_test(student):
-    """In a test nothing is stored, and the same is returned."""
+    """In a test nothing is stored, and the same values are returned."""
     names = [f"{name} that were returned" for name in ("next states", "rewards", "over")]
     student.expect("steps_in_a_test", only("transitions that were stored", *names))
 
 
 @points(1, question="DDPGAgent.step")
 def test_form_of_a_step(student):
-    """The next state is an array as the environment gave it; the reward is one number, and the end is True or False."""
+    """The next state is the environment's array, the reward one number, the end True or False."""
     for case in ("steps_in_training", "steps_in_a_test"):
         student.expect(case, only("form of the next states", "form of the rewards", "form of the over"))
 
@@ -298,59 +298,59 @@ def test_form_of_a_step(student):
 
 @points(2, question="DDPGAgent.update_model.critic")
 def test_critic_gradient(student):
-    """The critic makes a step by the gradient of mean((Q(s, a) - r - γ Q'(s', μ'(s')))²), for every γ from 0 to 1."""
+    """The critic takes one step on mean((Q(s, a) - r - γ Q'(s', μ'(s')))²), for any γ in [0, 1]."""
     for case in ("critic_without_ends", "critic_without_discount", "critic_of_the_moment"):
         student.expect(case)
 
 
 @points(2, question="DDPGAgent.update_model.critic")
 def test_critic_at_ends(student):
-    """Where an episode was terminated, the target is the reward alone; actions may be of two numbers."""
+    """If the episode terminated, the target is the reward; also with two action dimensions."""
     student.expect("critic_with_ends")
     student.expect("critic_of_two_actions_with_ends")
 
 
 @points(2, question="DDPGAgent.update_model.critic")
 def test_critic_twice(student):
-    """The second step is made by the second gradient alone: nothing of the first is left, and nothing of the actor's."""
+    """The second step uses the second gradient alone, without leftovers of earlier ones."""
     student.expect("critic_twice")
 
 
 @points(1, question="DDPGAgent.update_model.critic")
 def test_critic_of_small_batches(student):
-    """A batch may be a single transition, an end or not, or the same one several times."""
+    """A batch may be one transition, terminated or not, or the same transition several times."""
     for case in ("critic_of_one_transition", "critic_of_one_end", "critic_of_equal_rows"):
         student.expect(case)
 
 
 @points(1, question="DDPGAgent.update_model.actor")
 def test_actor_gradient(student):
-    """The actor makes a step by the gradient of -mean(Q(s, μ(s)))."""
+    """The actor takes one step on the loss -mean(Q(s, μ(s)))."""
     student.expect("actor_once", only("steps of actor_optimizer", "gradient of the actor in step 1"))
 
 
 @points(1, question="DDPGAgent.update_model.actor")
 def test_losses(student):
-    """Actor loss and critic loss are returned, in this order: those that were minimized."""
+    """Actor loss and critic loss are returned, in this order, as they were minimized."""
     student.expect("actor_once", only("actor losses returned", "critic losses returned"))
 
 
 @points(1, question="DDPGAgent.update_model.actor")
 def test_actor_twice(student):
-    """The second step is made by the second gradient alone; the critic makes no step of its own here."""
+    """The second step uses the second gradient alone; it does not step the critic."""
     names = ("steps of actor_optimizer", "gradient of the actor in step 2", "the critic steps again", "batches that are drawn")
     student.expect("actor_twice", only(*names))
 
 
 @points(1, question="DDPGAgent.update_model.actor")
 def test_actor_climbs_the_new_critic(student):
-    """The actor climbs the critic that has just been updated."""
+    """The actor's loss uses the critic that has just been updated."""
     student.expect("actor_after_its_critic", only("gradient of the actor in step 1", "actor losses returned"))
 
 
 @points(1, question="DDPGAgent.update_model.actor")
 def test_targets_are_updated(student):
-    """Each update ends with one of the targets, after the actor's step."""
+    """Each update ends with an update of the target networks, after the actor's step."""
     student.expect("actor_twice", only("steps of the actor before each update of the targets", "targets go by that alone"))
 
 
@@ -362,13 +362,13 @@ def test_form_of_the_losses(student):
 
 @points(1, question="DDPGAgent._target_soft_update")
 def test_targets_follow(student):
-    """Every parameter of a target goes the share τ of the way to its network, which stays where it is."""
+    """Every target parameter moves the share τ of the way to its network, which stays as it is."""
     student.expect("targets_follow", soft_update)
 
 
 @points(1, question="DDPGAgent._target_soft_update")
 def test_targets_in_place(student):
-    """Targets are changed in place: they, and their parameters, are the objects that they were."""
+    """Target networks are updated in place: they and their parameters stay the same objects."""
     student.expect("targets_follow", only(*(f"{name}_target and its parameters are the same objects" for name in NETWORKS)))
 
 
@@ -377,7 +377,7 @@ def test_targets_in_place(student):
 
 @points(1, question="DDPGAgent.train")
 def test_states_in_order(student):
-    """Steps are numbered from 1; each action is selected in the state that the last step returned, or in a first one."""
+    """Steps are numbered from 1; each action is selected in the state of the last step or reset."""
     names = (
         "total_step when an action is selected",
         "is_test when an action is selected",
@@ -401,32 +401,32 @@ def test_episodes_begin_anew(student):
 
 @points(1, question="DDPGAgent.train")
 def test_one_update_a_step(student):
-    """There is one update after each step beyond `initial_random_steps`, once the buffer holds a batch."""
+    """After the random steps, each step has one update, once the buffer holds a batch."""
     student.expect("training_of_four_episodes", only("updates, by the steps before"))
     student.expect("training_until_there_is_a_batch", only("updates, by the steps before"))
 
 
 @points(1, question="DDPGAgent.train")
 def test_plots(student):
-    """Every `plotting_interval` steps, `_plot` is given the step, the scores of episodes, and the losses, so far."""
+    """Every `plotting_interval` steps, `_plot` gets the step, all scores and the losses so far."""
     student.expect("training_of_four_episodes", only("plots"))
 
 
 @points(1, question="DDPGAgent.train")
 def test_form_of_what_is_plotted(student):
-    """Scores and losses are plain numbers, or tensors without an axis, each; `total_step` is a number."""
+    """Each score and loss is a number or a tensor without an axis; `total_step` is a number."""
     student.expect("training_of_four_episodes", only("forms of what is plotted", "total_step is"))
 
 
 @points(1, question="DDPGAgent.test")
 def test_an_episode_is_shown(student):
-    """One episode is played as a test, to its time limit; a frame is kept before each step."""
+    """One episode is played as a test, to its time limit, with one frame from before each step."""
     student.expect("test_to_a_time_limit", one_episode)
 
 
 @points(1, question="DDPGAgent.test")
 def test_form_of_the_frames(student):
-    """The list has one picture, [height, width, 3], for each frame, as `render` returns it."""
+    """The list has one picture `[height, width, 3]` for each frame, as `render` returns it."""
     student.expect("test_to_a_time_limit", only("forms of the frames"))
 
 
@@ -441,44 +441,44 @@ def test_units_of_a_pendulum(student):
 
 @points(1, question="ActionNormalizer")
 def test_units_of_each_dimension(student):
-    """Every dimension has a range of its own, which need not be around 0."""
+    """Every dimension has its own range, which need not be centered at 0."""
     student.expect("units_of_each_dimension", only("in the environment's units", "what the environment is told"))
 
 
 @points(1, question="ActionNormalizer")
 def test_units_and_back(student):
-    """`reverse_action` is the way back."""
+    """`reverse_action` is the inverse of `action`."""
     student.expect("units_and_back", only("in units of [-1, 1]"))
 
 
 @points(1, question="ActionNormalizer")
 def test_form_of_units(student):
-    """Both methods return a float array, [A], and leave the array that they are given as it is."""
+    """Both methods return a float array `[A]` and do not modify their argument."""
     names = ("form of action", "form of reverse_action", "methods that changed what they were given")
     for case in ("units_of_a_pendulum", "units_both_ways"):
         student.expect(case, only(*names))
 
 
-# One update with everything
+# End-to-end: one update
 
 
 @points(3, question="one_update")
 def test_one_update_runs(student):
-    """Your agent plays 32 steps in a tiny environment, stores them, and makes one update: all that you wrote works together."""
+    """Your agent takes 32 steps in a tiny environment, stores them, and makes one update."""
     names = ("what broke", "transitions that are stored", "updates", "both losses are numbers")
     student.expect("one_update_of_everything", only(*names))
 
 
 @points(4, question="one_update")
 def test_one_update_moves(student):
-    """Nothing moves before the update; then every parameter of actor and critic does, and the targets go τ of the way."""
+    """No weight moves before the update; it moves all of actor and critic, and targets by τ."""
     names = ("what broke", "networks that changed before the first update", "parameters that moved", "how far the targets went")
     student.expect("one_update_of_everything", only(*names))
 
 
 @points(3, question="one_update")
 def test_one_update_improves(student):
-    """After it, the critic's loss of the same batch is lower, and the actor's actions are better by the critic."""
+    """After it, the critic's loss on the batch is lower, and it values the actor's actions more."""
     names = ("what broke", "the critic's loss of the same batch is", "by the critic, the actor's actions are")
     student.expect("one_update_of_everything", only(*names))
 
@@ -488,7 +488,7 @@ def test_one_update_improves(student):
 
 @points(1, question="learning")
 def test_learns_to_stop_in_the_middle(student, kit):
-    """After 1500 steps on PointMass, an actor of 32 units pushes the point to the middle and keeps it there."""
+    """After 1500 steps on PointMass, a small actor moves the point to the origin and stops."""
     returns, seeds = [], student.seeds(2)
     for seed in seeds:
         facts = student.call("learn", num_frames=1500, seed=seed)
@@ -497,7 +497,7 @@ def test_learns_to_stop_in_the_middle(student, kit):
         if returns[-1] >= LEARNED:
             return
     tried = " and ".join(map(str, seeds))
-    raise AssertionError(f"its mean return is {returns} (seeds {tried}), expected {LEARNED} or more; standing still gives -10")
+    raise AssertionError(f"mean return {returns} (seeds {tried}), expected {LEARNED} or more; zero actions return -10")
 
 
 # The leaderboard
@@ -505,7 +505,7 @@ def test_learns_to_stop_in_the_middle(student, kit):
 
 @points(0, question="trained_actor")
 def test_trained_actor(student, kit):
-    """An actor that is handed in plays twenty episodes of Pendulum-v1 without noise: mean minus deviation counts."""
+    """A submitted actor plays twenty episodes; mean minus standard deviation counts."""
     facts = kit.call("score", file=student.attachment("actor.safetensors"), seeds=list(range(100, 120)))
     assert "refused" not in facts, f"actor.safetensors cannot be used: {facts.get('refused')}"
     returns = np.array(facts["returns"])

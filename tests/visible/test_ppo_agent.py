@@ -1,4 +1,4 @@
-"""Visible checks of `ppo_agent`; their cases and answers are in solution.json, their calls in tests/drivers/ppo_agent.py."""
+"""Visible checks of `ppo_agent`; answers: solution.json, calls: tests/drivers/ppo_agent.py."""
 
 from grader.judge import points
 from grader.judge.compare import difference
@@ -14,7 +14,7 @@ SAYS = (f"what it says of {OWN}",)
 
 @points(1, question="GeneralizedAdvantageEstimator.length")
 def test_an_advantage_for_each_reward(student):
-    """There is an advantage for each reward: it grows by 1 when its reward does, also in the last step."""
+    """Each reward has an advantage, which grows by 1 with its reward, also in the last step."""
     names = ("number of advantages", "growth of the advantage of each step, when the reward of the step grows by 1")
     student.expect("six_steps", only(*names))
     student.expect("one_step", only(*names))
@@ -22,7 +22,7 @@ def test_an_advantage_for_each_reward(student):
 
 @points(1, question="GeneralizedAdvantageEstimator.length")
 def test_form_of_advantages(student):
-    """Advantages are floating-point numbers [T] without a gradient; the arguments stay as they are."""
+    """Advantages are floats [T] without a gradient; the arguments are not modified."""
     names = ("shape", "they are floating-point numbers", "they would let a gradient through", "changed by the call")
     for case in ("six_steps", "truncated_inside"):
         student.expect(case, only(*names))
@@ -30,7 +30,7 @@ def test_form_of_advantages(student):
 
 @points(1, question="GeneralizedAdvantageEstimator.bootstrap")
 def test_episode_goes_on(student):
-    """After a step comes the state that did come, and its value counts, not that of another episode in the next row."""
+    """After a step, the value of its own next state counts, not that of the next row."""
     student.expect("goes_on", only("advantage of the last step"))
     student.expect("another_episode_in_the_next_row", only("advantages of truncated steps that depend on the next row"))
     student.expect("time_is_up_twice", only("all truncated steps are alike, also in the last row"))
@@ -38,32 +38,32 @@ def test_episode_goes_on(student):
 
 @points(1, question="GeneralizedAdvantageEstimator.bootstrap")
 def test_nothing_else_given(student):
-    """Without next states, the rows are one episode that terminated in the last of them."""
+    """Without next states, the rows are one episode that terminated in the last row."""
     for case in ("nothing_else_given", "one_step_and_nothing_else"):
         student.expect(case, only("advantage of the last step"))
 
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_episode_comes_to_an_end(student):
-    """After a last step that terminated the episode comes nothing."""
+    """After a last step that terminated the episode, no value counts."""
     student.expect("comes_to_an_end", only("advantages up to the last end"))
 
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_terminated_inside(student):
-    """Where the world ended, neither a value nor an advantage comes back from the next row."""
+    """At a terminated step inside the rows, V and A of the next row are both cut."""
     student.expect("terminated_inside", only("advantages up to the last end"))
 
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_truncated_inside(student):
-    """Where only time was up, the value of the state that followed comes back, and no advantage of another episode."""
+    """At a truncated step inside the rows, the value of the next state counts, but A is cut."""
     student.expect("truncated_inside", only("advantages up to the last end"))
 
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_gamma_and_lambda_of_zero_and_one(student):
-    """With γ = 0 no later reward counts, with λ = 0 no later δ; both may be 1; only one kind of end may be given."""
+    """γ and λ may be 0 or 1, and only one kind of end may be given."""
     for case in ("gamma_of_zero", "lambda_of_zero", "gamma_of_one", "lambda_of_one"):
         student.expect(case, only("advantages up to the last end"))
 
@@ -79,26 +79,26 @@ FORMS = ("your estimator, returning a list", "your estimator, returning a tensor
 
 @points(1, question="test_advantages")
 def test_finds_the_draft(student):
-    """Your test passes your estimator, and fails the draft of the stub."""
+    """Your test passes your estimator and fails the draft of the stub."""
     tried(student, "the draft")
 
 
 @points(1, question="test_advantages")
 def test_passes_every_form(student):
-    """It passes your estimator when it returns a list, a tensor or single precision, and fails the draft."""
+    """Your test passes a list, a tensor and single precision, and fails the draft."""
     tried(student, "the draft", *FORMS)
 
 
 @points(1, question="test_advantages")
 def test_finds_what_is_wrong_at_the_last_step(student):
-    """It passes your estimator, and fails it without its last advantage, and with V(s_0) after the last step."""
+    """Your test fails your estimator without its last advantage, or with V(s_0) at the end."""
     names = ("your estimator without its last advantage", "your estimator with V(s_0) after the last step")
     tried(student, *names)
 
 
 @points(1, question="test_advantages")
 def test_finds_missing_ends(student):
-    """It passes your estimator, and fails it when it sees no ends inside the rows, or not what a truncated step is."""
+    """Your test fails your estimator if it ignores ends or treats truncated steps wrongly."""
     names = (
         "your estimator with no end before the last step",
         "your estimator with truncated steps that are not the end of anything",
@@ -108,17 +108,17 @@ def test_finds_missing_ends(student):
 
 
 def tried(student, *wrong):
-    """Require that the test passes the student's estimator, and fails those; it cannot be tried while that is wrong itself."""
+    """Require that the test passes the student's correct estimator and fails the wrong ones."""
     try:
         student.expect("your_own_estimator", only(OWN, *wrong), also_show=SAYS)
     except CheckFailed as failure:
         if failure.unwritten or is_repaired(student):
             raise
-        student.not_run("your test is tried on your own estimator, which must be repaired first")
+        student.not_run("your test runs on your own estimator; repair the estimator first")
 
 
 def is_repaired(student):
-    """Return whether the student's estimator is right, in all that the checks above look at."""
+    """Return whether the student's estimator is correct in everything the checks above compare."""
     names = ("six_steps", "goes_on", "nothing_else_given", "one_step_and_nothing_else", "comes_to_an_end", "terminated_inside")
     names += ("truncated_inside", "another_episode_in_the_next_row", "time_is_up_twice")
     names += ("gamma_of_zero", "lambda_of_zero", "gamma_of_one", "lambda_of_one")
@@ -139,14 +139,14 @@ def is_repaired(student):
 
 @points(1, question="IndependentGaussianProcess.sample")
 def test_samples_scatter(student):
-    """Samples are around μ, as far as σ says, in every dimension and row on its own, and always others."""
+    """Samples have mean μ and standard deviation σ, independently in each dimension and row."""
     student.expect("samples_of_three_dimensions", only(*SCATTER))
     student.expect("samples_of_three_dimensions", spread, also_show=MEASURED)
 
 
 @points(1, question="IndependentGaussianProcess.sample")
 def test_form_of_samples(student):
-    """A float32 tensor like μ, [B, n] or [n], without a gradient, drawn from the generator that the process was given."""
+    """Samples are a float32 tensor like μ, without a gradient, from the given generator."""
     names = (
         "shape of the actions",
         "the samples are",
@@ -165,41 +165,41 @@ def spread(facts):
 
 @points(1, question="IndependentGaussianProcess.get_dist")
 def test_density(student):
-    """The sum over the dimensions; the first two rows of the course text's example are -6.1296 and -4.9586."""
+    """The log-density is the sum over the dimensions; in the example, -6.1296 and -4.9586."""
     student.expect("seeds_example", only("log-density"))
     student.expect("three_dimensions", only("log-density"))
 
 
 @points(1, question="IndependentGaussianProcess.get_dist")
 def test_form_of_the_density(student):
-    """One number for each row, a float32 tensor [B, 1], also for a batch of one; the arguments stay as they are."""
+    """One number per row, float32 [B, 1], also for B = 1; the arguments are not modified."""
     for case in ("three_dimensions", "density_of_one_row"):
         student.expect(case, only("shape", "precision", "changed by the call"))
 
 
 @points(1, question="IndependentGaussianProcess.get_dist")
 def test_gradients_of_the_density(student):
-    """Gradients go to μ and log σ."""
+    """Gradients flow to μ and log σ."""
     student.expect("three_dimensions", only("gradient for mu", "gradient for log_sigma"))
 
 
 @points(1, question="IndependentGaussianProcess.get_dist")
 def test_near_and_far(student):
-    """They are numbers also where an action is the mean, and where it is so far away that its density is 0 in floats."""
+    """Gradients are finite at the mean, and where the density is 0 in floats."""
     for case in ("at_the_mean", "improbable_actions"):
         student.expect(case, only("log-density", "gradient for mu", "gradient for log_sigma"))
 
 
 @points(1, question="IndependentGaussianProcess.entropy")
 def test_entropy(student):
-    """It grows with every log σ, and does not depend on μ."""
+    """The entropy grows with every log σ and does not depend on μ."""
     student.expect("entropy_of_three_dimensions", only("entropy"))
     student.expect("entropy_of_three_dimensions", no_gradient_for_mu)
 
 
 @points(1, question="IndependentGaussianProcess.entropy")
 def test_form_of_the_entropy(student):
-    """One number for each row, a float32 tensor [B, 1], also for a batch of one; the arguments stay as they are."""
+    """One number per row, float32 [B, 1], also for B = 1; the arguments are not modified."""
     for case in ("entropy_of_three_dimensions", "entropy_of_one_row"):
         student.expect(case, only("shape", "precision", "changed by the call"))
 
@@ -218,28 +218,28 @@ def no_gradient_for_mu(facts):
 
 @points(1, question="Actor")
 def test_actor(student):
-    """Three hidden layers of 16 units with ReLU between; log_sigma is a parameter, 0 at first, the same in all rows."""
+    """Three hidden layers of 16 units with ReLU; log_sigma is a parameter, initially 0."""
     student.expect("actor_of_two_actions", only(*LAYERS, "another actor begins with other weights"))
     student.expect("actor_of_two_actions", only(*LOG_SIGMA))
 
 
 @points(1, question="Actor")
 def test_form_of_the_actor(student):
-    """It returns mu and log_sigma, float32 tensors [B, n], also for a batch of one; the states stay as they are."""
+    """It returns mu and log_sigma, float32 [B, n], also for B = 1; states are not modified."""
     names = ("shape of mu", "shape of log_sigma", "precision of both", "shapes for one state", "changed by the call")
     student.expect("actor_of_two_actions", only(*names))
 
 
 @points(1, question="Critic")
 def test_critic_layers(student):
-    """Three hidden layers of 16 units with ReLU between, none of them shared with the actor."""
+    """Three hidden layers of 16 units with ReLU, none of them shared with the actor."""
     names = ("it shares parameters with an actor", "another critic begins with other weights")
     student.expect("critic_of_three_numbers", only(*LAYERS, *names))
 
 
 @points(1, question="Critic")
 def test_form_of_the_critic(student):
-    """One value for each state, a float32 tensor [B, 1], also for a batch of one; the states stay as they are."""
+    """One value per state, a float32 tensor [B, 1], also for B = 1; states are not modified."""
     student.expect("critic_of_three_numbers", only("shape", "precision", "shape for one state", "changed by the call"))
 
 
@@ -248,20 +248,20 @@ def test_form_of_the_critic(student):
 
 @points(1, question="EpisodeMemory.get_recent_state")
 def test_newest_observations(student):
-    """The latest observations, the newest last; with a window of 1, the observation alone."""
+    """The latest observations, the newest one last; for w = 1, the observation alone."""
     student.expect("windows_of_three", latest_of("states of episode 1", 2))
     student.expect("windows_of_one", only("window_length", "states of episode 1", "states of episode 2"))
 
 
 @points(1, question="EpisodeMemory.get_recent_state")
 def test_before_the_first_observation(student):
-    """Where there are none yet, there are zeros, at the front; asking for a state adds no observation."""
+    """Zeros at the front replace missing observations; the call appends no observation."""
     student.expect("windows_of_three", only("states of episode 1", "states of episode 2", "asking adds no observation"))
 
 
 @points(1, question="EpisodeMemory.get_recent_state")
 def test_form_of_a_state(student):
-    """A state is a list of arrays, float32 [obs_dim] each, also where they are zeros."""
+    """A state is a list of arrays, each float32 [obs_dim], also the zeros."""
     student.expect("windows_of_three", only("a state is"))
 
 
@@ -275,7 +275,7 @@ def latest_of(name, first):
 
 @points(1, question="PPOAgent.forward")
 def test_actions(student):
-    """An action is a sample of the process, for the state of its own environment; one for each environment."""
+    """Each environment gets its own sample of the process, for its own state."""
     for case, count in (
         ("acts_in_one_environment", 3),
         ("acts_in_four_environments", 3),
@@ -287,20 +287,20 @@ def test_actions(student):
 
 @points(1, question="PPOAgent.forward")
 def test_no_exploration_in_a_test(student):
-    """When the agent is not in training, the action is the mean."""
+    """If the agent is not in training, the action is the mean."""
     student.expect("acts_without_exploring", only(*in_calls(("action",), 3)))
 
 
 @points(1, question="PPOAgent.forward")
 def test_what_is_kept(student):
-    """Kept are copies of the observations, the states, the actions as they are, and the log-probabilities of just these."""
+    """`recent` holds copies of the observations, the states, actions, and log-probabilities."""
     for case in ("acts_in_four_environments", "acts_in_a_state_of_three_observations", "acts_without_exploring"):
         student.expect(case, only(*in_calls(KEPT, 3)))
 
 
 @points(1, question="PPOAgent.forward")
 def test_form_of_actions(student):
-    """An action is a float32 array, [n] or [num_envs, n]; what is kept has a row for each environment, and no gradient."""
+    """An action is float32, [n] or [num_envs, n]; `recent` has a row per environment."""
     names = ("form of the action", "form of what is kept", "what is kept would let a gradient through")
     for case, count in (
         ("acts_in_one_environment", 3),
@@ -313,20 +313,20 @@ def test_form_of_actions(student):
 
 @points(1, question="PPOAgent.backward")
 def test_steps_are_kept(student):
-    """Each call adds a step to the memory, with its own observation and state, but not the extra call after an end."""
+    """Each call appends a step with its own observation and state; the extra call appends none."""
     names = ("steps in each memory, after each call", "each step has its own observation and state")
     student.expect("one_environment", only(*names))
 
 
 @points(1, question="PPOAgent.backward")
 def test_episodes_are_finished(student):
-    """In the extra call the whole episode is finished, with the state that was observed last."""
+    """In the extra call the whole episode is finished, with the observation that came last."""
     student.expect("one_environment", only("finished episodes"))
 
 
 @points(1, question="PPOAgent.backward")
 def test_updates(student):
-    """After N episodes or more there is an update with all of them, and what it returns is returned; then they are gone."""
+    """With N episodes or more, there is one update; its result is returned, none are kept."""
     for case in ("updates_after_two_episodes", "two_environments_that_end_at_once"):
         student.expect(case, only("updates", "returned, by call", "episodes that wait, after each call"))
 
@@ -340,41 +340,41 @@ def test_several_environments(student):
 
 @points(1, question="PPOAgent.backward")
 def test_nothing_learned_in_a_test(student):
-    """When the agent is not in training, memories are kept, but nothing waits to be learned, and nothing is."""
+    """If the agent is not in training, memories are filled, but nothing is learned."""
     names = ("steps in each memory, after each call", "updates", "returned, by call", "episodes that wait, after each call")
     student.expect("not_in_training", only(*names))
 
 
 @points(1, question="PPOAgent.backward")
 def test_form_of_steps(student):
-    """It takes NumPy's numbers, bools and arrays; it returns a dictionary; a step is kept as the memory's docstring says."""
+    """NumPy numbers, bools and arrays work; `backward` returns a dictionary."""
     for case in ("one_environment_of_numpy", "two_environments_of_arrays"):
         student.expect(case, only("returned, and kept of a step"))
 
 
 @points(1, question="PPOAgent.finish_episode")
 def test_rows_of_an_episode(student):
-    """States, actions and log-probabilities are those of the steps; a value target is the advantage plus V(s)."""
+    """States, actions and log-probabilities come from the memory; a value target is A + V(s)."""
     for case in ("episode_that_terminated", "single_step_that_was_truncated"):
         student.expect(case, only(*ROWS, "value_target minus advantage", "the memory is as it was"))
 
 
 @points(1, question="PPOAgent.finish_episode")
 def test_advantages_of_an_episode_that_terminated(student):
-    """Nothing follows the last step of an episode that terminated."""
+    """After the last step of an episode that terminated, no value counts."""
     student.expect("episode_that_terminated", only("advantage"))
 
 
 @points(1, question="PPOAgent.finish_episode")
 def test_advantages_of_an_episode_that_was_truncated(student):
-    """When only time was up, the value of the last state follows."""
+    """After a truncated episode, the value of the final state counts."""
     for case in ("episode_that_was_truncated", "single_step_that_was_truncated"):
         student.expect(case, only("advantage"))
 
 
 @points(1, question="PPOAgent.finish_episode")
 def test_form_of_an_episode(student):
-    """A dictionary of five float32 tensors with a row for each step, of the shapes in the docstring, without a gradient."""
+    """Five float32 tensors with a row per step, of the documented shapes, without a gradient."""
     forms = [f"form of {name}" for name in (*ROWS, "advantage", "value_target")]
     for case in ("episode_that_terminated", "single_step_that_was_truncated"):
         student.expect(case, only("keys", *forms, "with a gradient"))
@@ -382,7 +382,7 @@ def test_form_of_an_episode(student):
 
 @points(1, question="PPOAgent.policy_loss")
 def test_first_step(student):
-    """The first step makes actions with a positive advantage more probable, also where their density is 0 in floats."""
+    """The first step makes actions with A > 0 more likely, also where the density is tiny."""
     names = ("loss", "gradient for the means", "gradient for the log_sigma", "other parameters have a gradient")
     student.expect("at_the_first_step", only(*names))
     student.expect("actions_far_away", only(*names), rtol=1e-3, atol=1e-4)  # logarithms of -200, in single precision
@@ -390,47 +390,47 @@ def test_first_step(student):
 
 @points(1, question="PPOAgent.policy_loss")
 def test_clipped_objective(student):
-    """For each row the smaller one of ratio and clipped ratio times advantage counts."""
+    """In each row, the smaller of ratio · A and clipped ratio · A counts."""
     student.expect("ratios_on_both_sides", only("loss"))
 
 
 @points(1, question="PPOAgent.policy_loss")
 def test_where_the_gradient_ends(student):
-    """Beyond the clip range there is no gradient where the advantage wants the ratio to go further, but there is one back."""
+    """Outside the clip range the gradient is 0 in the direction of A, not in the other."""
     student.expect("ratios_on_both_sides", only("gradient for the means", "gradient for the log_sigma"))
 
 
 @points(1, question="PPOAgent.policy_loss")
 def test_entropy_bonus(student):
-    """More entropy makes the loss smaller, as much as entropy_coef says, for one row as for many."""
+    """More entropy makes the loss smaller, by the weight entropy_coef, for any number of rows."""
     for case in ("with_an_entropy_bonus", "a_batch_of_one_row"):
         student.expect(case, only("loss", "gradient for the log_sigma"))
 
 
 @points(1, question="PPOAgent.policy_loss")
 def test_form_of_the_policy_loss(student):
-    """The loss is a scalar float32 tensor, also for a batch of one; the batch stays as it is, and nothing moves yet."""
+    """The loss is a scalar float32 tensor; the batch and the gradients are not modified."""
     for case in ("ratios_on_both_sides", "a_batch_of_one_row"):
         student.expect(case, only("shape", "precision", "changed by the call", "it makes gradients by itself"))
 
 
 @points(1, question="PPOAgent.value_loss")
 def test_value_loss(student):
-    """The mean of squared errors, whose gradient goes to the critic alone."""
+    """The loss is the mean squared error; its gradient reaches only the critic."""
     for case in ("values_and_targets", "one_value_and_one_target"):
         student.expect(case, only("loss", "gradient for the values", "other parameters have a gradient"))
 
 
 @points(1, question="PPOAgent.value_loss")
 def test_form_of_the_value_loss(student):
-    """The loss is a scalar float32 tensor, also for a batch of one; the batch stays as it is, and nothing moves yet."""
+    """The loss is a scalar float32 tensor; the batch and the gradients are not modified."""
     for case in ("values_and_targets", "one_value_and_one_target"):
         student.expect(case, only("shape", "precision", "changed by the call", "it makes gradients by itself"))
 
 
 @points(1, question="PPOAgent.update")
 def test_minibatches(student):
-    """Every epoch uses each row once, in shuffled minibatches, with what belongs to it, for both losses."""
+    """Every epoch uses each row once, in shuffled minibatches, the same for both losses."""
     student.expect("two_updates", rows_once([16, 16], 4, any_order=True))
     student.expect("two_updates", shuffled([16, 16], 4))
     student.expect("two_updates", aligned("action", "log_prob", "value_target"))
@@ -439,7 +439,7 @@ def test_minibatches(student):
 
 @points(1, question="PPOAgent.update")
 def test_normalised_advantages(student):
-    """The advantages are normalised, all together, before anything is learned; they may all be the same."""
+    """The advantages of all rows are normalized together, once; they may all be equal."""
     student.expect("two_updates", aligned("advantage"), also=other_deviation(16))
     student.expect("equal_advantages", aligned("advantage"))
     student.expect("minibatches_of_one_row", aligned("advantage"), also=other_deviation(5))
@@ -447,50 +447,50 @@ def test_normalised_advantages(student):
 
 @points(1, question="PPOAgent.update")
 def test_steps_of_the_optimizer(student):
-    """Each minibatch makes one step, by the gradient of its own losses; their means are returned."""
+    """Each minibatch makes one optimizer step on its own losses; the mean losses are returned."""
     student.expect("two_updates", row_gradients)
     student.expect("two_updates", mean_losses)
 
 
 @points(1, question="PPOAgent.update")
 def test_form_of_an_update(student):
-    """It returns {"policy_loss": ..., "value_loss": ...}, floats, and leaves the learning rate as it is."""
+    """It returns {"policy_loss": ..., "value_loss": ...} as floats and keeps the learning rate."""
     student.expect("two_updates", only("returned are", "the learning rate is as it was"))
 
 
-# All together
+# End-to-end: one update
 
 
 @points(3, question="one_update")
 def test_one_update(student):
-    """Your own functions play six episodes in a tiny environment and learn from all of their steps, without an exception."""
+    """Your agent plays six episodes in a tiny environment and learns from all their steps."""
     names = ("an update was made", "rows that are learned from", "its losses are finite", "all numbers are finite")
     student.expect("one_update_in_one_environment", only("it breaks", *names, "parameters that move before the update"))
 
 
 @points(2, question="one_update")
 def test_one_update_of_several_environments(student):
-    """They do so in three environments at once."""
+    """Your agent plays in three environments at once and learns without an error."""
     names = ("an update was made", "rows that are learned from", "its losses are finite", "all numbers are finite")
     student.expect("one_update_in_three_environments", only("it breaks", *names, "parameters that do not move"))
 
 
 @points(2, question="one_update")
 def test_parameters_move(student):
-    """The update moves every parameter of both networks."""
+    """The update changes every parameter of both networks."""
     student.expect("one_update_in_one_environment", only("it breaks", "an update was made", "parameters that do not move"))
 
 
 @points(2, question="one_update")
 def test_policy_improves(student):
-    """After the update, the clipped objective is larger on the steps that it has learned from."""
+    """After the update, the clipped objective is larger on the same steps."""
     name = "the objective of the same rows is larger afterwards"
     student.expect("one_update_in_one_environment", only("it breaks", "an update was made", name))
 
 
 @points(1, question="one_update")
 def test_values_improve(student):
-    """After the update, the squared error of the values is smaller on the steps that it has learned from."""
+    """After the update, the squared error of the values is smaller on the same steps."""
     name = "the squared error of the values of the same rows is smaller afterwards"
     student.expect("one_update_in_one_environment", only("it breaks", "an update was made", name))
 
@@ -500,7 +500,7 @@ def test_values_improve(student):
 
 @points(1, question="learning")
 def test_learns(student, kit):
-    """With what you wrote, eight environments at once, a point learns to go to the middle; another seed is tried if not."""
+    """With eight environments, your agent learns to move a point to the origin; two tries."""
     seeds, returns = student.seeds(2), []
     for seed in seeds:
         facts = student.call("learn", steps=8_000, seed=seed, num_envs=8)
@@ -509,4 +509,4 @@ def test_learns(student, kit):
         if returns[-1] >= LEARNED:
             return
     tried = " and ".join(map(str, seeds))
-    raise AssertionError(f"its mean return is {returns} (seeds {tried}), expected {LEARNED} or more; standing still gives -10")
+    raise AssertionError(f"mean return {returns} (seeds {tried}), expected {LEARNED} or more; zero actions return -10")
