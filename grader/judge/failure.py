@@ -116,9 +116,7 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
             text = f"ran out of memory (limit {memory_mb} MB): does a list or tensor keep growing, or is a shape far too large?"
             text += format_trace(details)
         case "crashed":
-            ask = (
-                "Does your code call os._exit?" if details.get("exited") else "Does it pass a library an invalid value?"
-            )
+            ask = "Does your code call os._exit?" if details.get("exited") else "Does it pass a library an invalid value?"
             text = f"{details.get('message', 'the process ended')}. {ask}"
         case "protocol":
             text = f"the process did not follow the protocol: {details.get('message', '')}"

@@ -222,9 +222,7 @@ class CheckRunner:
         )
         if isinstance(fault.value, MachineFault):
             result.cause = Cause.MACHINE
-            result.message = (
-                f"not graded, through no fault of yours: {fault.value}; please run it again on an idle machine"
-            )
+            result.message = f"not graded, through no fault of yours: {fault.value}; please run it again on an idle machine"
         result.detail = sanitize(f"{type(fault.value).__name__}: {fault.value}\n{fault.traceback[-1]}")
 
     @staticmethod

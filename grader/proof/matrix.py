@@ -104,7 +104,9 @@ class KillMatrix:
         for question in self.assignment.questions:
             checks = [check.id for check in self.redundant() if check.question == question.id]
             if checks:
-                lines.append(f"{question.id}: each mistake is caught by another check as well: {', '.join(checks)}")
+                lines.append(
+                    f"{question.id}: every mistake of these checks is also caught by another check: {', '.join(checks)}"
+                )
         lines += [f"{name} is caught by {check} alone" for name, check in self.caught_once()]
         lines += [f"not distinguished: {', '.join(group)}" for group in self.confused()]
         return lines
@@ -145,7 +147,7 @@ td.fails { background: #1f6f50; color: #fff; }
 tbody th { padding-right: 1rem; white-space: nowrap; }
 </style>
 <h1>{{ assignment.title }}</h1>
-<p>A mistake is a row, a check a column; &times; means that the check catches it. Point at a name to read its hint or title.</p>
+<p>Rows are mistakes, columns are checks; &times;: the check catches the mistake. Hover over a name for its hint or title.</p>
 {% for function, checks, rows in blocks %}
 <h2>{{ function }}</h2>
 <table>
@@ -159,7 +161,7 @@ tbody th { padding-right: 1rem; white-space: nowrap; }
 </tbody>
 </table>
 {% endfor %}
-<h2>Worth knowing</h2>
+<h2>Remarks</h2>
 <ul>
 {% for remark in remarks %}
 <li>{{ remark }}</li>

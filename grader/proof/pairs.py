@@ -180,7 +180,7 @@ def measure_hints(
             yield f"of {len(drawn)} {what} (drawn by {seed}), {', '.join(parts)}", None
 
 
-TOLD = {"all": "are told", "one": "in part", "none": "are not", "false": "get another hint alone"}
+TOLD = {"all": "are told", "one": "in part", "none": "are not", "false": "get only another hint"}
 
 
 def _draw_works(

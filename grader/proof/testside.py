@@ -93,10 +93,10 @@ def prove_test_side(pool: TrialPool, home: AssignmentFiles, seed: int) -> Iterat
     path = pool.folder / "baseline.pickle"
     lost = pool.submit(write_baseline, solution, path).result()
     if lost is None:
-        yield "not tried: changes of drivers and cases, where all calls share one process", None
+        yield "not tried: changes of drivers and cases, because all calls share one process", None
         return
     if lost:
-        yield f"the solution does not pass with drivers that note their lines: {'; '.join(lost)}", True
+        yield f"the solution does not pass with instrumented drivers: {'; '.join(lost)}", True
         return
     every = [*make_driver_changes(home, Baseline.read(path).lines), *make_case_changes(home)]
     chosen = draw_changes(every, seed)
@@ -128,7 +128,7 @@ def judge_changes(
     )
     for entry in known:
         if entry.question in TRIED and not any(entry.covers(change.question, change.change) for change in every):
-            yield f"survivors.toml is stale: {entry.question}: {entry.change} is no change any more", True
+            yield f"survivors.toml is stale: {entry.question}: {entry.change} is not a change any more", True
 
 
 def draw_changes(every: Sequence[Change], seed: int) -> list[Change]:

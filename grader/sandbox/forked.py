@@ -177,7 +177,7 @@ class ForkedSandbox(SandboxCalls):
             try:
                 socket.send_fds(template._connection, [json.dumps(order).encode()], [theirs.fileno()])
             except OSError as error:
-                raise template._fault(f"the sandbox server that was to be copied is gone ({error})") from error
+                raise template._fault(f"the sandbox server to copy is gone ({error})") from error
         self._control, self._examined = ours, False
         self._learnt.clear()
         self._warm = template.torch or not self.torch

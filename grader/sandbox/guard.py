@@ -30,14 +30,14 @@ def install_guard(home: str) -> Callable[[bool], None]:
         if not on[0]:
             return
         if event in PROCESSES or (event == "import" and arguments[0] in WORKERS):
-            raise PermissionError(errno.EPERM, "no processes may be started")
+            raise PermissionError(errno.EPERM, "processes may not be started")
         if event in NETWORK and not _loops_back(arguments):
-            raise PermissionError(errno.EPERM, "there is no network")
+            raise PermissionError(errno.EPERM, "the network may not be used")
         if event == "open" and isinstance(arguments[0], (str, bytes)) and arguments[2] & WRITING:
             path = os.path.realpath(os.fsdecode(arguments[0]))
             # A temporary file without a name is the folder itself, opened to be written.
             if not (path + os.sep).startswith(inside + os.sep) and path != os.path.realpath(os.devnull):
-                raise PermissionError(errno.EACCES, "no file may be written here", arguments[0])
+                raise PermissionError(errno.EACCES, "files may not be written here", arguments[0])
 
     def switch(to: bool) -> None:
         on[0] = to

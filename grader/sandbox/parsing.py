@@ -182,9 +182,9 @@ def _get_bytes(reply: Reply, name: str) -> bytes:
     """
     if reply.status != "ok":
         message = reply.details.get("message") if reply.status == "unreadable" else None
-        raise Unreadable(str(message or WHY.get(reply.status) or f"whatever reads it ends ({reply.status})"))
+        raise Unreadable(str(message or WHY.get(reply.status) or f"the reader ended ({reply.status})"))
     try:
         content: bytes = reply.facts[name].tobytes()
     except (KeyError, TypeError, AttributeError):
-        raise Unreadable("whatever reads it answers something else") from None
+        raise Unreadable("the reader sent an unexpected answer") from None
     return content

@@ -36,7 +36,7 @@ from grader.sandbox.reply import (
 )
 from grader.sandbox.scratch import remove_folder
 
-ISOLATION = Isolation("basic", ("separate process", "clean environment"), {"fork": "one process is reused from call to call"})
+ISOLATION = Isolation("basic", ("separate process", "clean environment"), {"fork": "one process is reused for all calls"})
 
 
 class SpawnedSandbox(SandboxCalls):

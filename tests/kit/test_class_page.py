@@ -437,7 +437,7 @@ def test_partners_read_nothing_of_each_other(tmp_path: Path) -> None:
     assert [name for name, page in pages.items() if "a hearing" in page] == ["team~2"]
     assert "Score: 10 of 10 points" in pages["team~1"]
     assert "Score: 6 of 10 points" in pages["team~2"]
-    assert "Score: on a page for each" in pages["team"]
+    assert "Score: on a separate page" in pages["team"]
     same = summary.explain_scores(first, scoring.score_class(first, made.results, policy.parse_policy("", "p")))
     assert list(same) == ["team"]
     classpage.write_pages(ResultsFolder(tmp_path), first, made.results, scores=same)
