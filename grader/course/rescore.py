@@ -105,7 +105,7 @@ def rescore_and_report(folder: ResultsFolder, file: Path | None = None, output: 
     if unknown := find_unscored_students(folder.course(), new.scores, policy):
         yield (
             f"the policy names students without a score: {', '.join(unknown)}; check the spelling. "
-            "The id of a submission names it only until a newer one counts"
+            "The id of a submission is valid only until a newer submission counts"
         )
     names = [SCORES, "gradebook.csv", "gradescope.csv", "canvas.csv", *([POLICY] if (target / POLICY).is_file() else [])]
     yield f"wrote {', '.join(names)} to {target}"

@@ -895,10 +895,10 @@ def test_lines_for_a_terminal(folder: ResultsFolder) -> None:
         "Bob (submission_2): 19 -> 17.1",
         "    the policy changed",
         "    + submitted 1 day late; 10 % of the points off per day (-1.9)",
-        "1 of 3 scores moved",
+        "1 of 3 scores changed",
         "1 without points (pending): submission_3; run `course` again, then `regrade`",
-        "the policy names whom no score is of: bbo@x.edu; are they spelt as in the class? "
-        "The id of a submission names it only until a newer one counts",
+        "the policy names students without a score: bbo@x.edu; check the spelling. "
+        "The id of a submission is valid only until a newer submission counts",
         f"wrote scores.json, gradebook.csv, gradescope.csv, canvas.csv, policy.toml to {folder.path}",
     ]
 

@@ -104,7 +104,7 @@ def test_comes_and_goes_without_a_trace(kit: Path, monkeypatch: pytest.MonkeyPat
     (kit / "solutions" / "fine" / "__pycache__").mkdir()
     (kit / "solutions" / "fine" / "__pycache__" / "cases.pyc").touch()
     for arguments, code, words in (
-        (["fine"], 2, "say --yes"),
+        (["fine"], 2, "pass --yes"),
         (["fines", "--yes"], 2, "there is no assignment 'fines'; there are: fine, other"),
         (["../other", "--yes"], 2, "there is no assignment"),
         (["fine", "--yes"], 0, "deleted 15 files"),
