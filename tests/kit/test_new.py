@@ -311,7 +311,7 @@ def test_overwrites_nothing(kit: Path, place: str) -> None:
 def test_a_second_one_of_the_name_is_refused(made: tuple[Path, str]) -> None:
     """Catches: a message that does not say what is in the way."""
     with pytest.raises(
-        UsageError, match=f"already: assignments/{NAME}, solutions/{NAME}, tests/drivers/{NAME}.py, .*/answers/{NAME}.json"
+        UsageError, match=f"already exist: assignments/{NAME}, solutions/{NAME}, tests/drivers/{NAME}.py, .*/answers/{NAME}.json"
     ):
         new(made[0], NAME)
 
@@ -322,7 +322,7 @@ def test_leaves_nothing_behind_where_it_cannot_be_built(kit: Path, tmp_path: Pat
     (example / "solutions" / "NAME" / "submitted.py").write_text("# BEGIN SOLUTION get_moving_average\n")
     monkeypatch.setattr(module, "EXAMPLE", example)
     before = content(kit)
-    with pytest.raises(UsageError, match=r"nothing was written, because .*not closed"):
+    with pytest.raises(UsageError, match=r"nothing was written, because .*has no closing"):
         new(kit, "fine")
     assert content(kit) == before
 
