@@ -8,9 +8,9 @@
 A setting is one of SETTINGS. A run takes about a minute of one core and leaves SETTING-SEED.json and .safetensors in the work
 folder; existing results are not rerun. `report` makes ddpg_training.json and .png of all runs in the work folder.
 
-All settings have the course text's networks (2 × 128 ReLU), batches of 128, a memory of 100,000, γ 0.99, τ 5e-3,
-Adam with 3e-4 for the actor and 1e-3 for the critic, 1,000 random frames and one update in every frame thereafter. Every 1,000 frames the actor
-plays 10 episodes without noise, the same ones every time; the time for that does not count.
+All settings have the course text's networks (2 × 128 ReLU), batches of 128, a memory of 100,000, γ 0.99, τ 5e-3, Adam
+with 3e-4 for the actor and 1e-3 for the critic, 1,000 random frames and one update in every frame thereafter. Every
+1,000 frames the actor plays 10 episodes without noise, the same ones every time; the time for that does not count.
 """
 
 from __future__ import annotations

@@ -147,10 +147,11 @@ class Trained:
 def make_agent(setting: Setting, seed: int) -> Any:
     """Return the solution's agent with the fault of a setting.
 
-    Of the faults, "sign" returns the policy's loss with the other sign; "sampled" samples as if |log σ| were σ, and "scored"
-    takes the density as if σ were log σ: either way the two disagree, as in the keras-rl drafts;
-    "broadcast" multiplies ratios `[B, 1]` by advantages `[B]`; "constant" leaves the learning rate as it is; "terminal" estimates advantages as if nothing followed a
-    time limit; "draft" does it like the stub's draft, and drops the last step of each episode, for which that has no advantage;
+    Of the faults, "sign" returns the policy's loss with the other sign; "sampled" samples as if |log σ| were σ, and
+    "scored" takes the density as if σ were log σ: either way the two disagree, as in the keras-rl drafts; "broadcast"
+    multiplies ratios `[B, 1]` by advantages `[B]`; "constant" leaves the learning rate as it is; "terminal" estimates
+    advantages as if nothing followed a time limit; "draft" does it like the stub's draft, and drops the last step of
+    each episode, for which that has no advantage;
     "roll" only takes the first state of an episode for the one after the last.
     """
     solution = load_solution("ppo_agent")

@@ -4,8 +4,9 @@
 
 For each assignment it grades the solution (which must get full marks), the stub, and randomly drawn mistakes and
 alternatives, on the unit questions of their function. Each is graded at full by every PYTHON in which the kit's
-requirements are installed, and by this one at the other levels and with four threads. `--keep` writes all points; `--kept` adds a file from
-another machine to the comparison. The first environment is the one that the others are compared with.
+requirements are installed, and by this one at the other levels and with four threads. `--keep` writes all points;
+`--kept` adds a file from another machine to the comparison. The first environment is the one that the others are
+compared with.
 """
 
 from __future__ import annotations

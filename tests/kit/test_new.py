@@ -311,7 +311,8 @@ def test_overwrites_nothing(kit: Path, place: str) -> None:
 def test_a_second_one_of_the_name_is_refused(made: tuple[Path, str]) -> None:
     """Catches: a message that does not say what is in the way."""
     with pytest.raises(
-        UsageError, match=f"already exist: assignments/{NAME}, solutions/{NAME}, tests/drivers/{NAME}.py, .*/answers/{NAME}.json"
+        UsageError,
+        match=f"already exist: assignments/{NAME}, solutions/{NAME}, tests/drivers/{NAME}.py, .*/answers/{NAME}.json",
     ):
         new(made[0], NAME)
 
