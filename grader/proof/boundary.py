@@ -1,4 +1,4 @@
-"""What of an assignment's own files would let a submission run outside of its worker, or in a library's place.
+"""Find files of an assignment that would let a submission run outside its worker, or replace a library.
 
 `find_leaks` reads the files; `prove_confinement` hands a hostile submission in, which sees what reading does not.
 """

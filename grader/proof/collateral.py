@@ -1,6 +1,6 @@
-"""What each mistake costs: enough on its own question, next to nothing on others, and something that a student can see.
+"""Measure the cost of each mistake: enough on its own question, almost nothing on others, and visible to students.
 
-Checks of end-to-end questions do not count: these run what others are about, so that a mistake must cost points there as well.
+Checks of end-to-end questions do not count, because a mistake in any part must cost points there too.
 """
 
 from __future__ import annotations

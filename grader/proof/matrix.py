@@ -1,4 +1,4 @@
-"""The proof in one picture: which check catches which mistake, and what follows from it."""
+"""The kill matrix: which check catches which mistake, and conclusions from it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAILS, PASSES, NOT_RUN = "x", ".", " "
 
 @dataclass(frozen=True)
 class KillMatrix:
-    """What every check makes of every mistake that it was run on."""
+    """The outcome of every check for every mistake that it ran on."""
 
     assignment: Assignment
     checks: list[CheckResult]
@@ -99,7 +99,7 @@ class KillMatrix:
         return lines
 
     def remarks(self) -> list[str]:
-        """Return what is worth knowing, and no fault."""
+        """Return remarks that are not faults."""
         lines = []
         for question in self.assignment.questions:
             checks = [check.id for check in self.redundant() if check.question == question.id]

@@ -1,4 +1,4 @@
-"""What trials showed before: believed as long as nothing that decides about it has changed, so that nothing is proven twice.
+"""Records of earlier trials, trusted while nothing that decides them has changed, so that nothing is proven twice.
 
 The records of an assignment lie in tests/proof/NAME.jsonl, a line for each trial. `verify --all` writes them. The first line
 has a digest of the others: a record that `verify --all` has not written so is tried again at every run, and so is one that says
@@ -63,7 +63,7 @@ class RecordsHeader(BaseModel):
 
 
 class Record(Verdict):
-    """What a trial showed.
+    """The stored result of a trial.
 
     Attributes:
         trial: The id of its task.

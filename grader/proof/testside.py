@@ -1,4 +1,4 @@
-"""Changes of the test side: drivers and cases, each changed a little, under which the solution must not pass any more.
+"""Mutate the test side: with a small change in a driver or case, the solution must not pass any more.
 
 A driver that could do something else, or a case with other numbers, without any check noticing, proves nothing by what it does.
 Only lines of drivers count that calls of the solution come to. Changed drivers travel to the worker with each call, so that no

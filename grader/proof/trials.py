@@ -1,4 +1,4 @@
-"""Trying out variants of the solution: what the checks make of each mistake, alternative or mutant."""
+"""Try variants of the solution: grade each mistake, alternative or mutant."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NOT_FINAL = (Outcome.TIMEOUT, Outcome.GRADER_ERROR)
 
 @dataclass(frozen=True)
 class Trial:
-    """What the checks made of a variant.
+    """The result of grading a variant.
 
     Attributes:
         report: The report of grading it.
@@ -97,7 +97,7 @@ class Trial:
 
 
 class Verdict(BaseModel):
-    """What a trial showed, in short.
+    """The short result of a trial.
 
     Attributes:
         lost: Ids of the checks that did not pass, by how they ended: `FAILS`, `RAISES` if a call ended in an exception, or
@@ -149,7 +149,7 @@ class TrialTask:
 
 @dataclass(frozen=True)
 class TrialResult:
-    """What became of a task.
+    """The result of a task.
 
     Attributes:
         verdict: In short.

@@ -1,4 +1,4 @@
-"""Proving a suite: the solution and right alternatives get full marks, the stub nothing; mistakes and mutants are caught."""
+"""Prove a suite: the solution and alternatives get full marks, the stub none; mistakes and mutants are caught."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MANY = 30  # trials for which it saves time to find out first what each call of 
 
 @dataclass(frozen=True)
 class ProofOptions:
-    """What a proof consists of.
+    """Options of a proof.
 
     Attributes:
         quick: No mutants, mistakes on the questions of their own functions alone, and no training of an alternative that

@@ -1,4 +1,4 @@
-"""What a notebook defines, as a Python file: the definitions asked for, and whatever they need. Nothing of it is run here.
+"""Convert a notebook to a Python file with the requested definitions and whatever they need. Nothing is run here.
 
 A kernel remembers what was defined last, whatever failed before or after. So of every name that is needed all statements are
 kept that give it a value or change it, in the notebook's order, and each stands for itself. Magics, shell lines, output,
@@ -102,7 +102,7 @@ class Extract:
 
 
 def extract_definitions(content: bytes, names: list[str], own: str) -> Extract:
-    """Return what a notebook defines of `names`, with all that these need.
+    """Return the definitions of `names` in a notebook, with everything that they need.
 
     Where a name is not there, the closest one is kept instead, so that the code that looks for it
     can say what was found.
@@ -146,18 +146,18 @@ def extract_definitions(content: bytes, names: list[str], own: str) -> Extract:
 
 
 def hash_dependencies(source: str, names: list[str]) -> dict[str, str]:
-    """Return of each name that a file defines a hash of its definition and of every other one that it uses."""
+    """Return, for each name that a file defines, a hash of its definition and of all definitions that it uses."""
     found = _Resolver(_statements(source, 1, own=""))
     texts = {name: "\n".join(entry.text for entry in found.needed([name])) for name in names if name in found.binders}
     return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in texts.items()}
 
 
 class TooSlow(BaseException):
-    """The statements outside functions have had their time."""
+    """The statements outside functions exceeded their time limit."""
 
 
 def run_extract(source: str, path: str, namespace: dict[str, Any]) -> dict[str, BaseException]:
-    """Run an extract as a kernel would, statement by statement; return why names have no value that should have one."""
+    """Run an extract statement by statement, as a kernel would; return the reasons why names have no value."""
     lost: dict[str, BaseException] = {}
     flags, left = 0, MAX_SECONDS
     for node in ast.parse(source, path).body:

@@ -1,4 +1,4 @@
-"""Keep a worker from everything that is not its own (Linux).
+"""Confine a worker to its own resources (Linux).
 
 The server determines once which layers the system supports; each worker applies them. The judge gets the list of these layers
 and the reason for each missing one. The list alone is no evidence: probes.py tests the confinement from within a worker.
@@ -122,7 +122,7 @@ class Confinement:
         return made
 
     def separate(self, number: int, folders: list[str], home: str, second: bool) -> None:
-        """Let a copy of the server work beside other copies, in folders and as users of its own.
+        """Separate a copy of the server from other copies, with its own folders and users.
 
         Args:
             number: The number of the judge that it serves, less than MOST_CLONES.
@@ -169,7 +169,7 @@ class Confinement:
         return user
 
     def clear(self, scratch: str, user: int | None) -> None:
-        """Remove what the worker of this folder and user, of which no process is left, may have left behind."""
+        """Remove leftovers of the worker of this folder and user, after all its processes have ended."""
         if self._mounts:
             kernel.unmount(scratch)
         if user and not self._landlock:

@@ -1,7 +1,6 @@
-"""What a submission may not do, where no layer of the system prevents it (Windows, macOS): the same refusals, by Python.
+"""Refuse forbidden actions by a Python audit hook where the system has no layers (Windows, macOS).
 
-So that work which would be refused after it is handed in is refused at home as well. A guard against accidents: code that means
-to get round it can.
+Code that the grader would refuse then also fails locally. This prevents accidents only: hostile code can bypass it.
 """
 
 from __future__ import annotations
@@ -47,6 +46,6 @@ def install_guard(home: str) -> Callable[[bool], None]:
 
 
 def _loops_back(arguments: tuple[Any, ...]) -> bool:
-    """Return whether this is how an event loop makes itself a pair of sockets on Windows."""
+    """Return whether an event loop is creating its socket pair on Windows."""
     address = arguments[-1]
     return isinstance(address, tuple) and address[:1] in (("127.0.0.1",), ("::1",))

@@ -1,4 +1,4 @@
-"""What comes of a call, and what both kinds of sandbox share on the judge's side. Trusted.
+"""The result of a call, and code that both kinds of sandbox share on the judge's side. Trusted.
 
 Whatever goes wrong beyond this line comes back as a `Reply` that is not "ok"; only `SandboxFault` says that the grader itself
 is at fault.
@@ -45,7 +45,7 @@ class SandboxFault(Exception):
 
 
 class ServerGone(SandboxFault):
-    """The server vanished or fell silent: by itself, or brought down by the student's code."""
+    """The server is gone or does not answer, by its own fault or because of the student's code."""
 
 
 class MachineFault(SandboxFault):
@@ -84,7 +84,7 @@ class Isolation:
         return cls("full" if full else "process", tuple(layers), missing, tuple(succeeded))
 
     def lacks(self) -> str:
-        """Return in one line what is missing, and what follows from it."""
+        """Return the missing layers, and what a submission could do without them, on one line."""
         missing = "; ".join(f"no {layer} ({why})" for layer, why in self.missing.items())
         could = f"; a submission could {', '.join(self.open)}" if self.open else ""
         return f"{missing or 'no layer is missing'}{could}"

@@ -1,6 +1,6 @@
 """The sandbox where a process cannot be forked (Windows, macOS): one spawned worker, reused from call to call.
 
-It is replaced after a timeout, a crash, or an answer that is none. It guards against accidents, not against attacks: on such a
+It is replaced after a timeout, a crash, or an invalid answer. It guards against accidents, not against attacks: on such a
 machine, a student's own, there is nothing to protect.
 """
 
