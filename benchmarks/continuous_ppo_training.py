@@ -1,4 +1,4 @@
-"""Trains the reference solution of `continuous_ppo` on HalfCheetah-v5 with the settings of seed 000, beside Stable-Baselines3.
+"""Train the solution of `continuous_ppo` on HalfCheetah-v5 as in Practical RL, week 9, next to Stable-Baselines3.
 
     python benchmarks/continuous_ppo_training.py run SETTING SEED [SEED ...] [--work DIR]   # one million interactions for each
     python benchmarks/continuous_ppo_training.py speed [-o benchmarks/results]              # interactions per second, in pairs
@@ -65,7 +65,7 @@ class Setting:
 SETTINGS = {
     setting.name: setting
     for setting in (
-        Setting("seed", "solution, gain √2 everywhere (seed 000)", math.sqrt(2)),
+        Setting("seed", "solution, gain √2 everywhere (Practical RL)", math.sqrt(2)),
         Setting("small_head", "solution, policy head with gain 0.01", 0.01),
         Setting("sb3", "Stable-Baselines3, gain √2 everywhere", math.sqrt(2), library=True),
     )
@@ -211,7 +211,7 @@ def summarise(setting: Setting, runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def draw(result: dict[str, Any], path: Path) -> None:
-    """Draw the learning curves of all settings, and below them what seed 000 recommends to watch."""
+    """Draw the learning curves of all settings, and below them the quantities that Practical RL recommends to watch."""
     from matplotlib.figure import Figure
 
     from utils import CURVE_COLOURS
@@ -226,7 +226,7 @@ def draw(result: dict[str, Any], path: Path) -> None:
             summary["interactions"], summary["curve_mean"], color=colour, lw=2.5,
             label=f"{summary['label']}: {standing(summary)}",
         )  # fmt: skip
-    axes.axhline(1500, color="black", lw=0.8, ls=":", label="what seed 000 expects")
+    axes.axhline(1500, color="black", lw=0.8, ls=":", label="expected by Practical RL, week 9")
     axes.set(
         xlabel="interactions",
         ylabel="raw return of an episode",

@@ -1,4 +1,4 @@
-"""Measures the grading of a class: killed and resumed, what its page finds, what a submission costs beyond its checks, memory.
+"""Measure the grading of a class: killed and resumed, what its page finds, what a submission costs beyond its checks, memory.
 
     python benchmarks/course.py [--part class,found,overhead,memory,peers] [--work DIR] [-o benchmarks/results]
 

@@ -1,7 +1,7 @@
 """A synthetic class of 300 for `policy_gradient` as Gradescope exports it, and what a grader must find in it.
 
 Every catalogued mistake, some of them several times; right submissions, alternatives, stubs, copies of a right submission and
-of a peculiar wrong one, hostile ones, and what is hardly a submission at all. The same seed makes the same class.
+of a peculiar wrong one, hostile ones, and barely readable submissions. The same seed makes the same class.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 
     python course_peer.py SUBMISSION.py RESULTS.json [--without-learning]
 
-What benchmarks/course.py measures beside the grader. The same drivers run on the same cases, student code in this very process,
-and numpy.testing compares everything that comes back; the two learning checks train and play likewise.
+benchmarks/course.py measures this next to the grader. The same drivers run on the same cases, with student
+code in this process, and numpy.testing compares all results; the two learning checks train and play likewise.
 """
 
 from __future__ import annotations

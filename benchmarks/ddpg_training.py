@@ -1,4 +1,4 @@
-"""Trains the reference solution of `ddpg` on Pendulum-v1, beside Stable-Baselines3, and with the mistakes of seed 003's code.
+"""Train the solution of `ddpg` on Pendulum-v1, next to Stable-Baselines3, and with the mistakes of PG is All You Need.
 
     python benchmarks/ddpg_training.py run SETTING SEED [SEED ...] [--work DIR]   # 20,000 frames for each
     python benchmarks/ddpg_training.py speed [-o benchmarks/results]              # updates per second, in pairs; live plots
@@ -6,11 +6,11 @@
     python benchmarks/ddpg_training.py checkpoint [--work DIR]                    # results/ddpg_actor.safetensors
 
 A setting is one of SETTINGS. A run takes about a minute of one core and leaves SETTING-SEED.json and .safetensors in the work
-folder; what is there is not run again. `report` makes ddpg_training.json and .png of all runs in the work folder.
+folder; existing results are not rerun. `report` makes ddpg_training.json and .png of all runs in the work folder.
 
-All settings have the seed's networks (2 × 128 ReLU), batches of 128, a memory of 100,000, γ 0.99, τ 5e-3, Adam with 3e-4 for
-the actor and 1e-3 for the critic, 1,000 random frames and one update in every frame thereafter. Every 1,000 frames the actor
-plays 10 episodes without noise, the same ones every time; the time for that does not count.
+All settings have the course text's networks (2 × 128 ReLU), batches of 128, a memory of 100,000, γ 0.99, τ 5e-3, Adam
+with 3e-4 for the actor and 1e-3 for the critic, 1,000 random frames and one update in every frame thereafter. Every
+1,000 frames the actor plays 10 episodes without noise, the same ones every time; the time for that does not count.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ SETTINGS = {
     "time_limit_is_terminal": Setting("time limit stored as terminal", faults=("time_limit_is_terminal",)),
     "environment_warm_up": Setting("warm-up in the environment's units", faults=("environment_warm_up",)),
     "same_start": Setting("every episode from the same start", faults=("same_start",)),
-    "seed": Setting("all mistakes of seed 003's code", faults=SEED_FAULTS),
+    "seed": Setting("all mistakes of PG is All You Need", faults=SEED_FAULTS),
     "seed_same_start": Setting("these, and always the same start", faults=(*SEED_FAULTS, "same_start")),
     "ou": Setting("noise with θ = 0.15, σ = 0.2", theta=0.15, sigma=0.2),
 }
@@ -243,7 +243,7 @@ def run(name: str, seed: int, work: Path) -> None:
 
 
 class NotebookUpdate:
-    """The update of seed 003's notebook: what it computes and how, in other words."""
+    """Run the update of the notebook in PG is All You Need, rewritten: the same computation in the same way."""
 
     def __init__(self, agent: Any) -> None:
         self.memory = agent.memory
@@ -312,7 +312,7 @@ def measure_updates(pairs: int = 9, updates: int = 300) -> dict[str, Any]:
 
 
 def notebook_plot(frame: int, scores: list[float], actor_losses: list[Any], critic_losses: list[Any]) -> None:
-    """Draw like seed 003's notebook: three curves with all their points, 30 × 5 inches; to a PNG as Jupyter makes one."""
+    """Draw like the notebook of PG is All You Need: three curves with all points, 30 × 5 inches, to a PNG as in Jupyter."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -348,7 +348,7 @@ class NotebookDisplay:
 class TimedPlot:
     """Calls `plot` in the course of a training, and knows what it took.
 
-    tensors: it is given losses as tensors, which the notebook of seed 003 keeps; to make them takes none of its time.
+    tensors: it is given losses as tensors, which the notebook of PG is All You Need keeps; creating them is not timed.
     """
 
     def __init__(self, plot: Callable[..., None], tensors: bool) -> None:
@@ -444,7 +444,7 @@ def judge(settings: dict[str, Any], speed: dict[str, Any] | None) -> dict[str, A
     }
     if speed:
         updates = speed["updates"]
-        goals["updates per CPU second, against seed 003's own"] = {
+        goals["updates per CPU second, against PG is All You Need"] = {
             "goal": f"at least {updates['goal_at_least']}",
             "found": updates["ratio_median"],
             "met": updates["met"],

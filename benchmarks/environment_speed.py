@@ -1,4 +1,4 @@
-"""Compares the steps per second of the environments with those of gymnasium's CartPole-v1, and batches with SyncVectorEnv.
+"""Compare the steps per second of the environments with those of gymnasium's CartPole-v1, and batches with SyncVectorEnv.
 
 Random actions, drawn beforehand; resets at the end of an episode are part of the time. The grid world of the assignments
 gets its actions as int64 `[1, 1]` tensors, as in training; the others get what they take fastest. A batch is 64 environments,

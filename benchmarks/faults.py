@@ -1,9 +1,9 @@
-"""Break the machine under the grader while it grades right work, and count final reports that lack a point: there must be none.
+"""Inject faults into the machine while it grades correct work, and count final reports that lack a point (must be 0).
 
     python benchmarks/faults.py [FAULT ...] [--times N] [-o benchmarks/results]
 
-The assignment is the toy of the kit's tests, with a solution that computes for a moment in each call. The result says of each
-fault how often the report was right, was not final, or was not there (all of which are honest), or was
+The assignment is the toy of the kit's tests, with a solution that computes for a moment in each call. For each fault, the
+result counts reports that were right, not final, or missing (all of which are honest), and reports that were
 final and wrong. Needs Linux; some faults need root.
 """
 

@@ -1,4 +1,4 @@
-"""Grades the solution as Gradescope's smallest container would: 768 MB and half a CPU, by the zip's own run_autograder.
+"""Grade the solution as Gradescope's smallest container would: 768 MB and half a CPU, by the zip's own run_autograder.
 
     sudo python benchmarks/gradescope_container.py [-o benchmarks/results]
 

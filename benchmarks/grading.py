@@ -1,4 +1,4 @@
-"""Measures what grading costs: a whole grade, an empty call, a cold start on the stub, and that reports repeat.
+"""Measure the cost of grading: a whole grade, an empty call, a cold start on the stub, and whether reports repeat.
 
     python benchmarks/grading.py [--repeats 7] [--identical 20] [-o benchmarks/results]
 

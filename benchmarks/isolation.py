@@ -1,4 +1,4 @@
-"""Measures what isolation costs and what it holds: attacks in four situations, on every check, and a thousand in a row.
+"""Measure the cost and the strength of isolation: attacks in four situations, on every check, and a thousand in a row.
 
     python benchmarks/isolation.py [--calls 1000] [--part cost,soak,situations,checks] [-o benchmarks/results]
 

@@ -1,4 +1,4 @@
-"""Trains the reference solution of `ppo_agent` on Pendulum-v1, beside Stable-Baselines3, and with mistakes of seed 004's kind.
+"""Train the solution of `ppo_agent` on Pendulum-v1, next to Stable-Baselines3, and with mistakes of the keras-rl drafts.
 
     python benchmarks/ppo_agent_training.py run SETTING[,SETTING ...] SEED [SEED ...] [--work DIR]   # 100,000 steps for each
     python benchmarks/ppo_agent_training.py speed [-o benchmarks/results]    # CPU seconds for 1,000 steps, in turns
@@ -86,8 +86,8 @@ SETTINGS = {
     "gamma": Setting("γ 0.99", gamma=0.99),
     "constant": Setting("learning rate not annealed", fault="constant"),
     "terminal": Setting("time limit taken for an end", fault="terminal"),
-    "draft": Setting("seed 004's GAE, last step dropped", fault="draft"),
-    "roll": Setting("seed 004's GAE, length repaired", fault="roll"),
+    "draft": Setting("the draft's GAE, last step dropped", fault="draft"),
+    "roll": Setting("the draft's GAE, length repaired", fault="roll"),
     "single": Setting("one environment, training.fit", envs=1),
 }
 
@@ -147,10 +147,11 @@ class Trained:
 def make_agent(setting: Setting, seed: int) -> Any:
     """Return the solution's agent with the fault of a setting.
 
-    Of the faults, "sign" returns the policy's loss with the other sign; "sampled" samples as if |log σ| were σ, and "scored"
-    takes the density as if σ were log σ: either way the two disagree, as in seed 004; "broadcast" multiplies ratios `[B, 1]` by
-    advantages `[B]`; "constant" leaves the learning rate as it is; "terminal" estimates advantages as if nothing followed a
-    time limit; "draft" does it like the stub's draft, and drops the last step of each episode, for which that has no advantage;
+    Of the faults, "sign" returns the policy's loss with the other sign; "sampled" samples as if |log σ| were σ, and
+    "scored" takes the density as if σ were log σ: either way the two disagree, as in the keras-rl drafts; "broadcast"
+    multiplies ratios `[B, 1]` by advantages `[B]`; "constant" leaves the learning rate as it is; "terminal" estimates
+    advantages as if nothing followed a time limit; "draft" does it like the stub's draft, and drops the last step of
+    each episode, for which that has no advantage;
     "roll" only takes the first state of an episode for the one after the last.
     """
     solution = load_solution("ppo_agent")

@@ -1,4 +1,4 @@
-"""Measure what it costs to prove the kit: `make test`, again and after one changed file, `make verify`, a new assignment.
+"""Measure the cost of proving the kit: `make test`, again and after one changed file, `make verify`, a new assignment.
 
     python benchmarks/proving.py [test] [again] [check] [verify] [demo] [--tree FOLDER] [-o benchmarks/results]
 
@@ -6,7 +6,7 @@ Every command runs in a fresh clone whose virtual environment is this one, or in
 this checkout has kept (.cache, grader/proof/reply_cache.py), as on the machine of somebody who has run the tests before. CPU
 seconds are those of all processes, orphans among them, from the kernel's accounting of finished children; memory is the
 largest sum of proportional set sizes. Both times are also given in units of `import torch`, measured right before each
-command. Leave the machine quiet.
+command. Run it on an idle machine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Records which system calls workers make, and compares them with the list of those that they may make.
+"""Record which system calls workers make, and compares them with the list of those that they may make.
 
     python benchmarks/record_calls.py -m grader grade ddpg solutions/ddpg
     python benchmarks/record_calls.py -m pytest -q tests/kit/test_allowed_calls.py

@@ -1,12 +1,12 @@
-"""Trains the agent of `recurrent_a2c` on KungFuMaster: what it takes to play well, and what each part of it brings.
+"""Train the agent of `recurrent_a2c` on KungFuMaster: the recipe that plays well, and the effect of each part.
 
     python benchmarks/recurrent_a2c_training.py run RECIPE SEED [SEED ...] [--steps N] [--work DIR]
     python benchmarks/recurrent_a2c_training.py speed [-o benchmarks/results]        # steps per second, in pairs
     python benchmarks/recurrent_a2c_training.py report [--work DIR] [-o benchmarks/results]
     python benchmarks/recurrent_a2c_training.py checkpoint [--work DIR]    # results/recurrent_a2c_agent.safetensors
 
-A recipe is one of RECIPES. A run leaves RECIPE-SEED-STEPS.json and .safetensors in the work folder; what is there is not run
-again. `report` makes recurrent_a2c_training.json and .png of all runs in the work folder.
+A recipe is one of RECIPES. A run leaves RECIPE-SEED-STEPS.json and .safetensors in the work folder; existing results are not
+rerun. `report` makes recurrent_a2c_training.json and .png of all runs in the work folder.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ RECIPES = {
     "default_init": replace(FULL, label="without orthogonal weights", orthogonal=False),
     "solution": replace(FULL, label="the solution's loss with scaled rewards, 16 × 16", solution=True, learning_rate=5e-4),
     "seed": Recipe(
-        "the recipe of seed 001",
+        "the recipe of Practical RL, week 8",
         games=5,
         ticks=9,
         learning_rate=1e-5,
@@ -244,7 +244,7 @@ def run(name: str, seed: int, steps: int, work: Path) -> None:
 
 
 class SeedGame(gym.Wrapper):
-    """A game as seed 001's course prepares it: colour frames scaled in float64, shrunk linearly, then the mean of colours."""
+    """A game as Practical RL preprocesses it: colour frames scaled in float64, shrunk linearly, then the mean of colours."""
 
     def __init__(self) -> None:
         gym.register_envs(ale_py)
@@ -264,7 +264,7 @@ class SeedGame(gym.Wrapper):
 
 
 class SeedPool:
-    """The pool of seed 001's course: a list of games, one after another; the agent tracks gradients while it plays."""
+    """The pool of Practical RL, week 8: a list of games, one after another; the agent tracks gradients while it plays."""
 
     def __init__(self, agent: Any, games: int) -> None:
         self.agent = agent

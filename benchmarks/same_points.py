@@ -2,10 +2,11 @@
 
     python benchmarks/same_points.py [NAME ...] [--python PYTHON ...] [--sample 30] [--seed 0] [--keep FILE] [--kept FILE ...]
 
-Works: of each assignment the solution, which must get full marks, the stub, and mistakes and alternatives that are drawn, on
-the questions that their function decides alone. Each is graded at full by every PYTHON in which the kit's requirements are
-installed, and by this one at the other levels and with four threads. `--keep` writes the points of all; `--kept` takes what
-another machine wrote into the comparison. The first environment is the one that the others are compared with.
+For each assignment it grades the solution (which must get full marks), the stub, and randomly drawn mistakes and
+alternatives, on the unit questions of their function. Each is graded at full by every PYTHON in which the kit's
+requirements are installed, and by this one at the other levels and with four threads. `--keep` writes all points;
+`--kept` adds a file from another machine to the comparison. The first environment is the one that the others are
+compared with.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Measures the similarity of submissions: how fast, and whether copies stand above independent work; beside two libraries.
+"""Measure similarity detection: its speed, and whether copies rank above independent work, next to two libraries.
 
     python benchmarks/similarity.py [--libraries PYTHON] [-o benchmarks/results]
 
-PYTHON is one of another environment, with copydetect, compare50 and pydantic in it; without one, only our own is measured.
+PYTHON is the interpreter of another environment with copydetect, compare50 and pydantic; without it, only our tool is measured.
 Classes come from similarity_class.py. A tool gets every submission and the stub, in a process of its own on one core, and says
 how much alike each pair is. Only ranks are compared, since scores of different tools mean different things.
 """

@@ -1,4 +1,4 @@
-"""A class of synthetic students of `policy_gradient`, some of whom copy: what benchmarks/similarity.py looks at.
+"""Generate classes of synthetic students of `policy_gradient`, some of whom copy, for benchmarks/similarity.py.
 
 Two kinds of classes. In a *written* class every student writes every function: one of several ways below, which differ from the
 ground up, with small choices in it (‹this¦or this›) and names of their own. Two students may well choose alike, as they do. In a

@@ -1,4 +1,4 @@
-"""What the benchmarks of training share."""
+"""Helpers shared by the training benchmarks."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Measures watch mode: from a save that changes one function to its verdict on the screen, against a fresh `python grade.py`.
+"""Measure watch mode: from a save that changes one function to its verdict on the screen, against a fresh `python grade.py`.
 
     python benchmarks/watch.py [--saves 20] [--fresh 5] [-o benchmarks/results]
 
-Everything runs pinned to one core, in a pseudo-terminal, on the solution. Saves put a mistake into the vanilla loss and take it
-out again, in turn. The time of a save begins before the file is written, and ends when the verdict has been read from the
-terminal; gradings in between are waited for. Fresh runs are taken in turn with the saves.
+Everything runs pinned to one core, in a pseudo-terminal, on the solution. Saves alternately add a mistake to the
+vanilla loss and remove it. The time of a save begins before the file is written, and ends when the verdict has been
+read from the terminal; gradings in between are waited for. Fresh runs are taken in turn with the saves.
 """
 
 from __future__ import annotations

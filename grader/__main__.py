@@ -16,12 +16,12 @@ COMMANDS = {
     "build": "make stubs and answers from solutions/",
     "verify": "prove the suite: solution and alternatives 100 %%, stub 0 %%, mistakes caught",
     "grade": "grade submissions",
-    "new": "begin an assignment: a small one that is proven already, to be changed",
-    "remove": "delete all files of an assignment, which lie in several folders",
-    "release": "make the zip that students get",
+    "new": "create a small assignment that is already proven, to build on",
+    "remove": "delete all files of an assignment",
+    "release": "make the zip for students",
     "course": "grade a class: resumable, in parallel, on many machines",
-    "regrade": "score a class anew by a policy, or by checks that were corrected",
-    "doctor": "attack the sandbox of this machine, and grade references on it",
+    "regrade": "rescore a class by a policy, or after correcting checks",
+    "doctor": "attack the sandbox of this machine and grade the reference solutions",
 }
 
 

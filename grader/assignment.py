@@ -109,12 +109,12 @@ class Assignment(_Strict):
     def _consistent(self) -> Assignment:
         ids = [question.id for question in self.questions]
         if twice := {name for name in ids if ids.count(name) > 1}:
-            raise ValueError(f"question ids must differ, found twice: {', '.join(sorted(twice))}")
+            raise ValueError(f"question ids must differ; duplicates: {', '.join(sorted(twice))}")
         for index, question in enumerate(self.questions):
             if late := [need for need in question.together if need not in ids[:index]]:
                 raise ValueError(f"{question.id} needs {', '.join(late)}, which must come before it")
         if code := [name for name in self.attachments if name.lower().endswith((".py", ".ipynb", ".zip"))]:
-            raise ValueError(f"{', '.join(code)} cannot be attached: that is how work itself is handed in")
+            raise ValueError(f"{', '.join(code)} cannot be an attachment: submissions have this ending")
         return self
 
     def question(self, name: str) -> Question:
@@ -203,7 +203,7 @@ class AssignmentFiles:
         """Raise UsageError if one of these files is a link to somewhere else: it would be given to students."""
         root = Path(os.path.realpath(self.root))  # unlike Path.resolve, it takes links that lead to themselves
         if outside := [path for path in files if not Path(os.path.realpath(path)).is_relative_to(root)]:
-            raise UsageError(f"{outside[0]} is a link that leads out of {self.root}; put the file itself there")
+            raise UsageError(f"{outside[0]} is a link that leads outside {self.root}; put the file itself there")
 
 
 def list_assignments(root: Path) -> list[str]:

@@ -47,7 +47,7 @@ def run_guarded(action: Callable[[], int]) -> int:
             _stop_hearing()
         except KeyboardInterrupt:  # a second signal, which arrived at the same time
             _stop_hearing()
-        print("stopped: what was not finished does not count", file=sys.stderr)
+        print("stopped: unfinished work does not count", file=sys.stderr)
         return STOPPED
 
 
@@ -115,7 +115,7 @@ def add_level(parser: argparse.ArgumentParser) -> None:
     """Add the option that names the least isolation."""
     from grader.sandbox.reply import LEVELS
 
-    about = "grade nothing where a submission is isolated less than this (default: basic)"
+    about = "refuse to grade below this isolation level (default: basic)"
     parser.add_argument("--require-level", default="basic", choices=LEVELS, help=about)
 
 
@@ -140,9 +140,9 @@ def refuse_output(path: Path | None, *inputs: Path) -> None:
         if path.is_dir():
             raise UsageError(f"{path} is a folder; name a file in it")
         if there and not path.is_file():
-            raise UsageError(f"{path} is not a file that can be replaced; name another one")
+            raise UsageError(f"{path} is not a regular file; name another file")
         if there and (path.resolve().suffix in NO_REPORTS or any(one.exists() and path.samefile(one) for one in inputs)):
-            raise UsageError(f"{path} holds something else than a report, and would be overwritten; name another file")
+            raise UsageError(f"{path} is not a report and would be overwritten; name another file")
         above = next(folder for folder in path.absolute().parents if folder.exists())
         if not above.is_dir():
             raise UsageError(f"{above} is a file, so {path.name} cannot be written below it")
@@ -178,7 +178,7 @@ def write_report(path: Path, text: str) -> None:
     try:
         write_atomically(path, text, private=True)
     except OSError as error:
-        raise ReportNotWritten(f"{path} cannot be written ({error.strerror}); it does not hold the last report") from error
+        raise ReportNotWritten(f"{path} cannot be written ({error.strerror}); it does not contain the latest report") from error
 
 
 class ReportWriter:

@@ -38,7 +38,7 @@ class StoredModel(BaseModel):
         try:
             return cls.migrate(data) | {"schema_version": newest}
         except (LookupError, TypeError, AttributeError) as error:  # a part of it is not what it was in this format
-            raise ValueError(f"it does not fit format {version}: {error}") from error
+            raise ValueError(f"it does not match format {version}: {error}") from error
 
     @classmethod
     def migrate(cls, data: dict[str, Any]) -> dict[str, Any]:

@@ -30,25 +30,29 @@ ROOT = Path(__file__).resolve().parents[1]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Grade with the visible checks and print the report; return the exit code."""
     flat = (ROOT / "assignment.toml").is_file()
-    parser = argparse.ArgumentParser(prog="grade.py", description="Grade your work with the checks that you were given.")
+    parser = argparse.ArgumentParser(prog="grade.py", description="Grade your work with the visible checks.")
     words = "QUESTION" if flat else "NAME, QUESTION"
-    about = "only these questions, and what they need" + ("" if flat else "; first the assignment, if there are several")
+    about = "only these questions and those that they need" + (
+        "" if flat else "; with several assignments, name the assignment first"
+    )
     parser.add_argument("words", nargs="*", metavar=words, help=about)
     parser.add_argument(
         "--submission",
         type=Path,
         metavar="PATH",
-        help="file, notebook, zip or folder (default: where the stub lies)",
+        help="file, notebook, zip or folder (default: the stub's folder)",
     )
     parser.add_argument(
-        "-k", dest="keyword", default="", metavar="PATTERN", help="only checks whose name, as shown in the report, fits"
+        "-k", dest="keyword", default="", metavar="PATTERN", help="only checks whose name (shown in the report) matches"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the report here, from the first moment on")
-    parser.add_argument("--watch", action="store_true", help="grade now and after every save, and say what to do next")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="also write it here as a page, with the learning curves")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the report to this file, updated while grading")
+    parser.add_argument("--watch", action="store_true", help="grade now and after every save, and show what to do next")
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="also write the report to this file as a page, with the learning curves"
+    )
     parser.add_argument("--show", metavar="QUESTION", help="show as tables what a failing check compares")
-    parser.add_argument("--debug", metavar="QUESTION", help="step through its case in pdb, without the limits of grading")
-    about = "say what is missing of what must be installed, in a second; nothing is graded"
+    parser.add_argument("--debug", metavar="QUESTION", help="step through the case of a failing check in pdb, without limits")
+    about = "list missing packages and exit; grades nothing"
     parser.add_argument("--check-install", action="store_true", help=about)
     options = parser.parse_intermixed_args(arguments)
     if options.check_install:
@@ -75,7 +79,7 @@ def _grade_student(options: argparse.Namespace) -> int:
     if options.watch and sys.stdin.isatty() and sys.stdout.isatty():
         return _watch(home, submission, questions, options)
     if options.watch:
-        print("--watch needs a terminal, for keys and to show what changes; graded once instead", file=sys.stderr)
+        print("--watch needs an interactive terminal; graded once instead", file=sys.stderr)
     with ProgressLine() as progress:
         kept = ReportWriter(options.json, _for_student, progress.show)
         page = ReportWriter(options.html, _page_for_student, kept)
@@ -95,7 +99,7 @@ def _watch(home: AssignmentFiles, submission: Path, questions: Sequence[str], op
     from grader.judge.run import select_questions
 
     if options.keyword:
-        raise UsageError("--watch grades questions, not single checks; leave -k out, or name questions")
+        raise UsageError("--watch grades whole questions; leave out -k, or name questions")
     kept = ReportWriter(options.json, _for_student, lambda _: None)
     page = ReportWriter(options.html, _page_for_student, kept)
     try:
@@ -145,7 +149,7 @@ def _look_closer(options: argparse.Namespace) -> int:
         "--html": options.html,
     }
     if refused := [*questions, *(other for other, value in others.items() if value)]:
-        raise UsageError(f"{used} looks at the one question named after it, so leave out: {', '.join(refused)}")
+        raise UsageError(f"{used} shows one question; leave out: {', '.join(refused)}")
     submission = options.submission or home.stub
     try:
         with ProgressLine() as progress:

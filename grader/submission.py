@@ -1,4 +1,4 @@
-"""What a student handed in: a file of Python or a notebook, by itself, in a folder or in a zip, and what may lie beside it.
+"""Read a submission: a Python file or a notebook, alone, in a folder or in a zip, and its attachments.
 
 Nothing is parsed here: a worker reads a zip (sandbox/parsing.py). Of source code, regular expressions find the encoding, in the
 first two lines and in time that grows with their length alone.
@@ -98,7 +98,7 @@ def read_submission(
     if not path.exists() and not path.is_symlink():
         near = difflib.get_close_matches(path.name, _names(path.parent), n=1) if path.parent.is_dir() else []
         hint = f" (did you mean {path.parent / near[0]}?)" if near else ""
-        raise UsageError(f"there is no {path}{hint}; pass the path of your {name}, of a notebook, or of the folder it lies in")
+        raise UsageError(f"there is no {path}{hint}; pass the path of your {name}, a notebook, or their folder")
     if path.suffix.lower() == ".zip":
         return _read_zip(path, name, allowed, parser)
     beside = {near: path.parent / near for near in allowed.names if os.path.lexists(path.parent / near)}
@@ -123,7 +123,7 @@ def stage_submission(content: bytes, path: Path) -> Path:
 
 
 Opener = Callable[[int], bytes]
-"""Returns the content of a file, at most so many bytes of it."""
+"""Returns at most the given number of bytes of a file."""
 
 
 def _choose(files: dict[PurePosixPath, Opener], path: Path, name: str, allowed: AttachmentRules) -> list[SubmittedFile]:
@@ -134,7 +134,7 @@ def _choose(files: dict[PurePosixPath, Opener], path: Path, name: str, allowed: 
     several = python if len(python) > 1 else notebooks if not python and len(notebooks) > 1 else []
     if several:
         found = ", ".join(map(str, several[:10]))
-        raise UsageError(f"{path} holds {len(several)} files that could be meant ({found}); name the one to grade")
+        raise UsageError(f"{path} holds {len(several)} possible submissions ({found}); name the one to grade")
     if not python and not notebooks:
         names = [str(entry) for entry in sorted(files, key=lambda entry: (len(entry.parts), entry))]
         close = difflib.get_close_matches(name, [entry.name for entry in files], n=1, cutoff=0.75)
@@ -234,7 +234,7 @@ def _in_zip(archive: OpenZip, path: Path) -> dict[PurePosixPath, Opener]:
 
 
 def _refuse_twice(name: PurePosixPath, _most: int) -> bytes:
-    raise UsageError(f"{name} is in the zip more than once, and only one of them can be meant; pack it anew")
+    raise UsageError(f"{name} is in the zip more than once; keep one and create the zip again")
 
 
 def _read_entry(archive: OpenZip, path: Path, entry: ZipEntry, most: int) -> bytes:
@@ -242,7 +242,7 @@ def _read_entry(archive: OpenZip, path: Path, entry: ZipEntry, most: int) -> byt
     from grader.sandbox.zips import LINK
 
     if entry.kind == LINK:
-        raise UsageError(f"{entry.name} cannot be read as an ordinary file: it is a link; hand in the file itself")
+        raise UsageError(f"{entry.name} cannot be read as an ordinary file: it is a link; submit the file itself")
     try:
         return archive.read(entry, most)
     except Unreadable as error:
@@ -261,7 +261,7 @@ def _read(name: str, opener: Opener, suffix: str, path: Path | None, attachments
     most = MAX_BYTES.get(suffix, MAX_BYTES[".py"])
     content = opener(most + 1)
     if len(content) > most:
-        hint = "clear its outputs" if suffix == NOTEBOOK else "hand in source code only"
+        hint = "clear its outputs" if suffix == NOTEBOOK else "submit source code only"
         raise UsageError(f"{name} is larger than {most >> 20} MB; {hint}")
     # A notebook under another name: no Python begins like this.
     renamed = content.lstrip()[:1] == b"{" and b'"cells"' in content
@@ -288,7 +288,7 @@ def _as_utf8(name: str, content: bytes) -> bytes:
     if marked:
         return content
     if charset not in CHARSETS:
-        raise UsageError(f"{name} says that it is written in {charset}; save it as UTF-8")
+        raise UsageError(f"{name} declares the encoding {charset}; save it as UTF-8")
     try:
         text = content.decode(charset)
     except UnicodeDecodeError:
@@ -307,7 +307,7 @@ def _require_utf8(name: str, content: bytes) -> None:
         wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         line = len(re.split(rb"\r\n?|\n", content[: error.start]))
         raise UsageError(
-            f"{name} is {'UTF-16' if wide else f'not UTF-8 in line {line}'}; save it as UTF-8, as every editor can"
+            f"{name} is {'UTF-16' if wide else f'not UTF-8 in line {line}'}; save it as UTF-8, which every editor can do"
         ) from None
 
 
@@ -321,7 +321,7 @@ def _open(path: Path) -> io.BufferedReader:
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
-        why = "it is a link; hand in the file itself" if path.is_symlink() else error.strerror
+        why = "it is a link; submit the file itself" if path.is_symlink() else error.strerror
         raise UsageError(f"{path} cannot be read as an ordinary file: {why}") from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

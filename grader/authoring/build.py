@@ -77,7 +77,9 @@ def build(root: Path, name: str, options: BuildOptions | None = None, harness: H
     check = options.check
     home = AssignmentFiles(root, name)
     if not home.solution.is_dir():
-        raise UsageError(f"there is no {home.solution}: stubs and answers are made from solutions, which only instructors have")
+        raise UsageError(
+            f"there is no {home.solution}: stubs and answers are built from solutions, which only instructors have"
+        )
     solution = home.solution / home.assignment.submission
     try:
         stub = make_stub(solution.read_text(encoding="utf-8"), home.assignment)
@@ -215,7 +217,7 @@ def solve_cases(harness: Harness, cases: dict[str, Case]) -> dict[str, Case]:
         try:
             reply = harness.sandbox.call(case.driver, case.inputs, submission, SECONDS)
         except ValueRefused as refused:
-            raise UsageError(f"case {key} cannot be handed to its driver: {refused}") from refused
+            raise UsageError(f"case {key} cannot be passed to its driver: {refused}") from refused
         if reply.status != "ok":
             question = home.assignment.question(case.question)
             why = explain_failure(reply, question, SECONDS, home.assignment.limits.memory_mb, reply.output)
@@ -223,9 +225,7 @@ def solve_cases(harness: Harness, cases: dict[str, Case]) -> dict[str, Case]:
         solved[key] = replace(case, answer=reply.facts, influences=_measure(harness, submission, case))
         size = len(answers.render_answers("", SuiteAnswers(0, {key: solved[key]}, {})))
         if size > MAX_CASE:
-            raise UsageError(
-                f"case {key} takes {size / 1e3:.0f} kB of text, at most {MAX_CASE / 1e3:.0f}: give it fewer numbers"
-            )
+            raise UsageError(f"case {key} takes {size / 1e3:.0f} kB of text, at most {MAX_CASE / 1e3:.0f}: use fewer numbers")
     return solved
 
 
@@ -270,7 +270,7 @@ def _keep_work(home: AssignmentFiles, stub: str) -> None:
     except (SyntaxError, ValueError):
         now = {"the file": ""}
     if work := [name for name, fingerprint in now.items() if fingerprint not in known]:
-        raise UsageError(f"{home.stub} holds work of its own ({', '.join(work[:3])}); move it away, then build again")
+        raise UsageError(f"{home.stub} contains your own changes ({', '.join(work[:3])}); move it away, then build again")
 
 
 def _old(path: Path, name: str) -> SuiteAnswers | None:
@@ -333,9 +333,9 @@ def _moved(home: AssignmentFiles, suite: str, cases: dict[str, tuple[Case, Case]
     for key, (was, now) in cases.items():
         checks = ", ".join(sorted(check for check in about if key in about[check].cases)) or "no check"
         if difference(now.inputs, was.inputs, rtol=1e-12, atol=0.0, exact_dtype=True) is not None:
-            yield f"case {key} has other inputs now; used by {checks}"
+            yield f"case {key} has new inputs; used by {checks}"
         elif (was.driver, was.question) != (now.driver, now.question):
-            yield f"case {key} has another driver or question now; used by {checks}"
+            yield f"case {key} has a new driver or question; used by {checks}"
         else:
             yield f"case {key}: the answer {_distance(was.answer, now.answer)}; used by {checks}"
 
@@ -344,7 +344,7 @@ def _distance(was: Any, now: Any) -> str:
     """Return in words how far apart two trees of plain data are."""
     old, new = (np.array(list(_numbers(value)), np.float64) for value in (was, now))
     if len(old) != len(new) or not len(old) or np.array_equal(old, new) or not np.isfinite([*old, *new]).all():
-        return "has another form"
+        return "has a new form"
     apart = np.abs(new - old)
     return f"moved in {np.count_nonzero(apart)} of {len(apart)} numbers, by at most {apart.max():.3g}"
 

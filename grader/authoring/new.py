@@ -93,7 +93,7 @@ def remove(root: Path, name: str, agreed: Callable[[list[Path]], bool]) -> list[
 
 def _require_free(root: Path, name: str) -> None:
     if found := [path.relative_to(root).as_posix() for path in _places(root, name) if _files([path])]:
-        raise UsageError(f"nothing was written, because there is something of that name already: {', '.join(sorted(found))}")
+        raise UsageError(f"nothing was written: these files already exist: {', '.join(sorted(found))}")
 
 
 def _places(root: Path, name: str) -> list[Path]:
@@ -117,11 +117,11 @@ def _delete(root: Path, name: str) -> None:
 
 def _require_usable(name: str, title: str) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,23}", name):
-        raise UsageError(f"{name!r} cannot be the name: it begins with a letter, and is of a to z, 0 to 9 and _, at most 24")
+        raise UsageError(f"{name!r} is not a valid name: use a letter, then a to z, 0 to 9 or _, at most 24 characters")
     if keyword.iskeyword(name):
-        raise UsageError(f"{name!r} cannot be the name: it is a word of Python")
+        raise UsageError(f"{name!r} is not a valid name: it is a Python keyword")
     if name in TAKEN or importlib.util.find_spec(name) is not None:
-        raise UsageError(f"{name!r} cannot be the name: it is that of a module which can be imported here")
+        raise UsageError(f"{name!r} is not a valid name: a module with this name can be imported here")
     if not title or len(title) > 80 or not title.isprintable() or set(title) & set('"\\'):
         raise UsageError(f'the title {title!r} must be one line of at most 80 characters, without " and \\')
 

@@ -33,7 +33,7 @@ def make_notebook(source: str) -> str:
     for number, (line, title, markdown, lines) in enumerate(_cells(source), 1):
         key = re.sub(r"[^a-zA-Z0-9-]+", "-", title).strip("-")[:64] or f"cell-{number}"
         if key in seen:
-            raise UsageError(f"notebook.py, line {line}: a second cell has the name {key!r}")
+            raise UsageError(f"notebook.py, line {line}: a second cell is named {key!r}")
         seen.add(key)
         if markdown:
             cells.append(v4.new_markdown_cell(_text(lines, line), id=key))
@@ -67,7 +67,7 @@ def _text(lines: list[str], first: int) -> str:
     text = []
     for number, line in enumerate(lines, first):
         if line and not line.startswith("#"):
-            raise UsageError(f"notebook.py, line {number}: in a cell of text, every line begins with `# `; found {line!r}")
+            raise UsageError(f"notebook.py, line {number}: in a text cell every line must begin with `# `; found {line!r}")
         text.append(line[2:] if line.startswith("# ") else line[1:])
     return "\n".join(text).strip("\n")
 

@@ -24,7 +24,7 @@ def make_stub(source: str, assignment: Assignment) -> str:
     for number, line in enumerate(source.splitlines(), 1):
         if begin := BEGIN.match(line):
             if hidden is not None:
-                raise UsageError(f"line {number}: a solution begins inside another")
+                raise UsageError(f"line {number}: a solution starts inside another solution")
             try:
                 task = assignment.question(begin["question"]).task
             except KeyError:
@@ -33,7 +33,7 @@ def make_stub(source: str, assignment: Assignment) -> str:
             opening, indent = f"{begin['question']}: {task}", begin["indent"]
         elif END.match(line):
             if hidden is None:
-                raise UsageError(f"line {number}: a solution ends that did not begin")
+                raise UsageError(f"line {number}: found END SOLUTION without BEGIN SOLUTION")
             size = sum(bool(text.strip()) and not text.strip().startswith("#") for text in hidden)
             about = f"{indent}# YOUR CODE HERE (about {size} {'line' if size == 1 else 'lines'})"
             lines += [about, *_raise(opening, indent)] if draft is None else [f"{about}: repair this draft", *draft]
@@ -42,14 +42,14 @@ def make_stub(source: str, assignment: Assignment) -> str:
             draft = []
         elif draft is not None:
             if not line.startswith(f"{indent}# "):
-                raise UsageError(f"line {number}: a draft goes on that is no comment")
+                raise UsageError(f"line {number}: expected a comment in the draft")
             draft.append(indent + line.removeprefix(f"{indent}# "))
         elif hidden is not None:
             hidden.append(line)
         else:
             lines.append(line)
     if hidden is not None:
-        raise UsageError(f"the solution of {opening.partition(':')[0]} is not closed by a line # END SOLUTION")
+        raise UsageError(f"the solution of {opening.partition(':')[0]} has no closing line # END SOLUTION")
     return "\n".join(lines) + "\n"
 
 

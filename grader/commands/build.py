@@ -12,7 +12,7 @@ from grader.commands.shared import add_workers, count_workers
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="assignments (default: all)")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail when something is stale")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is stale")
     parser.add_argument("--seed", type=int, help="make new hidden cases from this seed")
     add_workers(parser, "mistakes tried")
 

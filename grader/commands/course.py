@@ -14,12 +14,12 @@ REFERENCE_FROM = 20  # submissions of a class, for which one more, the reference
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("name", metavar="NAME", help="the assignment")
-    about = "what Gradescope or Canvas exported, or a folder of files"
+    about = "unpacked export of Gradescope or Canvas, or a folder of files"
     parser.add_argument("export", type=Path, metavar="EXPORT_DIR", help=about)
-    parser.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="write results and pages here")
+    parser.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help="folder for results and pages")
     parser.add_argument("--suite", default="visible,hidden", help="visible, hidden or both (default: visible,hidden)")
-    parser.add_argument("--layout", choices=("gradescope", "canvas", "folder"), help="of the export (default: found out)")
-    parser.add_argument("--shard", default="1/1", metavar="I/N", help="only this part of N; all parts share DIR")
+    parser.add_argument("--layout", choices=("gradescope", "canvas", "folder"), help="layout of the export (default: detected)")
+    parser.add_argument("--shard", default="1/1", metavar="I/N", help="grade only part I of N; all parts share DIR")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="grade on the workers of this Dask cluster: see docs/cluster.md")
     parser.add_argument("--policy", type=Path, metavar="FILE", help="late days, weights, caps: see docs/policy.md")
     add_workers(parser, "submissions graded")

@@ -12,7 +12,9 @@ from grader.console import GRADED, add_level
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("names", nargs="*", metavar="NAME", help="assignments whose reference must get full marks here")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="assignments whose reference solution must get full marks here"
+    )
     add_level(parser)
 
 

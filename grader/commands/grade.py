@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("name", metavar="NAME", help="the assignment")
-    about = "a submission (file, notebook, zip, folder), or a class's export"
+    about = "submission (file, notebook, zip or folder), or the export of a class"
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=about)
     parser.add_argument("--suite", default="visible,hidden", help="visible, hidden or both (default: visible,hidden)")
-    parser.add_argument("--format", default="text", choices=sorted(ENDINGS), help="of what is printed or written")
-    about = "of hidden checks show nothing but their points; formats for platforms never show more"
+    parser.add_argument("--format", default="text", choices=sorted(ENDINGS), help="format of the report")
+    about = "show only the points of hidden checks, as the platform formats always do"
     parser.add_argument("--for-student", action="store_true", help=about)
-    parser.add_argument("-o", dest="output", type=Path, metavar="FILE", help="write here; for several paths, a folder")
+    parser.add_argument(
+        "-o", dest="output", type=Path, metavar="FILE", help="write to this file; for several paths, to this folder"
+    )
     add_level(parser)
     add_sound(parser)
 

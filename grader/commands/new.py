@@ -10,8 +10,8 @@ from grader.console import GRADED
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("name", metavar="NAME", help="how files and commands call it: a to z, 0 to 9 and _")
-    parser.add_argument("--title", help="how students call it (default: the name in words)")
+    parser.add_argument("name", metavar="NAME", help="name in files and commands: a to z, 0 to 9 and _")
+    parser.add_argument("--title", help="title for students (default: derived from the name)")
 
 
 def run(root: Path, options: argparse.Namespace) -> int:
@@ -22,8 +22,8 @@ def run(root: Path, options: argparse.Namespace) -> int:
         print(f"wrote {path.relative_to(root)}")
     name = options.name
     print(
-        f"\n{name} is complete, with one question. docs/authoring.md says how to go on. Next:\n"
-        f"  python -m grader verify {name}    # the proof; it holds now, and should after each of your changes\n"
+        f"\n{name} is complete and has one question; docs/authoring.md explains the next steps. Commands:\n"
+        f"  python -m grader verify {name}    # prove it: passes now, and should pass after every change\n"
         f"  python grade.py {name} --submission solutions/{name}    # what a student sees\n"
         f"  python -m grader build {name}     # after a change to solutions/, drivers or checks; then verify again"
     )

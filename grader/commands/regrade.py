@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("folder", type=Path, metavar="DIR", help="what `course` wrote")
-    parser.add_argument("--policy", type=Path, metavar="FILE", help="only score anew, by this policy; nothing is run")
-    about = "let the new outcomes count; without it, only whose points would move is said"
+    parser.add_argument("folder", type=Path, metavar="DIR", help="folder that `course` wrote")
+    parser.add_argument("--policy", type=Path, metavar="FILE", help="only recompute the scores by this policy; runs nothing")
+    about = "make the new outcomes count; without it, only show whose points would change"
     parser.add_argument("--apply", action="store_true", help=about)
     parser.add_argument(
-        "--never-lower", action="store_true", help="with --apply: who would lose points keeps the earlier result"
+        "--never-lower", action="store_true", help="with --apply: students who would lose points keep their earlier result"
     )
-    about = "with --apply: without a proof of the corrected suite, and under the version that it had before"
+    about = "with --apply: skip the proof of the corrected suite and allow an unchanged version"
     parser.add_argument("--unproven", action="store_true", help=about)
-    parser.add_argument("--undo", action="store_true", help="let count again what the last --apply replaced; nothing is run")
+    parser.add_argument("--undo", action="store_true", help="restore the results that the last --apply replaced; runs nothing")
     add_workers(parser, "submissions graded")
     add_level(parser)
 
@@ -39,10 +39,10 @@ def run(root: Path, options: argparse.Namespace) -> int:
 
     apart = [f"--{name}" for name in ("policy", "undo", "apply") if getattr(options, name)]
     if len(apart) > 1:
-        raise UsageError(f"{' and '.join(apart)} are done one after the other: leave out all but one")
+        raise UsageError(f"{' and '.join(apart)} cannot be combined: keep one of them")
     unused = [f"--{name}".replace("_", "-") for name in ("never_lower", "unproven") if getattr(options, name)]
     if unused and not options.apply:
-        raise UsageError(f"{' and '.join(unused)} say how to apply: add --apply")
+        raise UsageError(f"{' and '.join(unused)} modify --apply: add --apply")
     folder = ResultsFolder(options.folder)
     home = AssignmentFiles(root, folder.course().assignment.name)
     if options.policy or options.undo:
@@ -66,7 +66,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
         for line in again.apply(options.never_lower):
             print_line(line)
     else:
-        print_line("nothing of this counts yet: scores and pages are as before; add --apply, or --apply --never-lower")
+        print_line("nothing changed yet: scores and pages are as before; add --apply, or --apply --never-lower")
     return end_class(failed)
 
 
@@ -86,7 +86,7 @@ def _require_proof(again: Regrade, workers: int) -> None:
             f"{', '.join([*again.corrected, *again.added])} changed, and the suite is still {version}, so that reports of both "
             "look alike: raise the version in assignment.toml, or add --unproven"
         )
-    print_line(f"proving {name} {version} first (--unproven leaves that out)")
+    print_line(f"proving {name} {version} first (--unproven skips this)")
     faults = [line for line, fault in verify(home.root, name, ProofOptions(quick=True, workers=workers)) if fault]
     if faults:
         found = "".join(f"\n  {line}" for line in faults)

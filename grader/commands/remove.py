@@ -12,7 +12,7 @@ from grader.console import GRADED
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("name", metavar="NAME", help="the assignment")
-    parser.add_argument("--yes", action="store_true", help="do not ask whether to")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
 def run(root: Path, options: argparse.Namespace) -> int:
@@ -24,7 +24,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
         if options.yes:
             return True
         if not sys.stdin.isatty():
-            raise UsageError("nothing was deleted: say --yes where nobody can be asked")
+            raise UsageError("nothing was deleted: pass --yes when no terminal is attached")
         print(*(path.relative_to(root) for path in files), sep="\n")
         try:
             return input(f"Delete these {len(files)} files? [y/N] ").strip().lower() in ("y", "yes")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def add_workers(parser: argparse.ArgumentParser, what: str) -> None:
     """Add --workers."""
-    parser.add_argument("--workers", type=int, metavar="N", help=f"{what} at the same time (default: one a core)")
+    parser.add_argument("--workers", type=int, metavar="N", help=f"{what} at the same time (default: one per core)")
 
 
 def count_workers(options: argparse.Namespace) -> int:
@@ -40,7 +40,7 @@ def read_suites(text: str) -> tuple[str, ...]:
 
 def add_sound(parser: argparse.ArgumentParser) -> None:
     """Add --require-sound."""
-    about = "grade nothing where the reference, which is graded first, does not get full marks"
+    about = "first grade the reference solution; refuse to grade if it does not get full marks"
     parser.add_argument("--require-sound", action="store_true", help=about)
 
 
@@ -53,7 +53,7 @@ def require_sound(home: AssignmentFiles, options: argparse.Namespace) -> None:
     if not sound and options.require_sound:
         raise UsageError(f"nothing was graded: {said}")
     if not sound:
-        print(f"Right work loses points on this machine: {said}", flush=True)
+        print(f"Correct work loses points on this machine: {said}", flush=True)
 
 
 def end_class(failed: list[str], lost: list[str] | None = None) -> int:

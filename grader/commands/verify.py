@@ -12,14 +12,14 @@ from grader.console import GRADED, refuse_output
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="assignments (default: all)")
-    about = "without mutants, costs of mistakes elsewhere, and training of alternatives that return what the solution returns"
+    about = "skip mutants, costs on other questions, and training of alternatives that match the solution"
     parser.add_argument("--quick", action="store_true", help=about)
-    about = "believe no record of a trial (tests/proof), and write them anew"
+    about = "ignore the records of trials (tests/proof) and rewrite them"
     parser.add_argument("--all", action="store_true", help=about)
-    about = "the seed by which records are drawn that are tried all the same (default: another one at each run)"
+    about = "seed that selects the records to recheck (default: different each run)"
     parser.add_argument("--sample", type=int, metavar="SEED", help=about)
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the matrix of mistakes and checks as a page")
-    parser.add_argument("--flake", type=int, default=0, metavar="N", help="measure with N seeds what chance decides; slow")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the kill matrix to this file as a page")
+    parser.add_argument("--flake", type=int, default=0, metavar="N", help="repeat random checks with N seeds; slow")
     add_workers(parser, "trials run")
 
 

@@ -1,4 +1,4 @@
-"""Grading a class on a Dask cluster: a task is a shard, handed to a warm grading process beside the Dask worker, see `hosting`.
+"""Grade a class on a Dask cluster: each task is a shard for a warm grading process beside the Dask worker (`hosting`).
 
 Results are files, written by rename: what counts is what lies in the folder, so that a shard may run twice, or half.
 """
@@ -82,13 +82,13 @@ def _connected(address: str) -> Client:
     try:
         import distributed
     except ModuleNotFoundError as error:
-        raise UsageError(f"--scheduler needs {error.name}, of the extra `cluster`: pip install '.[cluster]'") from error
+        raise UsageError(f"--scheduler needs {error.name}, from the extra `cluster`: pip install '.[cluster]'") from error
     for name in ("distributed", "distributed.client"):  # Dask has set both; we report its errors on one line
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError, asyncio.TimeoutError) as error:
-        raise UsageError(f"there is no Dask scheduler at {address} ({error}); start one, or name its address") from error
+        raise UsageError(f"there is no Dask scheduler at {address} ({error}); start one, or pass its address") from error
     if not client.scheduler_info()["workers"]:
         print(f"no Dask worker is connected to {address} yet; waiting for one", file=sys.stderr, flush=True)
     return client
@@ -122,7 +122,7 @@ class _Run:
         if self.missing:
             self.standing.lost = [entry.id for entry in self.missing]
             why = sanitize(self.error)  # it may name the file of a student
-            print(f"{len(self.missing)} of them were left without a result: {why}", file=sys.stderr, flush=True)
+            print(f"{len(self.missing)} have no result: {why}", file=sys.stderr, flush=True)
 
     def _round(self, size: int) -> None:
         from grader.course.run import take_shard
@@ -144,7 +144,7 @@ class _Run:
 
     def _hear(self, future: Future[dict[str, Any]], ids: list[str]) -> None:
         if future.status != "finished":
-            error = future.exception() if future.status == "error" else "the scheduler has gone, or given the task up"
+            error = future.exception() if future.status == "error" else "the scheduler is gone, or gave up the task"
             self.error = f"{type(error).__name__}: {error}" if isinstance(error, BaseException) else error
             return
         answer: dict[str, Any] = future.result()

@@ -1,4 +1,4 @@
-"""Hashes of what students handed in, whatever its name and place."""
+"""Hash the content of submissions, independent of names and places."""
 
 from __future__ import annotations
 

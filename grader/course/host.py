@@ -70,7 +70,7 @@ def open_job(about: dict[str, Any]) -> run.GradingJob:
     """
     course = ResultsFolder(Path(about["folder"])).course()
     if not Path(course.export).is_dir():
-        raise UsageError(f"there is no {course.export} here; the export has to be on the shared file system as well")
+        raise UsageError(f"there is no {course.export} here; put the export on the shared file system")
     home = AssignmentFiles(Path(about["root"] or Path(__file__).resolve().parents[2]), course.assignment.name)
     same = "expected the hash {}, found {}; use the same kit, Python and libraries on all machines, then run the command again"
     for what, wanted, own in (
@@ -96,7 +96,7 @@ def grade_shard(job: run.GradingJob, names: list[str], workers: int | None, temp
         for entry in entries:
             # A file that is not there would be graded, as an empty submission.
             if run.hash_submission(job.home, job.export, entry, parser) != course.submissions[entry.id]:
-                raise UsageError(f"{entry.path} is not what the client read; {job.export} has to be shared, and at rest")
+                raise UsageError(f"{entry.path} differs from what the client read; share {job.export} and leave it unchanged")
     return run.grade_entries(job, entries, workers or machine.count_cores(), template=template).failed
 
 

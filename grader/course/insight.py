@@ -439,7 +439,7 @@ def _troubles(
             for one in graded
             if (where := dict.fromkeys(check.question for check in one.result.report.checks if check.outcome is outcome))
         ]
-    kinds["suspicious", "did what a submission may not"] = [
+    kinds["suspicious", "did something forbidden"] = [
         SubmissionRemark(one.entry, signs) for one in graded if (signs := _find_suspicious(one.result))
     ]
     return [UnusualRuns(*names, tuple(cases)) for names, cases in kinds.items() if cases]
@@ -447,12 +447,12 @@ def _troubles(
 
 def _fault(result: SubmissionResult) -> str:
     checks = [check for check in result.report.checks if check.outcome is Outcome.GRADER_ERROR]
-    return result.report.explain_stop() or next((check.detail or check.message for check in checks), "it gave no reason")
+    return result.report.explain_stop() or next((check.detail or check.message for check in checks), "no reason given")
 
 
 def _find_suspicious(result: SubmissionResult) -> str:
     """Return what makes a submission look as if it worked against the grader, or nothing."""
-    reasons = [f"a worker died over it, {result.attempts - 1} times"] if result.attempts > 1 else []
+    reasons = [f"a worker died grading it, {result.attempts - 1} times"] if result.attempts > 1 else []
     for check in result.report.checks:
         if check.cause in SUSPICIOUS:
             reasons.append(f"{check.question}: {check.message}")

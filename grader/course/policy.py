@@ -28,7 +28,7 @@ PLACES = 6  # behind the point: of every number in a policy, and of every one th
 
 def _number(value: Any) -> Any:
     if isinstance(value, dict):
-        raise ValueError('expected a number, found a table; an id with a point in it needs quotes: "loop.first" = 2')
+        raise ValueError('expected a number, found a table; an id that contains a dot needs quotes: "loop.first" = 2')
     if isinstance(value, (bool, str)):
         raise ValueError(f"expected a number, found {value!r}")
     return value
@@ -36,7 +36,7 @@ def _number(value: Any) -> Any:
 
 def _moment(value: Any) -> Any:
     if not isinstance(value, datetime):
-        raise ValueError(f"expected a date with a time, as 2026-03-01T23:59:00+01:00, found {value}")
+        raise ValueError(f"expected a date with a time, such as 2026-03-01T23:59:00+01:00, found {value}")
     return value
 
 
@@ -96,7 +96,7 @@ class FaultyItem(_Strict):
     @model_validator(mode="after")
     def _one(self) -> FaultyItem:
         if bool(self.question) == bool(self.check):
-            raise ValueError("expected question or check, one of them")
+            raise ValueError("expected either question or check")
         return self
 
 
@@ -129,7 +129,7 @@ class LatePenalty(_Strict):
     @model_validator(mode="after")
     def _one_unit(self) -> LatePenalty:
         if self.percent_per_day and self.points_per_day:
-            raise ValueError("expected percent_per_day or points_per_day, found both")
+            raise ValueError("expected either percent_per_day or points_per_day, found both")
         return self
 
 
@@ -148,7 +148,7 @@ class Extension(_Strict):
     @model_validator(mode="after")
     def _one(self) -> Extension:
         if (self.days is None) == (self.until is None):
-            raise ValueError("expected days or until, one of them")
+            raise ValueError("expected either days or until")
         return self
 
 
@@ -219,29 +219,29 @@ class Policy(_Strict):
             self.clock()
         except (KeyError, ValueError, OSError) as error:
             raise ValueError(
-                f"zone: there is no {self.zone!r} here; expected a name as Europe/Berlin (Windows needs `pip install tzdata`)"
+                f"zone: there is no {self.zone!r} here; expected a name like Europe/Berlin (Windows needs `pip install tzdata`)"
             ) from error
         moments = {"late.deadline": self.late.deadline if self.late else None}
         moments |= {f"extensions.{index}.until": one.until for index, one in enumerate(self.extensions)}
         for name, moment in moments.items():
             if moment and moment.tzinfo is None and self.zone is None:
-                raise ValueError(f"{name}: write an offset, as 2026-03-01T23:59:00+01:00, or say zone = ... at the top")
+                raise ValueError(f"{name}: write an offset, such as 2026-03-01T23:59:00+01:00, or set zone = ... at the top")
         deadline = self.deadline()
         for name, moment in moments.items():
             if moment and deadline and self.placed(moment).astimezone(timezone.utc) < deadline.astimezone(timezone.utc):
                 raise ValueError(f"{name}: {moment} is before the deadline, {deadline}")
         if self.extensions and self.late is None:
-            raise ValueError("extensions: there is no [late], so nothing is late")
+            raise ValueError("extensions: there is no [late] section; add one with a deadline, or remove the extensions")
         if self.attempts and self.attempts.per_day and self.zone is None:
-            raise ValueError("attempts.per_day: say zone = ... at the top, by which a day ends")
+            raise ValueError("attempts.per_day: set zone = ... at the top, which defines when a day ends")
         for name, bound in (("at_least", self.at_least), ("at_most", self.at_most)):
             if bound is not None and Fraction(bound) % Fraction(self.round_to):
-                raise ValueError(f"{name}: {bound} is no multiple of round_to, {self.round_to}")
+                raise ValueError(f"{name}: {bound} is not a multiple of round_to, {self.round_to}")
         if self.at_most is not None and self.at_most < self.at_least:
             raise ValueError(f"at_most: {self.at_most} is below at_least, {self.at_least}")
         named = Counter(one.question or one.check for one in self.faulty)
         if twice := [name for name, count in named.items() if count > 1]:
-            raise ValueError(f"faulty: found twice: {', '.join(twice)}")
+            raise ValueError(f"faulty: listed twice: {', '.join(twice)}")
         return self
 
     def clock(self) -> tzinfo | None:

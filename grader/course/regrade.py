@@ -87,7 +87,7 @@ class Regrade:
             f"; new: {', '.join(self.added)}" if self.added else ""
         )
         if self.before.environment != self.job.course.environment:
-            yield "the kit, a library or the machine is not what it was: checks that are not run again keep their outcomes"
+            yield "the kit, a library or the machine has changed: checks that are not rerun keep their outcomes"
         entries = [entry for entry in run.list_ungraded_entries(self.job, self.job.course.entries) if entry.id in self.again]
         standing = run.grade_entries(self.job, entries, workers, progress, self.again)
         yield from self._describe_moves()
@@ -104,10 +104,10 @@ class Regrade:
             course = course.model_copy(
                 update={"kept": {entry: self.folder.place(entry, result.key).name for entry, result in held.items()}}
             )
-            yield f"{len(held)} keep their earlier result, which has more points"
+            yield f"{len(held)} keep their earlier, higher result"
         replaced = self.folder.put_aside_course(REPLACED)
         self.folder.write_course(course)
-        yield f"what this replaces is kept in {replaced}; `regrade {self.folder.path} --undo` brings it back"
+        yield f"the replaced files are kept in {replaced}; `regrade {self.folder.path} --undo` restores them"
         yield from write_class_results(self.home, self.folder)
 
     def _after(self) -> Iterator[tuple[str, SubmissionResult]]:
@@ -143,7 +143,7 @@ def undo(home: AssignmentFiles, folder: ResultsFolder) -> Iterator[str]:
     """
     taken = folder.take_back_course(REPLACED)
     if taken is None:
-        raise UsageError(f"nothing is kept in {folder.path / REPLACED}: no regrade was applied, or all were taken back")
+        raise UsageError(f"nothing is kept in {folder.path / REPLACED}: no regrade was applied, or all were undone")
     yield f"the results of suite {taken.assignment.version} count again"
     yield from write_class_results(home, folder)
 

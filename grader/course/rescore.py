@@ -96,7 +96,7 @@ def rescore_and_report(folder: ResultsFolder, file: Path | None = None, output: 
     for change in changes:
         yield f"{change.who} ({change.entry}): {_points(change.before)} -> {_points(change.after)}"
         yield from (f"    {line}" for line in change.why)
-    yield f"{len(changes)} of {len(new.scores)} scores moved"
+    yield f"{len(changes)} of {len(new.scores)} scores changed"
     for status in ("pending", "not final"):
         if waiting := [one.entry for one in new.scores if one.status == status]:
             some = ", ".join(waiting[:5]) + (", ..." if len(waiting) > 5 else "")
@@ -104,8 +104,8 @@ def rescore_and_report(folder: ResultsFolder, file: Path | None = None, output: 
     policy = parse_policy(new.policy, str(target / SCORES))
     if unknown := find_unscored_students(folder.course(), new.scores, policy):
         yield (
-            f"the policy names whom no score is of: {', '.join(unknown)}; are they spelt as in the class? "
-            "The id of a submission names it only until a newer one counts"
+            f"the policy names students without a score: {', '.join(unknown)}; check the spelling. "
+            "The id of a submission is valid only until a newer submission counts"
         )
     names = [SCORES, "gradebook.csv", "gradescope.csv", "canvas.csv", *([POLICY] if (target / POLICY).is_file() else [])]
     yield f"wrote {', '.join(names)} to {target}"

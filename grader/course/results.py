@@ -106,7 +106,7 @@ class ResultsFolder:
         """
         path = self.path / "course.json"
         if not path.is_file():
-            raise UsageError(f"{self.path} holds no course.json; name the folder that `course ... -o` wrote")
+            raise UsageError(f"{self.path} has no course.json; pass the folder that `course ... -o` wrote")
         return read_stored(path, Course)
 
     def put_aside_course(self, name: str) -> Path:

@@ -120,7 +120,7 @@ class GradingJob:
         """
         if len(entry.parts) < 2:
             if (self.export / entry.path).is_symlink():
-                raise UsageError(f"{entry.path}: it is a link; hand in the work itself")
+                raise UsageError(f"{entry.path}: it is a link; submit the file itself")
             yield self.export / entry.path
             return
         with tempfile.TemporaryDirectory(prefix=HANDED_IN) as folder:
@@ -217,9 +217,9 @@ def list_remarks(job: GradingJob) -> Iterator[str]:
     """Yield what whoever grades the class should know first."""
     if unread := [sanitize(name, 80) for name in job.course.unread]:
         more = f" and {len(unread) - 10} more" if len(unread) > 10 else ""
-        yield f"not read, since it is no submission: {', '.join(unread[:10])}{more}"
+        yield f"not read, because it is not a submission: {', '.join(unread[:10])}{more}"
     if os.name == "posix" and job.folder.stat().st_mode & 0o077:
-        yield f"others on this machine may look into {job.folder}, with grades and hidden checks: chmod 700 {job.folder}"
+        yield f"other users of this machine can read {job.folder}, with grades and hidden checks; run chmod 700 {job.folder}"
 
 
 def hash_submission(home: AssignmentFiles, export: Path, entry: WorklistEntry, parser: FileParser) -> str:
@@ -297,7 +297,7 @@ class RunProgress:
 
 
 Again = Mapping[str, tuple[SubmissionResult, frozenset[str]]]
-"""By entry: an earlier result, and the checks of it that are run again."""
+"""Earlier results by entry, each with the checks to run again."""
 
 
 @contextlib.contextmanager
@@ -319,7 +319,7 @@ def open_warm_grader(job: GradingJob) -> Iterator[Grader]:
                     template.warm_up(wait=True)
                     template.require_isolation()
                     # One run of nothing: it shows that the suite can be run, and leaves in memory what all copies share.
-                    trial = template.grade(template.refused(Path("nothing"), "nothing was handed in"))
+                    trial = template.grade(template.refused(Path("nothing"), "nothing was submitted"))
                 break
             except ServerGone:
                 kept.close()

@@ -65,9 +65,13 @@ class Score(BaseModel):
 
     def explanation(self) -> list[str]:
         """Return how the points came about, a line for each step, for the student to read."""
-        lines = [f"of several submissions the newest counts, not {', '.join(self.replaces)}"] if self.replaces else []
+        lines = [f"the newest submission counts, not {', '.join(self.replaces)}"] if self.replaces else []
         if self.points is None:
-            why = "it is not graded yet" if self.status == "pending" else "the grader has to run again, which is not your fault"
+            why = (
+                "the submission is not graded yet"
+                if self.status == "pending"
+                else "the grader must run again, through no fault of yours"
+            )
             return [*lines, f"there are no points yet: {why}"]
         for step in self.steps:
             change = step.after - step.before
@@ -292,7 +296,7 @@ def _work(account: _Account, report: Report, policy: Policy) -> Fraction:
     factor = Fraction(1)
     if policy.out_of is not None:
         if not maximum:
-            raise UsageError("out_of: there is nothing to scale; every question is extra credit, taken out, or weighs 0")
+            raise UsageError("out_of: there are no points to scale; every question is extra credit, left out, or has weight 0")
         factor = Fraction(policy.out_of) / maximum
         what = f"scaled from {format_score(maximum):f} to {policy.out_of:f} points"
         account.to(account.points * factor, what, quiet=factor == 1)
@@ -351,12 +355,12 @@ def _days_late(entry: WorklistEntry, student: Person, policy: Policy) -> tuple[i
     if moments and entry.created_at:
         deadline = max(moments, key=lambda moment: moment.astimezone(timezone.utc))
         days = _started(deadline, entry.created_at - timedelta(minutes=rule.grace_minutes))
-        text = f"handed in {_days(days)} late" if days else "handed in on time"
+        text = f"submitted {_days(days)} late" if days else "submitted on time"
         return days, text + extended if days or own else ""
     if entry.late:
         if own:
-            return 0, f"late, as the platform says without a time{extended}: counts as on time"
-        return rule.flagged_days, f"late, as the platform says without a time: counts as {_days(rule.flagged_days)}"
+            return 0, f"late (the platform gives no time){extended}: counts as on time"
+        return rule.flagged_days, f"late (the platform gives no time): counts as {_days(rule.flagged_days)}"
     return (0, "") if entry.late is False else (None, "no time of submission: counts as on time")
 
 
@@ -372,15 +376,15 @@ def _late(account: _Account, policy: Policy, days: int | None, lateness: str, ma
     kept = account.points
     if rule.most_days is not None and charged > rule.most_days:
         kept = Fraction(0)
-        lateness += f"; after {_days(rule.most_days)} {rule.floor_percent:f} % of the points are left"
+        lateness += f"; after {_days(rule.most_days)} {rule.floor_percent:f} % of the points remain"
     elif charged and rule.percent_per_day:
         base = maximum if rule.percent_of == "maximum" else account.points
         kept -= base * Fraction(rule.percent_per_day) / 100 * charged
         of = f"the {format_score(maximum):f} points" if rule.percent_of == "maximum" else "the points"
-        lateness += f"; {rule.percent_per_day:f} % of {of} off a day"
+        lateness += f"; {rule.percent_per_day:f} % of {of} off per day"
     elif charged and rule.points_per_day:
         kept -= Fraction(rule.points_per_day) * charged
-        lateness += f"; {rule.points_per_day:f} points off a day"
+        lateness += f"; {rule.points_per_day:f} points off per day"
     account.to(max(kept, account.points * Fraction(rule.floor_percent) / 100), lateness)
 
 

@@ -61,7 +61,7 @@ def explain_scores(course: Course, scores: Sequence[Score]) -> dict[str, list[st
         if all(lines == each[0] for lines in each):
             pages[entry.id] = each[0]
             continue
-        pages[entry.id] = ["on a page for each of those who handed this in together"]
+        pages[entry.id] = ["on a separate page for each member of the group"]
         for number, (student, lines) in enumerate(zip(students, each, strict=True), 1):
             pages[f"{entry.id}~{number}"] = [f"For {student.name or student.email or student.sid}", *lines]
     return pages

@@ -1,4 +1,4 @@
-"""Who handed in what: the submissions of a class, read from what a platform exports."""
+"""Read the submissions of a class from the export of a platform."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def read_export(folder: Path, layout: str | None = None) -> tuple[str, list[Work
         UsageError: If the folder holds no submission, or its metadata cannot be read.
     """
     if not folder.is_dir():
-        raise UsageError(f"there is no folder {folder}; unpack what the platform exported, and pass the folder")
+        raise UsageError(f"there is no folder {folder}; unpack the export of the platform, and pass the folder")
     if (folder / "course.json").is_file():
         raise UsageError(f"{folder} holds results that `course` wrote; pass the folder with the submissions")
     layout = layout or _layout(folder)
@@ -215,7 +215,7 @@ def _require_bounded(events: Iterator[Any]) -> None:
         if inside and size:
             inside[-1] = (inside[-1][0], inside[-1][1] + size)
         if len(inside) > MOST_DEPTH or repeated > MOST_REPEATED:
-            raise ValueError("it nests too deeply" if len(inside) > MOST_DEPTH else "its references repeat too much")
+            raise ValueError("it is nested too deeply" if len(inside) > MOST_DEPTH else "its references expand too far")
 
 
 def _without_colons(data: Any) -> Any:

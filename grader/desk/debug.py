@@ -115,7 +115,7 @@ def _conclude(seen: FailureInspection, facts: Any, arrived: bool) -> None:
         body = frame[wire.HEADER.size :]
         facts = wire.decode(body[:text], body[text : text + blob])
     except wire.ValueRefused as error:
-        print(f"\nThe grader cannot take what came back: {sanitize(str(error))}")
+        print(f"\nThe grader cannot accept the returned value: {sanitize(str(error))}")
         return
     print(f"\nWhat the grader sees of this call (driver {seen.tried.driver}):")
     for name, value in facts.items():

@@ -27,7 +27,7 @@ def check_install(root: Path) -> tuple[list[str], bool]:
 def _check_python() -> tuple[str, bool]:
     first, last = PYTHONS
     fits = first <= sys.version_info[:2] <= last
-    wanted = "" if fits else f", and {first[0]}.{first[1]} to {last[0]}.{last[1]} is needed"
+    wanted = "" if fits else f"; {first[0]}.{first[1]} to {last[0]}.{last[1]} is needed"
     return f"Python {platform.python_version()} ({sys.executable}){wanted}", fits
 
 

@@ -126,7 +126,7 @@ def find_failing_checks(
     failed = [check for check in report.checks if check.outcome is not Outcome.PASSED]
     own = [check for check in report.checks if name in (check.question, check.question.partition(".")[0])]
     if not own:
-        raise UsageError(f"no check of {name} fits -k {keyword!r}")
+        raise UsageError(f"no check of {name} matches -k {keyword!r}")
     if failed:
         _require_tried(failed[0], name, own, tried)
     looks = [
@@ -142,6 +142,6 @@ def find_failing_checks(
 def _require_tried(first: CheckResult, name: str, own: list[CheckResult], tried: dict[str, LastCall]) -> None:
     """Raise NothingToInspect if the first check that fails has not come so far as to call anything."""
     if first not in own:
-        raise NothingToInspect(f"{name} is not run before {first.question} passes: look at {first.question} first.")
+        raise NothingToInspect(f"{name} runs only after {first.question} passes: look at {first.question} first.")
     if first.id not in tried:
         raise NothingToInspect(f"{first.question}: {first.message}")

@@ -55,7 +55,7 @@ def show_failure(looks: list[FailureInspection]) -> None:
         agree = ": in this one, expected and got agree" if first.tried.compared else ""
         console.print(Text(f"\nEvery check that was run passes{agree}.", "green"))
     if others:
-        console.print(Text("\nThese fail as well; add their -k to look at them:", "bold"))
+        console.print(Text("\nThese checks also fail; add their -k to look at them:", "bold"))
     for other in others:
         console.print(Text(f"  ✗ {other.check.title} (-k {other.name})"))
 

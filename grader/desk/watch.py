@@ -234,7 +234,7 @@ class _Grading:
             except UsageError as error:
                 self._events.put(GradingFailure(sanitize(str(error))))
             except Exception as error:  # the next save may go better
-                self._events.put(GradingFailure(sanitize(f"The grader failed, not you: {type(error).__name__}: {error}")))
+                self._events.put(GradingFailure(sanitize(f"The grader failed, not your code: {type(error).__name__}: {error}")))
 
     def _grade(self, began: float) -> None:
         staged = self._grader.take(self._submission)
@@ -334,14 +334,14 @@ class _Screen:
             return
         question, following = self.first(), _not_started(self._report)
         if terminal.explain_common_failure(self._report):
-            text = "First the file must load: the message above names the line."
+            text = "The file must load first: the message above names the line."
         elif question is not None and find_advice(self._report, question):
             self._draw(self._last, hints=True)
             text = ""
         elif question is not None:
-            text = f"No known mistake looks like this. Look closer: {self._command} --show {question.id}"
+            text = f"No known mistake matches. Look closer: {self._command} --show {question.id}"
         else:
-            text = f"{following.id}: {following.task}" if following else "Nothing is left that a hint could help with."
+            text = f"{following.id}: {following.task}" if following else "No failed question is left, so there is no hint."
         if text:
             self._begin_line()
             self._console.print(text, markup=False, style="cyan")
@@ -365,7 +365,7 @@ class _Screen:
             question = None
             self._status("nothing to debug: the file cannot be loaded")
         elif question is None:
-            self._status("nothing to debug: no question that is written fails")
+            self._status("nothing to debug: no written question fails")
         else:
             self._status(f"starting the debugger for {question.id}")
         return question
@@ -415,7 +415,7 @@ class _Screen:
             if following is not None:
                 yield Text(f"{following.id}: {following.task}", "bold")
             elif report.points == report.max_points:
-                yield Text(f"Everything passes here. Hand in {self._submission.name}.", "bold green")
+                yield Text(f"All visible checks pass. Submit {self._submission.name}.", "bold green")
         if not event.whole:
             yield Text(f"{event.seconds:.2f} s after the save", "dim")
 

@@ -1,4 +1,4 @@
-"""What a run may use: seconds for its calls, time and memory for reading their results, memory for replies."""
+"""Budgets of a run: seconds for its calls, time and memory for reading results, and memory for cached replies."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ MAX_KEPT, MAX_KEPT_BYTES = 200, 1 << 18  # replies of a run, and of facts in one
 
 
 class ReadingTimeout(Exception):
-    """The judge has looked at what a call returned for too long."""
+    """The judge took too long to read the result of a call."""
 
 
 class ReadingBudget:
-    """Limits the time and memory with which the judge reads the results of calls.
+    """A limit on the time and memory that the judge spends on reading results.
 
-    These may be made to keep the judge busy. The seconds are the judge's processor time, which a busy machine does not shorten.
+    A hostile result may keep the judge busy. The seconds are the judge's processor time, which a busy machine does not shorten.
     The limit requires Linux and the main thread.
 
     Attributes:
-        code: The code of the check that reads; nothing is raised while it is not running.
+        code: The code of the check that reads; the limit applies only while this code runs.
     """
 
     def __init__(self, seconds: float = 10.0, memory_mb: int = 512) -> None:
@@ -44,7 +44,7 @@ class ReadingBudget:
         self.works = sys.platform == "linux" and threading.current_thread() is threading.main_thread()
 
     def begin(self) -> None:
-        """From now on, the check gets Unreadable when its time is over, and MemoryError when it uses too much."""
+        """Start the limit: from now on the check gets ReadingTimeout after its time, and MemoryError above its memory."""
         if self.works and self.before is None:
             import resource
 
@@ -57,7 +57,7 @@ class ReadingBudget:
             signal.setitimer(signal.ITIMER_PROF, self.seconds)
 
     def end(self) -> None:
-        """Let nothing be raised any more."""
+        """Lift the limit."""
         if self.before is not None:
             import resource
 
@@ -68,14 +68,14 @@ class ReadingBudget:
     def _over(self, _: int, frame: FrameType | None) -> None:
         while frame is not None:
             if frame.f_code is self.code:
-                raise ReadingTimeout("it takes too long to read")
+                raise ReadingTimeout("reading it takes too long")
             frame = frame.f_back
 
 
 class TimeBudget:
-    """The budget of a run, and the limit of each call; a question that ran out of time once gets less the next time.
+    """The budget of a run and the limit of each call; after a timeout, a question gets less time per call.
 
-    Both count what calls are charged for (`grader.sandbox.clock`), not what the judge or other programs do meanwhile.
+    Both count the charged seconds of calls (`grader.sandbox.clock`), not the work of the judge or of other programs.
     """
 
     def __init__(self, assignment: Assignment) -> None:
@@ -84,11 +84,11 @@ class TimeBudget:
         self.slow: set[str] = set()
 
     def spend(self, seconds: float) -> None:
-        """Take note of what a call was charged for."""
+        """Subtract the charged seconds of a call from the budget."""
         self.left -= seconds
 
     def limit(self, question: Question) -> float:
-        """Return the seconds that the next call may take.
+        """Return the time limit of the next call in seconds.
 
         Raises:
             CheckNotRun: If none are left.
@@ -102,20 +102,20 @@ class TimeBudget:
 
 
 class ReplyCache:
-    """What the submission has replied to stored cases in this run: checks that look at the same case share one call.
+    """The submission's replies to stored cases in this run, so that checks of the same case share one call.
 
-    Each call would begin in the same state, with the same seed. Large facts are not kept, nor what depends on the time it took.
+    Each call would begin in the same state, with the same seed. Large facts and replies that depend on timing are not kept.
     """
 
     def __init__(self) -> None:
         self._kept: dict[str, Reply] = {}
 
     def of(self, case: Case | None) -> Reply | None:
-        """Return the reply to a case as it came, or None."""
+        """Return the cached reply to a case, or None."""
         return copy.deepcopy(self._kept.get(case.name)) if case else None
 
     def keep(self, case: Case | None, reply: Reply) -> None:
-        """Keep a reply for the checks to come."""
+        """Cache a reply for later checks."""
         if case and reply.status in ("ok", "raised", "import", "missing") and len(self._kept) < MAX_KEPT:
             with contextlib.suppress(Exception):  # of a form that cannot be copied or is too large to be worth it
                 if estimate_size(reply.facts) <= MAX_KEPT_BYTES:
@@ -123,7 +123,7 @@ class ReplyCache:
 
 
 def estimate_size(facts: Any) -> int:
-    """Return about how many bytes plain data takes."""
+    """Return the approximate size of plain data in bytes."""
     if isinstance(facts, (dict, list, tuple)):
         return 64 + sum(map(estimate_size, facts.values() if isinstance(facts, dict) else facts))
     return facts.nbytes if isinstance(facts, np.ndarray) else sys.getsizeof(facts)

@@ -28,19 +28,19 @@ NOT_NEEDED = (
 
 
 class SuiteError(Exception):
-    """The checks and assignment.toml do not fit together."""
+    """The checks contradict assignment.toml."""
 
 
 class SubmissionJudge(Protocol):
-    """Whoever judges one submission, as checks see it."""
+    """The judge of one submission, as checks see it."""
 
     shared: RunContext
 
     def caller(self, item: pytest.Function, loaded: bool) -> SubmissionUnderTest:
-        """Return what a check calls: the submission, or the drivers without one."""
+        """Return the object that a check calls: the submission, or the drivers without one."""
 
     def ended(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
-        """Take note of how a part of a check ended."""
+        """Record how one phase of a check ended."""
 
 
 class CollectedChecks:
@@ -80,16 +80,16 @@ class CollectedChecks:
         if code == pytest.ExitCode.INTERRUPTED:
             raise KeyboardInterrupt
         if code == pytest.ExitCode.USAGE_ERROR and keyword:
-            raise UsageError(f"-k {keyword!r} is no pattern; use one word, or several with `and`, `or`, `not` between them")
+            raise UsageError(f"-k {keyword!r} is not a valid expression; use a word, or words joined by and/or/not")
         if code == pytest.ExitCode.NO_TESTS_COLLECTED and keyword and not self.errors:
-            raise UsageError(f"no check fits -k {keyword!r}; names of checks are those of the tests in {files[0]}")
+            raise UsageError(f"no check matches -k {keyword!r}; checks are named after the tests in {files[0]}")
         if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and not self.errors:
             self.errors.append(f"pytest ended with exit code {code}")
         if not self.errors:
             self._config._do_configure()  # pytest has cleared up what checks may use, as for tmp_path
 
     def run(self, item: pytest.Function, judge: SubmissionJudge) -> None:
-        """Run one check of a submission, and inform its judge of the outcome."""
+        """Run one check of a submission and report its outcome to the judge."""
         self._judge = judge
         try:
             # Whether another one is run at all is not known yet, so nothing is left set up for it.
@@ -103,7 +103,7 @@ class CollectedChecks:
     def pytest_configure(self, config: pytest.Config) -> None:
         self._config = config
         config.option.tbstyle = "native"  # nobody sees pytest's own account of a failure, which takes long to make
-        config.addinivalue_line("markers", "points(number, question): a check of a question, worth so many points")
+        config.addinivalue_line("markers", "points(number, question): a check of a question, with its points")
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Function]) -> None:
@@ -129,7 +129,7 @@ class CollectedChecks:
             raise SuiteError(f"{where}: there is no question {question!r} in assignment.toml")
         title = (item.function.__doc__ or "").strip().splitlines()
         if not title:
-            raise SuiteError(f"{where}: a check needs a docstring, the line that a student reads")
+            raise SuiteError(f"{where}: a check needs a docstring, which is the line that students read")
         return CheckResult(id=where, question=question, suite=suite, title=title[0], max_points=mark.args[0])
 
     def _require_totals(self, results: list[CheckResult]) -> None:
@@ -175,7 +175,7 @@ class CollectedChecks:
 
 @contextlib.contextmanager
 def _importable(views: Path) -> Iterator[None]:
-    """Let the suites import an assignment's own views, if it has any, as `views`; another one's are other modules."""
+    """Let the suites import the assignment's own views, if any, as `views`, separate from those of other assignments."""
     if not views.is_file():
         yield
         return
@@ -198,7 +198,7 @@ def _importable(views: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _only_our_plugins() -> Iterator[None]:
-    """Keep plugins and options of the environment out of the judge: they cost time and could change what is run."""
+    """Ignore pytest plugins and options from the environment: they cost time and could change which checks run."""
     ours = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "", "PYTEST_PLUGINS": ""}
     before = {name: os.environ.get(name) for name in ours}
     os.environ.update(ours)

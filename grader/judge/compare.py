@@ -1,4 +1,4 @@
-"""Comparing what came back with what must come back, and saying where they part: shape before dtype before value."""
+"""Compare a result with the expected one and describe the first difference: shape, then dtype, then value."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _array_difference(expected: np.ndarray, got: Any, how: Tolerance, where: str
 
 
 def _close(expected: float, got: float, how: Tolerance) -> bool:
-    """Return what `np.isclose` does of two numbers, fifty times as fast: facts are full of single numbers."""
+    """Return `np.isclose` of two numbers, fifty times faster than NumPy: facts hold many single numbers."""
     if expected == got:
         return True
     if math.isfinite(expected) and math.isfinite(got):
@@ -139,7 +139,7 @@ def is_integer(value: Any) -> bool:
 
 
 def _with_kind(value: Any) -> str:
-    """Return a number and its type, where 2 and 2.0 must not look the same."""
+    """Return a number with its type, so that 2 and 2.0 look different."""
     return f"the int {int(value)}" if is_integer(value) else f"the float {float(value)!r}"
 
 
@@ -149,7 +149,7 @@ MAX_KEPT = 1 << 16  # numbers of an array that are kept for a closer look
 def drop_large_arrays(tree: Any) -> Any:
     """Return facts with every array of more than 65,536 numbers replaced by a text that says so.
 
-    Whatever else they hold is bounded by the wire.
+    The wire already limits everything else.
     """
     if isinstance(tree, np.ndarray) and tree.size > MAX_KEPT:
         return f"{name_kind(tree)} of shape {list(tree.shape)}, too large to be kept"
@@ -161,7 +161,7 @@ def drop_large_arrays(tree: Any) -> Any:
 
 
 def name_kind(value: Any) -> str:
-    """Return what a value is, with its article."""
+    """Return the kind of a value with its article, such as "a tensor"."""
     if isinstance(value, TensorArray):
         return "a torch.Tensor"
     if isinstance(value, np.ndarray):
@@ -179,7 +179,7 @@ def format_number(value: Any) -> str:
 
 
 def format_value(value: Any, limit: int = SHOWN_NUMBERS) -> str:
-    """Return a value in one line: arrays of at most `limit` numbers whole, larger ones by shape and first numbers."""
+    """Return a value on one line: arrays up to `limit` numbers in full, larger ones by shape and first numbers."""
     if isinstance(value, np.ndarray):
         if value.size == 0 and value.ndim > 1:
             return f"{value.dtype}{list(value.shape)} []"  # its first axis may be as long as it likes
@@ -204,7 +204,7 @@ def format_value(value: Any, limit: int = SHOWN_NUMBERS) -> str:
 
 
 def _rare(value: np.ndarray) -> str:
-    """Return where a boolean array is different from nearly everywhere else; nothing if there is no such place, or many."""
+    """Return the few indices at which a boolean array differs from its usual value; empty if there are none or many."""
     usual = bool(value.mean() > 0.5)
     places = np.argwhere(value != usual).tolist()
     where = f", but {not usual} at {', '.join(map(str, places))}" if places else ""

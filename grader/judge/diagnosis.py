@@ -19,12 +19,12 @@ Known = TypeVar("Known", Mistake, MistakePair)
 
 @dataclass(frozen=True)
 class Suspicion:
-    """What a failed check looks like.
+    """The known mistakes that may explain a failed check.
 
     Attributes:
-        mistakes: Those that it looks like, equally well, in the order of the catalogue.
-        hints: For the student, that of the mistake that explains most first; of several that are certain, one is right.
-        certain: Whether the mistakes explain all that was seen of the question, and not only a part of it.
+        mistakes: The mistakes that fit equally well, in the order of the catalogue.
+        hints: Hints for the student, best explanation first; if several are certain, one of them is right.
+        certain: Whether the mistakes explain everything seen of the question, not only a part of it.
     """
 
     mistakes: tuple[Mistake, ...]
@@ -38,16 +38,16 @@ def diagnose(
     pairs: Sequence[MistakePair] = (),
     question: str | None = None,
 ) -> dict[str, Suspicion]:
-    """Return, for the failed checks of a question, what they look like; a check that looks like nothing known is left out.
+    """Return, for each failed check of a question, the mistakes that may explain it; unexplained checks are left out.
 
-    One mistake that explains everything comes first, then a pair of which that is recorded, then two that do so together, then
-    one that explains a part. Anything else stays unnamed: silence is better than a false accusation.
+    Explanations are tried in this order: one mistake that explains everything, a recorded pair that does, two mistakes that
+    do so together, one mistake that explains a part. Anything else stays unnamed: silence is better than a false accusation.
 
     Args:
-        seen: For each of the question's checks that was run, how it failed, or None if it passed.
-        pairs: What is recorded of two mistakes in one work.
-        question: Whose checks these are. A mistake of another one, in the same function, is named only where more than yes and
-            no speaks for it.
+        seen: For each check of the question that ran, its failure, or None if it passed.
+        pairs: The recorded evidence of two mistakes in one submission.
+        question: The question of these checks. A mistake of another question is only named if numbers or an exception match,
+            not just values of True and False.
     """
     if question is not None:
         mistakes = [one for one in mistakes if one.question == question or _tells_more(one, seen)]
@@ -69,7 +69,7 @@ def _tells_more(mistake: Mistake, seen: Mapping[str, object]) -> bool:
 
 
 def find_fitting_mistakes(mistakes: Sequence[Mistake], seen: Mapping[str, CheckFailed | None]) -> list[Mistake]:
-    """Return the mistakes that explain everything that was seen of a question.
+    """Return the mistakes that explain everything seen of a question.
 
     They are in the order of the catalogue. A mistake fits when it fails the same of these checks,
     and in each of them shows the same. Where it shows something else each time, failing is enough,
@@ -92,13 +92,13 @@ def _find_fitting(known: Sequence[Known], seen: Mapping[str, CheckFailed | None]
 
 
 def _evidence(known: Mistake | MistakePair, failed: Mapping[str, CheckFailed]) -> int:
-    """Return in how many of the failed checks a mistake or pair shows the same; 0 if it shows something else in any."""
+    """Return the number of failed checks in which a mistake or pair shows the same evidence; 0 if any evidence differs."""
     evident = {check: failure for check, failure in failed.items() if known.shows[check] != UNPREDICTABLE}
     return len(evident) if all(failure.evidence.fits(known.shows[check]) for check, failure in evident.items()) else 0
 
 
 def _find_recorded_pair(pairs: Sequence[MistakePair], seen: Mapping[str, CheckFailed | None]) -> Suspicion | None:
-    """Return what the recorded pairs that fit say: both mistakes of the only one, or the mistake that all have in common."""
+    """Return both mistakes of the only recorded pair that fits, or the mistake that all fitting pairs share."""
     fitting = _find_fitting(pairs, seen)
     if not fitting:
         return None
@@ -108,9 +108,9 @@ def _find_recorded_pair(pairs: Sequence[MistakePair], seen: Mapping[str, CheckFa
 
 
 def choose_hints(mistakes: Sequence[Mistake]) -> tuple[str, ...]:
-    """Return the hints for mistakes that fit equally well: of two both, of more that of the first, the most general.
+    """Return the hints for mistakes that fit equally well: both for two mistakes, only the first (most general) for more.
 
-    Nothing that was seen tells which of the two it is, and the question about the other one would be a false accusation.
+    The evidence does not say which one it is, and a hint about a mistake that was not made would be a false accusation.
     """
     hints = tuple(dict.fromkeys(mistake.hint for mistake in mistakes))
     return hints if len(hints) == 2 else hints[:1]
@@ -143,10 +143,10 @@ class _Suspect:
 
 
 def _find_pair(suspects: Sequence[_Suspect], failed: Iterable[str]) -> dict[str, Suspicion]:
-    """Return what the checks look like if two mistakes made together explain them, by as much evidence as any two do.
+    """Return the suspicion that two mistakes together explain the failures, if some pair does; the best one by evidence.
 
-    Both together fail exactly the checks that failed. Each explains a check that the other does not, and what neither explains
-    both have a part in, so that it may be a mixture.
+    Together the two fail exactly the checks that failed. Each explains a check that the other does not. A check that neither
+    explains is failed by both, so that its evidence may be a mixture.
     """
     every, best = frozenset(failed), 0
     pairs: list[tuple[_Suspect, _Suspect]] = []
@@ -181,8 +181,8 @@ def _find_pair(suspects: Sequence[_Suspect], failed: Iterable[str]) -> dict[str,
 def _find_parts(suspects: Sequence[_Suspect]) -> dict[str, Suspicion]:
     """Return, for each check, the mistakes that explain it, those that explain most of all checks.
 
-    They contradict no other check. Where there is no such mistake, one will do that explains numbers, and shows other ones in
-    checks that failed as well: there, something else may have come in between.
+    They contradict no other check. If there is none, a mistake is accepted that explains numbers in some checks and shows
+    other numbers in other failed checks, where a second fault may interfere.
     """
     found: dict[str, Suspicion] = {}
     for group in ([one for one in suspects if not one.differs], [one for one in suspects if one.telling]):

@@ -1,7 +1,7 @@
-"""What a wrong answer shows to a check: enough to recognise it by, and little to store.
+"""Evidence of a wrong answer: enough to recognise the same mistake, and small to store.
 
-Of a mistake the kit stores a hash of what its answer is made of and of which of its numbers are wrong; of these it stores a few
-weighted sums, because the same mistake may differ by rounding, which no hash would forgive.
+For each mistake the kit stores a hash of the structure of its answer and of which numbers are wrong. It stores a few weighted
+sums of these numbers instead of a hash, because rounding would change a hash.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MISSING = object()
 
 
 class Evidence:
-    """What a check saw of a wrong answer; by default that is data which must be equal.
+    """The evidence that a check saw of a wrong answer; by default, data that must be equal.
 
     Attributes:
         shown: What it saw, as plain data.
@@ -39,11 +39,11 @@ class Evidence:
         self.shown = shown
 
     def record(self) -> Any:
-        """Return what is stored of it, to recognise other answers by; UNPREDICTABLE if none should be."""
+        """Return the data to store, by which other answers are recognised; UNPREDICTABLE if nothing should be stored."""
         return self.shown
 
     def fits(self, recorded: Any) -> bool:
-        """Return whether it is what was recorded of a mistake."""
+        """Return whether this evidence matches the recorded evidence of a mistake."""
         same: bool = recorded == self.shown
         return same
 
@@ -55,8 +55,8 @@ class WrongAnswerEvidence(Evidence):
         case: The name of the case.
         expected: The right answer.
         got: The wrong one.
-        also: What makes of an answer another form that is accepted as well (see `SubmissionUnderTest.require`).
-        how: How closely the check compares.
+        also: Converts an answer into another accepted form (see `SubmissionUnderTest.require`).
+        how: The tolerance of the check.
     """
 
     def __init__(self, case: str, expected: Any, got: Any, also: Callable[[Any], Any] | None, how: Tolerance) -> None:
@@ -96,18 +96,18 @@ class WrongAnswerEvidence(Evidence):
 
 
 def count_sums(recorded: Any) -> int:
-    """Return by how many numbers what was recorded is known again: none of an exception, or of what chance decides."""
+    """Return the number of stored sums that identify a recorded mistake; 0 for exceptions and random answers."""
     forms = recorded if isinstance(recorded, list) else []
     return max((sum(isinstance(one, float) and one != 0 for one in form[1:]) for form in forms), default=0)
 
 
 class AnswerStructure:
-    """What an answer is made of, and its numbers beside those that are expected.
+    """The structure of an answer, and its numbers next to the expected ones.
 
     Attributes:
-        made_of: A text for each of its parts, numbers apart.
-        numbers: All its finite numbers.
-        expected: For each of them the right one; NaN where there is none.
+        made_of: A description of each part, without the numbers.
+        numbers: All finite numbers of the answer.
+        expected: The right number for each of them; NaN where there is none.
     """
 
     def __init__(self, how: Tolerance) -> None:
@@ -148,14 +148,14 @@ class AnswerStructure:
                 self.made_of.append(str(number))
 
     def record(self) -> list[Any]:
-        """Return a hash, the places of numbers of which it does not say whether they are right, if any, and some sums."""
+        """Return a hash, the indices of numbers that are too close to call (if any), and some sums."""
         gaps, allowed = self._gaps()
         unsure = np.flatnonzero((gaps > allowed / UNSURE) & (gaps < allowed * UNSURE)).tolist()
         differs = self._differs(unsure)
         return [self._hash(differs, unsure), *([unsure] if unsure else []), *_sums(np.array(self.numbers)[differs])]
 
     def fits(self, recorded: list[Any]) -> bool:
-        """Return whether this is what was recorded, but for rounding."""
+        """Return whether this equals the recorded data up to rounding."""
         hashed, *others = recorded
         unsure = others.pop(0) if others and isinstance(others[0], list) else []
         differs = self._differs(unsure)
@@ -170,7 +170,7 @@ class AnswerStructure:
         return all(abs(one - other) <= most for one, other, most in zip(others, sums, allowed, strict=True))
 
     def _gaps(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far each number is from the right one, infinitely without one, and how far it may be."""
+        """Return each number's distance from the right one (infinite if there is none) and its tolerance."""
         expected = np.array(self.expected)
         with np.errstate(over="ignore"):
             gaps = np.abs(np.array(self.numbers) - expected)
@@ -198,7 +198,7 @@ class AnswerStructure:
 
 
 def _sums(numbers: np.ndarray, signed: bool = True) -> list[float]:
-    """Return weighted sums of some numbers, each of a block of successive ones."""
+    """Return weighted sums of the numbers, one for each block of successive numbers."""
     if not numbers.size:
         return []
     places = np.arange(numbers.size)
@@ -238,10 +238,9 @@ MOST_HASHED = 2_000  # parts of what a check saw: a hostile reply may have as ma
 
 
 def hash_evidence(shown: Any) -> str:
-    """Return a short hash of plain data, the same where numbers differ by their rounding only.
+    """Return a short hash of plain data that ignores differences by rounding.
 
-    Of data with more parts than MOST_HASHED only the first ones count, in a fixed order, and of arrays those that are kept to
-    recognise a mistake by.
+    Only the first MOST_HASHED parts count, in a fixed order, and only the subsampled numbers of arrays.
     """
     whole, waiting, left = hashlib.sha256(), [shown], MOST_HASHED
     while waiting and left:

@@ -1,4 +1,4 @@
-"""What a common exception of torch, NumPy or gymnasium means, in a sentence for students, and what to look at."""
+"""Explain common exceptions of torch, NumPy and gymnasium to students: the meaning, and where to look."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ MAX_TEXT = 100
 MEANINGS: tuple[tuple[str, str], ...] = (
     (
         r"The size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)",
-        "These two shapes do not broadcast: compared from the right, two sizes must be equal or one of them 1, and here "
-        "they are {0} and {1} (dimension {2}). Print both shapes before this line.",
+        "These two shapes do not broadcast: compared from the right, two sizes must be equal, or one of them must be 1. "
+        "Here they are {0} and {1} (dimension {2}). Print both shapes before this line.",
     ),
     (
         r"operands could not be broadcast together with shapes (\(.*?\)) (\(.*?\))",
-        "These two shapes do not broadcast: compared from the right, two sizes must be equal or one of them 1, and here "
-        "the shapes are {0} and {1}.",
+        "These two shapes do not broadcast: compared from the right, two sizes must be equal, or one of them must be 1. "
+        "Here the shapes are {0} and {1}.",
     ),
     (
         r"mat1 and mat2 shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)",
-        "A layer gets rows of {1} numbers and expects rows of {2}: compare the size of the input with the first size of "
+        "A layer expects rows of {2} numbers and gets rows of {1}: compare the size of the input with the first size of "
         "the layer.",
     ),
     (
@@ -48,17 +48,16 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"only (?:length-1|0-dimensional|size-1) arrays can be converted to Python scalars",
-        "A number is expected here, and there is an array: index it down to one element, or use .item().",
+        "This line expects a number and gets an array: index one element, or use .item().",
     ),
     (
         r"setting an array element with a sequence",
-        "One element of an array, or rows of equal length, are expected here, and there is a sequence: which shape has "
-        "each item?",
+        "This line expects a number, or rows of equal length, and gets a sequence: what shape does each item have?",
     ),
     (
         r"leaf Variable that requires grad is being used in an in-place operation",
-        "A parameter is changed in place while gradients are recorded: do it inside `with torch.no_grad():`, or let the "
-        "optimizer.",
+        "A parameter is changed in place while gradients are recorded: wrap the change in `with torch.no_grad():`, or "
+        "let the optimizer do it.",
     ),
     (
         r"modified by an inplace operation",
@@ -67,12 +66,12 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"Trying to backward through the graph a second time",
-        "The same graph is used for a second backward(): compute the loss again for each step, or detach what comes from "
-        "before.",
+        "The same graph is used for a second backward(): compute the loss again for each step, or detach values from "
+        "earlier steps.",
     ),
     (
         r"does not require grad and does not have a grad_fn",
-        "The loss is not connected to any parameter: something on its way was detached, made by .item() or .numpy(), or "
+        "The loss is not connected to any parameter: a value on the way to it was detached, made by .item() or .numpy(), or "
         "computed under torch.no_grad().",
     ),
     (
@@ -81,21 +80,21 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"Can't call numpy\(\) on Tensor that requires grad",
-        "This tensor still carries a gradient, which NumPy would lose: in a loss, take torch's function in place of NumPy's; "
-        "elsewhere, .detach().numpy().",
+        "This tensor still carries a gradient, which NumPy would lose: in a loss, use torch's function instead of NumPy's; "
+        "elsewhere, use .detach().numpy().",
     ),
     (
         r"must have the same dtype, but got (\w+) and (\w+)|expected scalar type (\w+) but found (\w+)",
-        "Two dtypes meet here. NumPy makes float64 by default and torch layers have float32: convert with .float(), or "
+        "Two dtypes are mixed here. NumPy defaults to float64, and torch layers use float32: convert with .float(), or "
         "torch.as_tensor(x, dtype=torch.float32).",
     ),
     (
         r"must be Tensor, not numpy\.ndarray",
-        "A tensor is expected here, and there is a NumPy array: convert it with torch.as_tensor(x, dtype=torch.float32).",
+        "This line expects a tensor and gets a NumPy array: convert it with torch.as_tensor(x, dtype=torch.float32).",
     ),
     (
         r"must be Tensor, not (\w+)",
-        "A tensor is expected here, and there is a {0}: convert it with torch.as_tensor(x, dtype=torch.float32).",
+        "This line expects a tensor and gets a {0}: convert it with torch.as_tensor(x, dtype=torch.float32).",
     ),
     (
         r"expected np\.ndarray \(got (\w+)\)",
@@ -119,11 +118,11 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"shape '(\[.*?\])' is invalid for input of size (\d+)|cannot reshape array of size (\d+) into shape (\(.*?\))",
-        "The new shape must have as many elements as there are: print the shape that it has before.",
+        "The new shape must have as many elements as the old one: print the shape before this line.",
     ),
     (
         r"stack expects each tensor to be equal size|all input arrays must have the same shape",
-        "Only equal shapes can be stacked: which item has another shape than the first one?",
+        "Only equal shapes can be stacked: which item has a different shape from the first?",
     ),
     (
         r"zero-dimensional tensor .*cannot be concatenated",
@@ -131,15 +130,15 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"must have same number of dimensions",
-        "What is concatenated must have the same number of dimensions: add one with unsqueeze, or [:, None].",
+        "Only tensors with the same number of dimensions can be concatenated: add one with unsqueeze, or [:, None].",
     ),
     (
         r"Index tensor must have the same number of dimensions",
-        "gather needs an index with as many dimensions as the tensor: for one index a row, use index[:, None].",
+        "gather needs an index with as many dimensions as the tensor: for one index per row, use index[:, None].",
     ),
     (
         r"Expected dtype int32/int64 for index|used as indices must be|arrays used as indices must be",
-        "An index must be of integers: convert actions with .long(), or .astype(int) in NumPy.",
+        "An index must consist of integers: convert actions with .long(), or .astype(int) in NumPy.",
     ),
     (
         r"(?:Boolean value of Tensor|truth value of an array) with more than one",
@@ -148,7 +147,7 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"Expected parameter (\w+) .*found invalid values:\s*.*nan|probability tensor contains",
-        "The distribution gets nan: something before this line made it, such as the logarithm of 0, 0 divided by 0, or exp "
+        "The distribution gets nan: an earlier line computed it, for example as the logarithm of 0, 0 divided by 0, or exp "
         "of a large number.",
     ),
     (
@@ -162,7 +161,7 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"could not infer output dtype.*Got: (\w+)",
-        "There is no mean of integers: convert with .float() first.",
+        "mean() does not work on integers: convert with .float() first.",
     ),
     (
         r"'numpy\.ndarray' object has no attribute '(\w+)'",
@@ -170,16 +169,16 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"'Tensor' object has no attribute '(\w+)'",
-        "This is a tensor, and `.{0}` belongs to something else: is a NumPy array meant?",
+        "This is a tensor, and tensors have no `.{0}`: did you mean a NumPy array?",
     ),
     (
         r"'NoneType' object (?:is not subscriptable|has no attribute '(\w+)'|is not callable|is not iterable)"
         r"|unsupported operand type\(s\) for .*'NoneType'",
-        "A value is None here: a function without `return` returns None, and so does what was not set yet.",
+        "A value is None here: a function without `return` returns None, and an attribute may not have been set yet.",
     ),
     (
         r"unsupported operand type\(s\) for .*'list'|can't multiply sequence by non-int",
-        "Python's lists and tuples know no arithmetic: make an array or a tensor of the list first.",
+        "Python's lists and tuples do not support arithmetic: convert the list to an array or a tensor first.",
     ),
     (
         r"torch\.return_types\.(\w+)",
@@ -199,10 +198,10 @@ PATTERNS = [(re.compile(pattern, re.DOTALL), sentence) for pattern, sentence in 
 
 
 def explain_exception(details: dict[str, Any]) -> str:
-    """Return what an exception means and which values met in its line, a line each; nothing where neither is known.
+    """Return an exception's meaning and the values in the line that raised it, one line each; empty if unknown.
 
     Args:
-        details: Of a reply. It comes from a process that runs student code, so everything in it may be something else.
+        details: The details of a reply. They come from a process that runs student code, so do not trust their types.
     """
     message = str(details.get("message", ""))
     lines = [*_explain_unpacking(message, details)]
@@ -219,7 +218,7 @@ def _explain_unpacking(message: str, details: dict[str, Any]) -> Iterable[str]:
     if found := UNPACKING.search(message):
         text = str((details.get("frames") or [{}])[-1].get("text", ""))
         known = [sentence for call, sentence in RETURNED.items() if call in text]
-        yield known[0] if known else f"On the left are {found[1]} names, and on the right is another number of values."
+        yield known[0] if known else f"The left side has {found[1]} names, and the right side has a different number of values."
 
 
 def _read_operands(operands: Any) -> Iterable[str]:

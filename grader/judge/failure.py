@@ -1,4 +1,4 @@
-"""Why a check was not passed: the words that a student reads, and the cause that programs go by."""
+"""Explain why a check did not pass: a message for the student, and a cause for programs."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ from grader.sandbox.limits import MAX_FILE_BYTES, MAX_OPEN_FILES, MAX_SCRATCH_BY
 from grader.sandbox.reply import LEFT_OUT, Reply
 
 NO_KEYBOARD = {
-    "BdbQuit": "there is no keyboard here; remove breakpoint() and pdb",
-    "EOFError": "there is no keyboard here; remove input()",
-    "SystemExit": "your code ended the program, with exit() or the like",
+    "BdbQuit": "no keyboard is connected; remove breakpoint() and pdb",
+    "EOFError": "no keyboard is connected; remove input()",
+    "SystemExit": "your code ended the program; remove exit(), quit() or sys.exit()",
 }
 LIMITS = {
-    Cause.PROCESSES: "A submission may not start processes: use num_workers=0, no subprocess, multiprocessing or "
+    Cause.PROCESSES: "A submission may not start processes: set num_workers=0, and do not use subprocess, multiprocessing or "
     "torch.compile.",
     Cause.NETWORK: "A submission may not use the network.",
-    Cause.FILES: "A submission may write only into the folder in which it runs (a plain name like log.txt, or tempfile), "
-    "and read only what it was given.",
-    Cause.FORBIDDEN: "A submission may not start processes, use the network, or touch files outside the folder in which it "
-    "runs.",
-    Cause.DISK: f"A submission may keep {MAX_SCRATCH_BYTES >> 20} MB in {MAX_SCRATCH_FILES:,} files; is it saving at every "
-    "step?",
-    Cause.FILE_SIZE: f"A file, and all that is printed, may have {MAX_FILE_BYTES >> 20} MB; is it writing at every step?",
-    Cause.OPEN_FILES: f"A submission may have {MAX_OPEN_FILES} files open; are they closed after use?",
-    Cause.THREADS: f"A submission may run {MAX_THREADS} threads; is it starting one at every step?",
+    Cause.FILES: "A submission may write only to its working folder (use a plain name such as log.txt, or tempfile), "
+    "and read only the files that it was given.",
+    Cause.FORBIDDEN: "A submission may not start processes, use the network, or touch files outside its working folder.",
+    Cause.DISK: f"A submission may store at most {MAX_SCRATCH_BYTES >> 20} MB in {MAX_SCRATCH_FILES:,} files; does it save at "
+    "every step?",
+    Cause.FILE_SIZE: f"A file, and everything printed, may be at most {MAX_FILE_BYTES >> 20} MB; does it write at every step?",
+    Cause.OPEN_FILES: f"A submission may have at most {MAX_OPEN_FILES} open files; does it close each one after use?",
+    Cause.THREADS: f"A submission may run at most {MAX_THREADS} threads; does it start one at every step?",
 }
 IDLE_SHARE = 0.5  # of its time, in which a call that is stopped did not compute: then it is no loop
 CAUSES = {
@@ -44,14 +43,14 @@ CAUSES = {
     "missing": Cause.MISSING_NAME,
     "refused": Cause.REFUSED_VALUE,
 }
-"""By the status of a reply; all others are exceptions."""
+"""The cause for each status of a reply; any other status is an exception."""
 OUTCOMES = {
     Cause.TIMEOUT: Outcome.TIMEOUT,
     Cause.MEMORY: Outcome.MEMORY,
     Cause.CRASH: Outcome.CRASHED,
     Cause.PROTOCOL: Outcome.CRASHED,
 }
-"""By the cause; for all others a check has failed."""
+"""The outcome for each cause; for any other cause, the check failed."""
 
 
 class CheckFailed(AssertionError):
@@ -60,8 +59,8 @@ class CheckFailed(AssertionError):
     Checks may also simply `assert`.
 
     Attributes:
-        cause: Why, for programs.
-        evidence: The facts that the check saw in the submission; by default, its message.
+        cause: The reason, for programs.
+        evidence: The facts that the check saw in the submission; defaults to the message.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class CheckFailed(AssertionError):
 
 
 class CheckNotRun(Exception):
-    """What the check needs is not there, for which the message gives the reason; nobody is to blame."""
+    """A check that lacks something it needs, through no fault of the student; the message gives the reason."""
 
     def __init__(self, message: str, cause: Cause = Cause.UNAVAILABLE) -> None:
         super().__init__(message)
@@ -92,17 +91,17 @@ class CheckNotRun(Exception):
 def explain_failure(
     reply: Reply, question: Question, seconds: float, memory_mb: int, printed: str, origin: NotebookOrigin | None = None
 ) -> CheckFailed:
-    """Return the exception for a call that did not end well, in words that say what to do.
+    """Return the exception for a failed call, with a message that says what to do.
 
     Args:
-        origin: Where a notebook's lines stand.
+        origin: Maps the lines of an extract to the cells of its notebook.
     """
     try:
         reply = origin.placed(reply) if origin else reply
         return _failure(reply, question, seconds, memory_mb, printed)
     except Exception:
         # The worker's own account comes from a process that runs student code: it may have any form, with any consequence.
-        return CheckFailed(Outcome.CRASHED, "the process did not keep to the protocol", printed, Cause.PROTOCOL)
+        return CheckFailed(Outcome.CRASHED, "the process did not follow the protocol", printed, Cause.PROTOCOL)
 
 
 def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, printed: str) -> CheckFailed:
@@ -112,15 +111,15 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
         case "timeout":
             text = _explain_timeout(reply, seconds)
         case "disk":
-            text = f"stopped: it filled its working folder. {LIMITS[Cause.DISK]}"
+            text = f"stopped: the working folder is full. {LIMITS[Cause.DISK]}"
         case "memory":
-            text = f"ran out of memory (limit {memory_mb} MB): is something growing without end, or a shape far too large?"
+            text = f"ran out of memory (limit {memory_mb} MB): does a list or tensor keep growing, or is a shape far too large?"
             text += format_trace(details)
         case "crashed":
-            ask = "Does the code call os._exit?" if details.get("exited") else "Is a library given what it cannot take?"
+            ask = "Does your code call os._exit?" if details.get("exited") else "Does it pass a library an invalid value?"
             text = f"{details.get('message', 'the process ended')}. {ask}"
         case "protocol":
-            text = f"the process did not keep to the protocol: {details.get('message', '')}"
+            text = f"the process did not follow the protocol: {details.get('message', '')}"
         case "unreadable" | "refused":
             text = str(details.get("message", ""))
         case "syntax":
@@ -128,12 +127,12 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
         case "import":
             text = _explain_import(details)
         case "missing":
-            text = f"your file has no {details.get('name')!r}; the name must stay as it is in the stub"
+            text = f"your file has no {details.get('name')!r}; keep the name that the stub has"
             if details.get("closest"):
                 text += f". Did you mean to rename {details['closest']!r}?"
         case _ if cause is Cause.STUB:
             where = describe_place(details["frames"][-1]) if details.get("frames") else "your code"
-            text = f"{where} still raises the stub's NotImplementedError; delete it when your code is there"
+            text = f"{where} still raises the stub's NotImplementedError; delete that line once your code is in place"
             text += f" ({details['message'] or question.task})"
         case _:
             text = format_error(details) + format_trace(details) + describe_limit(details) + explain_exception(details)
@@ -151,45 +150,45 @@ def _find_cause(reply: Reply, question: Question) -> Cause:
 def _explain_timeout(reply: Reply, seconds: float) -> str:
     details = reply.details
     allowed = "1 second" if seconds < 1.5 else f"{seconds:.0f} seconds"
-    floods = " It also printed a great deal, which takes time." if LEFT_OUT in reply.output else ""
+    floods = " It also printed a lot, which takes time." if LEFT_OUT in reply.output else ""
     used = f" It used {reply.cpu_seconds:.1f} s of CPU." if reply.cpu_seconds else ""
     ask = "is there a loop that never ends?"
     if 0 < reply.cpu_seconds < IDLE_SHARE * reply.seconds:
-        ask = "does it sleep, or wait for something that never comes?"
+        ask = "does it sleep, or wait for something that never happens?"
     if any(isinstance(frame, dict) and frame.get("function") == "<module>" for frame in details.get("frames") or []):
         ask += (
-            " Your file was still being imported: what stands outside of functions and classes runs each time that "
-            'something is graded. A training belongs below `if __name__ == "__main__":`.'
+            " Your file was still being imported: code outside functions and classes runs every time something is "
+            'graded. Put training below `if __name__ == "__main__":`.'
         )
     if "turns" in details:
-        ask = f"it was still going on, after {details['turns']:,} turns. Is a single turn slow?"
+        ask = f"it was still running after {details['turns']:,} turns. Is a single turn slow?"
     return f"stopped after {allowed}: {ask}{used}{floods}{format_trace(details)}"
 
 
 def _explain_import(details: dict[str, Any]) -> str:
     text = f"your file cannot be imported: {format_error(details)}{format_trace(details)}{describe_limit(details)}"
     if "get_ipython" in str(details.get("message")):
-        text += "\nThis file was exported from a notebook: hand in the notebook itself, or leave such lines out."
+        text += "\nThis file was exported from a notebook: submit the notebook itself, or remove such lines."
     if details.get("type") == "ModuleNotFoundError":
-        text += "\nThere are only the packages of requirements.txt and this file: helpers belong into it."
+        text += "\nOnly this file and the packages in requirements.txt are available; define helpers in this file."
     return text
 
 
 def _is_blank(details: dict[str, Any], question: Question) -> bool:
-    """Return whether this is the NotImplementedError of a blank of the stub in the question's own function."""
+    """Return whether this NotImplementedError comes from an unfilled blank in the question's own function."""
     said = str(details.get("message", ""))
     own = said.partition(":")[0].partition(".")[0] if said else details.get("owner")  # stubs of course texts say nothing
     return details.get("type") == "NotImplementedError" and own == question.function
 
 
 def format_error(details: dict[str, Any]) -> str:
-    """Return an exception as Python prints it."""
+    """Return an exception in the form in which Python prints it."""
     message = NO_KEYBOARD.get(details.get("type", ""), str(details.get("message", "")))
     return f"{details.get('type', 'Exception')}: {message}" if message else str(details.get("type", "Exception"))
 
 
 def describe_limit(details: dict[str, Any]) -> str:
-    """Return a line on the limit that an exception looks like, or nothing."""
+    """Return a line about the limit that an exception points to, or an empty string."""
     limit = _find_limit(details)
     return f"\n{LIMITS[limit]}" if limit else ""
 
@@ -199,13 +198,13 @@ def _find_limit(details: dict[str, Any]) -> Cause | None:
 
 
 def describe_place(frame: dict[str, Any]) -> str:
-    """Return where a frame is, in words."""
+    """Return the line, and for a notebook the cell, of a frame."""
     line = f"line {frame.get('line')}"
     return f"cell {frame['cell']}, {line}" if "cell" in frame else line
 
 
 def format_trace(details: dict[str, Any]) -> str:
-    """Return the student's own frames, outermost first, or nothing."""
+    """Return the frames of the student's own code, outermost first; empty if there are none."""
     lines = []
     for frame in details.get("frames") or []:
         inside = f", in {frame['function']}" if frame.get("function") else ""

@@ -1,4 +1,4 @@
-"""One assignment's drivers and support files in place, a folder for submissions, and the sandbox that runs them."""
+"""The harness of one assignment: its drivers and support files, a folder for submissions, and the sandbox."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ NAMES_TORCH = re.compile(rb"\btorch\b")
 
 
 class Harness:
-    """What runs the calls of one assignment: its sandbox starts at the first call, and is kept for all that follow.
+    """Runs the calls of one assignment in a sandbox that starts at the first call and is kept for later ones.
 
     Args:
         home: The assignment's files.
         template: A harness of the same files whose sandbox is warm, and a number; see `ForkedSandbox`.
 
     Attributes:
-        sandbox: Runs drivers beside the submission that was placed last.
-        parser: Has zips read by the workers of this sandbox.
+        sandbox: Runs drivers with the submission that was placed last.
+        parser: Reads zips in workers of this sandbox.
     """
 
     def __init__(self, home: AssignmentFiles, template: tuple[Harness, int] | None = None) -> None:
@@ -68,16 +68,16 @@ class Harness:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def warm_up(self) -> None:
-        """Import the drivers and what they need; raise UsageError if that fails, which is for the author to mend."""
+        """Import the drivers and their imports; raise UsageError if that fails, because the author must fix it."""
         try:
             self.sandbox.warm_up()
         except SandboxFault as fault:
             raise UsageError(f"{self.home.drivers.relative_to(self.home.root)} cannot be run: {fault}") from fault
 
     def place(self, content: bytes, name: str | None = None) -> Path:
-        """Write a file where the sandbox can read it, in place of an earlier one, and return its path.
+        """Write a file where the sandbox can read it, replacing an earlier one, and return its path.
 
-        If it names torch, the sandbox imports that once for all calls, also where drivers and support files do not need it.
+        If the file mentions torch, the sandbox imports torch once for all calls, even if drivers and support files do not.
 
         Args:
             content: The file's bytes.
@@ -93,11 +93,11 @@ class Harness:
         return intake.stage_submission(content, self.student / (name or self.home.assignment.submission))
 
     def keep_bytecode(self, path: Path, code: Any) -> None:
-        """Write what a placed file was compiled to where Python looks for it.
+        """Write the bytecode of a placed file where Python looks for it.
 
         Args:
             path: The file.
-            code: uint8 [size] that `inspect` returned, before anything of the file was run; what is no such array is left.
+            code: uint8 [size] that `inspect` returned, before anything of the file was run; any other value is ignored.
         """
         folder = path.parent / CACHE
         if isinstance(code, np.ndarray) and code.size and not folder.is_symlink():
@@ -106,5 +106,5 @@ class Harness:
 
 
 def uses_torch(home: AssignmentFiles) -> bool:
-    """Return whether drivers or support files name torch, if only in a comment: then a server imports it at once."""
+    """Return whether drivers or support files mention torch, even in a comment; the server then imports it at once."""
     return any(NAMES_TORCH.search(path.read_bytes()) for path in (home.drivers, *home.support()))

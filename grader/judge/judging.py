@@ -1,4 +1,4 @@
-"""What becomes of each check of one submission, in which order, and the report all the while."""
+"""Run the checks of one submission in order and keep its report up to date."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
 
 OF_A_RUN = tuple(CheckResult.model_fields.keys() - {"id", "question", "suite", "title", "max_points"})
-"""What of a check's result comes from running it, and not from the suite."""
+"""Fields of a check's result that come from running it, not from the suite."""
 MAX_REFUSED_CALLS = 16  # in a report: a submission may try every number there is
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What all submissions to an assignment are judged by.
+    """The checks and data by which every submission to an assignment is judged.
 
     Attributes:
-        checks: The checks as they were collected.
+        checks: The collected checks.
         material: The data that the checks need.
     """
 
@@ -50,7 +50,7 @@ class Setting:
 
 
 def select_checks(checks: CollectedChecks, options: GradingOptions) -> list[tuple[pytest.Function, CheckResult]]:
-    """Return the checks that are asked for, each with a result of its own: not run yet."""
+    """Return the selected checks, each with a fresh result that has not run yet."""
     return [
         (item, result.model_copy())
         for item, result in checks.declared
@@ -82,7 +82,7 @@ class CheckRunner:
         self.patterns: dict[str, str] = {}  # by check: a question about what its failure has for a pattern
 
     def run(self) -> None:
-        """Run the checks, one after another. A fault of theirs, or of the judge, ends in the report's note."""
+        """Run the checks one after another; a fault of a check or of the judge goes into the report's note."""
         self.shared.refused_calls.update(self.submission.refused_calls)
         try:
             self._publish()
@@ -153,7 +153,7 @@ class CheckRunner:
         return sorted(set(functions) & self.submission.unwritten, key=functions.index)
 
     def _diagnose(self, result: CheckResult) -> None:
-        """Bring the mistakes that explain the failures of the question, and their hints, in line with what is known now."""
+        """Update the mistakes, and their hints, that explain the failures of the question so far."""
         seen = self.seen.get(result.question, {})
         checks = [check for check in self.results.values() if check.question == result.question and seen.get(check.id)]
         for suite in self.report.suites if checks else ():  # right work is not searched for mistakes
@@ -184,12 +184,12 @@ class CheckRunner:
         self._publish()
 
     def _needs_moved(self, result: CheckResult) -> bool:
-        """Return whether a question that its own needs was passed before and is no more, or the other way round."""
+        """Return whether a question that this one needs passed before and fails now, or the reverse."""
         question = self.assignment.question(result.question)
         return _missing_needs(question, self.options.before.values()) != _missing_needs(question, self.report.checks)
 
     def ended(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
-        """Take note of how a check was set up, how it went, or how what it used was put away."""
+        """Record how the setup, the call or the teardown of a check ended."""
         result = self.results[item.nodeid]
         fault = call.excinfo
         error = None if fault is None else fault.value
@@ -230,7 +230,7 @@ class CheckRunner:
             self._faulty(result, fault)
 
     def _name_globals(self, result: CheckResult) -> None:
-        """Add to the message of a failure which variables of the module the function reads in place of its own."""
+        """Add to a failure message the module variables that the function reads instead of its own arguments."""
         function = self.assignment.question(result.question).function
         if said := describe_globals(function, self.submission.globals.get(function, [])):
             result.message = sanitize(f"{result.message}\n{said}")
@@ -244,10 +244,12 @@ class CheckRunner:
     @staticmethod
     def _faulty(result: CheckResult, fault: pytest.ExceptionInfo[BaseException]) -> None:
         result.outcome, result.cause = Outcome.GRADER_ERROR, Cause.GRADER
-        result.message = "the grader failed here, not you: please run it again, and tell the course staff if it stays"
+        result.message = (
+            "the grader failed here, not your code: please run it again, and tell the course staff if that fails too"
+        )
         if isinstance(fault.value, MachineFault):
             result.cause = Cause.MACHINE
-            result.message = f"not graded, through no fault of yours: {fault.value}; please run it again when it has less to do"
+            result.message = f"not graded, through no fault of yours: {fault.value}; please run it again on an idle machine"
         result.detail = sanitize(f"{type(fault.value).__name__}: {fault.value}\n{fault.traceback[-1]}")
 
     @staticmethod
@@ -279,7 +281,7 @@ class CheckRunner:
 
 
 def _suspect(check: CheckResult, suspicion: Suspicion | None, pattern: str) -> None:
-    """Let the result of a check say what it looks like, or what pattern it has, or nothing any more."""
+    """Set the mistakes and hints that a result shows, or the pattern of its failure, or clear them."""
     ids = tuple(mistake.id for mistake in suspicion.mistakes) if suspicion else ()
     check.partial = suspicion is not None and not suspicion.certain
     check.mistakes, check.suspects = ((), ids) if check.partial else (ids, ())
@@ -288,6 +290,6 @@ def _suspect(check: CheckResult, suspicion: Suspicion | None, pattern: str) -> N
 
 
 def _missing_needs(question: Question, checks: Iterable[CheckResult]) -> list[str]:
-    """Return the questions that this one needs of which a visible check, of these, has not passed."""
+    """Return the questions that this one needs and that have a visible check, among these, which has not passed."""
     failed = {check.question for check in checks if check.suite == "visible" and check.outcome is not Outcome.PASSED}
     return [need for need in question.needs if need in failed]

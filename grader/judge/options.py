@@ -1,4 +1,4 @@
-"""What a run is given: the data that checks need, and how a submission is graded."""
+"""The inputs of a run: the data that checks need, and options of grading."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class SuiteData:
     """The data that the checks of one assignment need.
 
     Attributes:
-        cases: By suite and name.
-        stub: The fingerprints of its functions.
+        cases: The stored cases, by suite and name.
+        stub: The fingerprints of the functions of the stub.
         mistakes: Catalogued mistakes, with their evidence by check id as in reports.
-        pairs: What two of them show together, where that was recorded.
+        pairs: The recorded evidence of two mistakes together.
     """
 
     cases: dict[str, dict[str, Case]]
@@ -28,19 +28,19 @@ class SuiteData:
 
 @dataclass(frozen=True)
 class GradingOptions:
-    """How a submission is graded.
+    """Options for grading a submission.
 
     Attributes:
         select: Ids of the questions to run, whether or not those they need are among them; None for all.
         keyword: An expression as for pytest's -k.
         changed: Called with the report before the first check and after each one.
-        seed: The seed of all that chance decides.
-        thorough: Whether to go on after a check that was lost.
+        seed: The random seed.
+        thorough: Whether to continue after a failed check.
         explains: Whether failures of visible checks say what the function received, which costs a call for each question.
-        before: By id, earlier results of checks. Such a check is run again only if `again` names it, or if a question that its
-            own needs was passed and is not now, or the other way round.
+        before: Earlier results of checks, by id. Such a check runs again only if `again` names it, or if a question that its
+            own question needs passed before and fails now, or the reverse.
         again: See `before`.
-        suites: Those of the grader's suites to run; None for all.
+        suites: The grader's suites to run; None for all.
     """
 
     select: Collection[str] | None = None

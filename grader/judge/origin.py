@@ -1,4 +1,4 @@
-"""Where the statements of a file stand in the notebook that it was made from."""
+"""Map lines of an extract back to the notebook that it was made from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.sandbox.reply import Reply
 
 @dataclass(frozen=True)
 class NotebookOrigin:
-    """The places of a file's statements in the notebook that it was made from.
+    """The position of each statement of an extract in its notebook.
 
     Attributes:
         lines: For each statement, in the file's order: its first line in the file, its cell, and
@@ -21,7 +21,7 @@ class NotebookOrigin:
     lines: list[tuple[int, int, int]]
 
     def placed(self, reply: Reply) -> Reply:
-        """Return the reply with the lines of its frames as those of cells."""
+        """Return the reply with the lines of its frames mapped to cells."""
         frames = reply.details.get("frames")
         if not isinstance(frames, list):
             return reply

@@ -1,4 +1,4 @@
-"""What a function of the submission received when its check failed: the values themselves, not what a case is made of."""
+"""Show the arguments that a function of the submission received when its check failed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_LINE = 600  # characters of what a function received
 
 @dataclass(frozen=True)
 class OpaqueValue:
-    """A value that is not shown, and what it is."""
+    """A value that is described, not shown."""
 
     text: str
 
@@ -32,7 +32,7 @@ class ReceivedCall:
 
     Attributes:
         function: Its name, as in `GAE.__call__`.
-        arguments: By name; what an object holds is named like `buffer.rewards`, and what a dictionary holds like
+        arguments: The values by name; a field of an object is named like `buffer.rewards`, an entry of a dictionary like
             `trajectory['rewards']`.
     """
 
@@ -41,16 +41,16 @@ class ReceivedCall:
 
     @property
     def whole(self) -> bool:
-        """Whether its arguments say all: none of them is a value that is not shown, and it has no object of its own."""
+        """Whether the arguments are shown completely: no opaque value among them, and no `self`."""
         return "." not in self.function and not any(isinstance(value, OpaqueValue) for value in self.arguments.values())
 
     def shows(self, name: str) -> bool:
-        """Return whether a value of this name is among the arguments, or in one of them."""
+        """Return whether an argument, or a part of one, has this name."""
         return any(name in re.findall(r"\w+", shown) for shown in self.arguments)
 
 
 def choose_call(question: Question, calls: Sequence[tuple[str, dict[str, Any]]]) -> ReceivedCall | None:
-    """Return the call that a question is about: the last of the function or method that it names, or the last of any.
+    """Return the call that a question is about: the last one of its function or method, or else the last one of any.
 
     Args:
         calls: As `Sandbox.list_arguments` returns them.
@@ -67,18 +67,18 @@ def choose_call(question: Question, calls: Sequence[tuple[str, dict[str, Any]]])
 
 
 def describe_call(case: Case, question: Question, received: ReceivedCall | None) -> list[str]:
-    """Return the lines on what a function was tried with: what it received, and the case where that does not show all."""
+    """Return lines that show the arguments of a function, and the inputs of the case if those do not show everything."""
     inputs = [f"  {name} = {format_value(value, SHOWN_INPUTS)}" for name, value in case.inputs.items()]
     if received is None:
         return [f"{question.function} was tried with (case {case.name}):", *inputs]
     lines = [f"  {name} = {format_value(value, SHOWN_INPUTS)}"[:MAX_LINE] for name, value in received.arguments.items()]
     begin = f"{received.function} {'received' if lines else 'was called without arguments'} (case {case.name}):"
     rest = [line for name, line in zip(case.inputs, inputs, strict=True) if not received.whole and not received.shows(name)]
-    return [begin, *lines, *(["the case was made with:", *rest] if rest else [])]
+    return [begin, *lines, *(["inputs of the case:", *rest] if rest else [])]
 
 
 def _name_values(arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the arguments, and in place of what holds others these, as code names them."""
+    """Yield the arguments by the names that code uses, with containers replaced by their parts."""
     for name, value in arguments.items():
         held = value.get(HOLDS) if isinstance(value, dict) else None
         if isinstance(held, dict) and held:

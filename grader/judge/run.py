@@ -1,4 +1,4 @@
-"""One submission in, one report out."""
+"""Grade one submission and return its report."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def grade(
         home: The assignment's files.
         submission: See `grader.submission.read_submission`.
         suites: "visible", "hidden" or both.
-        options: How it is graded. Here a question can also be selected by the part of its id before a dot, and those that it
-            needs are run too.
-        require_level: The isolation below which nothing is graded.
+        options: Grading options. Here a question can also be selected by the part of its id before a dot, and the questions
+            that it needs run too.
+        require_level: The lowest isolation level at which to grade.
 
     Raises:
         UsageError: If there is nothing to grade, or it may not be graded.
@@ -68,12 +68,12 @@ class PreparedSubmission:
     """A submission as the sandbox sees it.
 
     Attributes:
-        handed: The file that it comes from.
+        handed: The submitted file.
         path: The file that is graded.
-        looked: Its content, or why it cannot be graded.
-        loaded: How loading it went, if that was tried.
-        origin: For a notebook, where its lines were.
-        cells: For a notebook, where its functions were, in words.
+        looked: The inspection of the file, or the reason why it cannot be graded.
+        loaded: The reply to loading it, if that was tried.
+        origin: For a notebook, maps lines of the extract to cells.
+        cells: For a notebook, the cell of each function, in words.
         remarks: Notes on how it was read.
     """
 
@@ -87,27 +87,27 @@ class PreparedSubmission:
 
     @property
     def name(self) -> str:
-        """What was handed in, in words."""
+        """The name of the submission for messages."""
         return sanitize(self.handed.name)
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """What of it was left out, and why."""
+        """The parts of the submission that were left out, with reasons."""
         return tuple(f"Left out: {sanitize(why)}" for why in self.handed.attachments.values() if isinstance(why, str))
 
     @property
     def substituted(self) -> tuple[str, ...]:
-        """What of it meant something else while it was graded."""
-        return ("Graded on the CPU, which is what cuda and mps mean here.",) if self.looked.details.get("accelerator") else ()
+        """The names that were substituted during grading, such as cuda."""
+        return ("Graded on the CPU: cuda and mps mean the CPU here.",) if self.looked.details.get("accelerator") else ()
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """Of each function and class, a hash of its text."""
+        """A hash of the text of each function and class."""
         return self.looked.details.get("fingerprints") or {}
 
     @property
     def reach(self) -> dict[str, str]:
-        """Of each function asked for that is there, a hash of it and of everything in the file that it uses."""
+        """A hash of each requested function together with all code in the file that it uses."""
         return self.looked.details.get("reach") or {}
 
 
@@ -120,10 +120,10 @@ class Grader:
         harness: A harness that is open already, and stays open; by default, the Grader has its own.
 
     Attributes:
-        seen: How each check of the last submission failed, or None if it passed, by the check's id
-            in the report.
+        seen: The failure of each check of the last submission, or None if it passed, by the check's
+            id in the report.
         tried: Likewise, the check's last call of the submission.
-        retried: Ids of its checks that were run twice, because the grader failed at first.
+        retried: Ids of checks that ran twice because the grader failed the first time.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class Grader:
     ) -> None:
         for suite in suites:
             if not home.checks[suite].is_file() or not home.answers[suite].is_file():
-                raise UsageError(f"the {suite} checks of {home.assignment.name} are not here ({home.checks[suite]})")
+                raise UsageError(f"the {suite} checks of {home.assignment.name} were not found ({home.checks[suite]})")
         # Of an assignment elsewhere, or of these checks before they were edited, pytest would take the modules as they are.
         modules = tuple(f"{suite}.test_{home.assignment.name}" for suite in suites)
         for key in [key for key in sys.modules if key.endswith(modules)]:
@@ -165,13 +165,13 @@ class Grader:
         self._sandbox.start()
 
     def warm_up(self, wait: bool = False) -> None:
-        """Let the sandbox import what calls need, and return while it does; an untouched stub would not ask for it."""
+        """Start importing the libraries that calls need and return at once; an untouched stub never needs them."""
         self._sandbox.warm_up(wait=wait)
 
     def take(self, submission: Path, load: bool = False) -> PreparedSubmission:
-        """Return a submission, placed where the sandbox can read it.
+        """Return a submission, copied to where the sandbox can read it.
 
-        It is inspected before anything of it is run.
+        It is inspected before any of its code runs.
 
         Args:
             submission: See `submission.read_submission`.
@@ -209,7 +209,7 @@ class Grader:
         return self._sandbox.cpu_seconds
 
     def refused(self, path: Path, why: str) -> PreparedSubmission:
-        """Return a placeholder for what cannot be read as a submission: every check of it fails for this reason."""
+        """Return a placeholder for an unreadable submission: every check of it fails for this reason."""
         self._sandbox.start()
         self._material = self._material or self._read()
         empty = self.harness.place(b"")
@@ -222,7 +222,7 @@ class Grader:
         return PreparedSubmission(handed, path, *self._look(path, load))
 
     def _look(self, path: Path, load: bool) -> tuple[Reply, Reply | None]:
-        """Return what a file holds and, if that is asked for and saves time, how loading it went."""
+        """Return the inspection of a file and, if requested and faster, the reply to loading it."""
         looked, loaded = self._inspect(path, load)
         self.harness.keep_bytecode(path, looked.details.get("bytecode"))
         return looked, loaded
@@ -235,7 +235,7 @@ class Grader:
         return self._sandbox.open(path, self._functions(), lambda looked: bool(self._written(looked)), seconds)
 
     def _notebook(self, handed: SubmittedFile, load: bool) -> PreparedSubmission:
-        """Make a file of what a notebook defines; where that cannot be done, `looked` of what is returned says why."""
+        """Return the submission made from a notebook's definitions; on failure its `looked` gives the reason."""
         names = self._functions()
         notebook = self.harness.place(handed.content, "notebook")
         reply = self._sandbox.extract(notebook, names, Path(self.home.assignment.submission).stem)
@@ -267,7 +267,7 @@ class Grader:
 
     @property
     def interrupted(self) -> threading.Event:
-        """While it is set, no call goes on and no check begins; whatever the report says then is worth nothing."""
+        """While this event is set, calls stop and no check starts; a report made then is invalid."""
         return self._sandbox.interrupted
 
     def grade(self, submission: Path | PreparedSubmission, options: GradingOptions | Collection[str] | None = None) -> Report:
@@ -317,7 +317,7 @@ class Grader:
         return report
 
     def _read(self) -> SuiteData:
-        """Return cases, answers and mistakes; meanwhile the server looks at the submission."""
+        """Return cases, answers and mistakes, read while the server inspects the submission."""
         name = self.home.assignment.name
         mistakes: dict[str, Mistake] = {}
         found = {suite: _whole(answers.read_answers, self.home.answers[suite], name) for suite in self.suites}
@@ -333,7 +333,7 @@ class Grader:
 
     @property
     def _known(self) -> SuiteData:
-        """Cases, answers and mistakes, which have been read before anything of a submission was looked at."""
+        """Cases, answers and mistakes, read before the submission is inspected."""
         assert self._material is not None
         return self._material
 
@@ -344,7 +344,7 @@ class Grader:
 
     @contextlib.contextmanager
     def with_case(self, changed: tuple[str, str, dict[str, Any]] | None) -> Iterator[None]:
-        """Let a case have other inputs, beside the same stored answer: a proof asks whether its checks notice.
+        """Give a case other inputs but the same stored answer, so that a proof can ask whether its checks notice.
 
         Args:
             changed: The suite, the case's name, and the inputs; None changes nothing.
@@ -410,17 +410,17 @@ class Grader:
         return CheckRunner(Setting(assignment, checks, self._sandbox, self._known), submission, report, options)
 
     def _written(self, looked: Reply) -> set[str]:
-        """Return the functions of questions that are not the stub's any more."""
+        """Return the functions of questions that differ from the stub."""
         return {question.function for question in self.home.assignment.questions} - self._unwritten(looked)
 
     def _unwritten(self, looked: Reply) -> set[str]:
-        """Return the functions that are still the stub's."""
+        """Return the functions that still equal the stub."""
         now = looked.details.get("fingerprints") or {}
         return {name for name, unwritten in self._known.stub.items() if now.get(name) in unwritten}
 
 
 def select_questions(home: AssignmentFiles, select: Collection[str] | None) -> set[str] | None:
-    """Return the ids of the questions asked for and of those they need; None for all."""
+    """Return the ids of the selected questions and of those that they need; None for all."""
     if not select:
         return None
     questions = home.assignment.questions
@@ -447,5 +447,5 @@ def _whole(read: Callable[[Path, str], Read], path: Path, name: str) -> Read:
 
 
 def _name_checks(suite: str, shows: dict[str, Any]) -> dict[str, Any]:
-    """Return what checks of a suite see, by check as reports name it."""
+    """Return the evidence of a suite's checks, by the check ids of reports."""
     return {f"{suite}/{check}": saw for check, saw in shows.items()}

@@ -1,4 +1,4 @@
-"""What a check holds in its hands: `student` calls drivers beside the submission and compares facts with answers."""
+"""The objects that checks use: `student` calls drivers with the submission and compares facts with answers."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class LastCall:
         seed: The seed of the call.
         case: The stored case with these inputs, if there is one.
         compared: The two sides of the comparison with the stored answer, if they were compared.
-        said: The message of the failure, if the check has failed at this call.
-        received: What the question's function received, where a report shows that.
+        said: The failure message, if the check failed at this call.
+        received: The arguments of the question's function, where a report shows them.
     """
 
     driver: str
@@ -79,10 +79,10 @@ class LoadedSubmission:
         path: The file that is graded; None for calls without student code.
         origin: Where the lines of a notebook's definitions stand.
         attachments: By name, the content of each file beside it, or why it was refused; None if it is not there.
-        unwritten: Functions that are still the stub's.
-        broken: How it failed to load, if it did; every check then ends like that.
-        refused_calls: The system calls that it was refused while it was loaded; see `Reply`.
-        globals: By function, the names of variables of its module that it reads in place of something of its own.
+        unwritten: Functions that are still the stub.
+        broken: The failure to load, if any; every check then ends with it.
+        refused_calls: System calls that were refused while it was loaded; see `Reply`.
+        globals: By function, the names of global variables that it reads instead of something of its own.
     """
 
     path: Path | None
@@ -99,11 +99,10 @@ class RunContext:
     """What all checks of a run share.
 
     Attributes:
-        patience: The judge's patience with the facts. It begins when a call has returned, and the code that runs the check ends
-            it.
-        seed: The seed of all that chance decides.
-        refused_calls: The system calls that the submission was refused, of those that are not listed.
-        explained: The questions whose functions' arguments were asked for already: once is enough.
+        patience: The limit on reading facts. It starts when a call has returned; the code that runs the check ends it.
+        seed: The random seed.
+        refused_calls: System calls of the submission that were refused because they are not on the list.
+        explained: Questions whose arguments were already asked for; once is enough.
     """
 
     sandbox: Sandbox
@@ -117,20 +116,19 @@ class RunContext:
 class SubmissionUnderTest:
     """The submission, seen from a check.
 
-    Every call runs in a process of its own and returns plain data; a call that does not end well
-    fails the check.
+    Every call runs in its own process and returns plain data; a call that fails also fails the check.
 
     Args:
         question: The question of the check.
         cases: The cases of its suite, by name.
-        replies: To these cases, shared by all checks of a run.
-        explains: Whether a failure may say what the function received, which costs a call.
+        replies: The replies to these cases, shared by all checks of a run.
+        explains: Whether a failure may show the arguments of the function, which costs a call.
 
     Attributes:
         facts: The results of the submission's calls so far, and the attached content.
         tried: The last of these calls, and its outcome.
-        curves: By name, the numbers that the check keeps for a picture.
-        entries: The numbers that it puts on the leaderboard.
+        curves: Numbers that the check keeps for a plot, by name.
+        entries: Numbers for the leaderboard.
     """
 
     def __init__(
@@ -157,14 +155,14 @@ class SubmissionUnderTest:
 
     @property
     def printed(self) -> str:
-        """What the submission printed in this check, so far."""
+        """The text that the submission has printed in this check so far."""
         return "".join(self._printed)
 
     def call(self, driver: str, **inputs: Any) -> Any:
-        """Return the facts that `driver(submitted, **inputs)` found.
+        """Return the facts of `driver(submitted, **inputs)`.
 
         Raises:
-            CheckFailed: If the call does not end well.
+            CheckFailed: If the call fails.
         """
         return self._call(driver, inputs)
 
@@ -180,9 +178,9 @@ class SubmissionUnderTest:
         return self._facts(reply, seconds)
 
     def dialogue(self, asks: Part, answers: Part) -> Any:
-        """Return the facts that one driver has found by talking with another.
+        """Return the facts of one driver after a dialogue with another.
 
-        The question's `seconds` are for all of it.
+        The question's `seconds` limit the whole dialogue.
 
         Args:
             asks: (driver, inputs) for a process without student code. Each value that it yields is
@@ -191,7 +189,7 @@ class SubmissionUnderTest:
                 goes back.
 
         Raises:
-            CheckFailed: If the dialogue does not end well.
+            CheckFailed: If the dialogue fails.
         """
         self._patience.end()
         self.tried = None  # nothing that could be tried again in one process
@@ -219,7 +217,7 @@ class SubmissionUnderTest:
         raise explain_failure(reply, self._question, seconds, self._clock.limits.memory_mb, self.printed, self._origin)
 
     def curve(self, name: str, values: Any) -> None:
-        """Keep a list of numbers to be drawn in the report. What is something else is left out: a picture decides nothing."""
+        """Keep a list of numbers to plot in the report; other values are ignored, since a plot decides nothing."""
         # The values come from the submission's process: of a list that is no curve, not even the length is worth a failure.
         if type(values) is not list or not all(is_number(value) and abs(value) <= MAX_VALUE for value in values):
             return
@@ -228,7 +226,7 @@ class SubmissionUnderTest:
             self.curves[name] = [round(float(value), 6) for value in values[::step]]
 
     def leaderboard(self, name: str, value: Any, order: Literal["asc", "desc"] = "desc") -> None:
-        """Put a number on the leaderboard, for all to see.
+        """Put a number on the public leaderboard.
 
         The number must have been measured with `kit`, because the submission chooses the results of
         its own calls.
@@ -246,13 +244,13 @@ class SubmissionUnderTest:
         self.entries.append(LeaderboardEntry(name=name, value=round(float(value), 4), order=order))
 
     def attachment(self, name: str) -> np.ndarray:
-        """Return the bytes of a file that was handed in beside the submission, for a driver; without it, the check is not run.
+        """Return the bytes of an attachment for a driver; without the file, the check ends as not run.
 
-        Nothing is known of them: whoever parses them must be called by `kit`, so that it happens in a process of its own.
+        The bytes are untrusted: a driver that parses them must be called by `kit`, so that parsing runs in its own process.
         """
         content = self._attachments[name]
         if content is None:
-            self.not_run(f"no {name} was handed in; it is optional, and belongs into the folder of your submission")
+            self.not_run(f"no {name} was submitted (optional); put it next to your submission")
         if isinstance(content, str):
             self.not_run(content)
         data = np.frombuffer(content, np.uint8)
@@ -260,11 +258,11 @@ class SubmissionUnderTest:
         return data
 
     def not_run(self, reason: str) -> NoReturn:
-        """End the check as not run, as when a package is not installed that it needs: it is neither passed nor failed."""
+        """End the check as not run, for example because a package is missing; it neither passes nor fails."""
         raise CheckNotRun(reason)
 
     def seeds(self, count: int) -> range:
-        """Return seeds for something that chance decides: always the same, unless the suite itself is being measured."""
+        """Return seeds for a random experiment: always the same, unless the suite itself is being measured."""
         return range(1 + self._seed * count, 1 + (self._seed + 1) * count)
 
     def case(self, name: str) -> Case:
@@ -275,7 +273,7 @@ class SubmissionUnderTest:
         """
         if name not in self._cases:
             near = difflib.get_close_matches(name, self._cases, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else "; after adding a case, run build"
+            hint = f"; did you mean {near[0]!r}?" if near else "; run build after adding a case"
             raise LookupError(f"the suite has no case {name!r}{hint}")
         return self._cases[name]
 
@@ -307,7 +305,7 @@ class SubmissionUnderTest:
             rtol: Relative tolerance.
             atol: Absolute tolerance.
             exact_dtype: See `compare.difference`.
-            also_show: Names of facts that the message also shows, for a view that keeps only whether they are right.
+            also_show: Names of facts to show in the message, for a view that reduces them to right or wrong.
         """
         expected = view(Stored(case.answer)) if view else case.answer
         try:
@@ -344,7 +342,7 @@ class SubmissionUnderTest:
         raise CheckFailed(Outcome.FAILED, "\n".join([text, *called]), self.printed, cause, evidence)
 
     def _ask_what_was_received(self) -> ReceivedCall | None:
-        """Return what the function received in the last call, if that is to be told; for the first failure of a question."""
+        """Return the arguments of the last call if the report should show them: only for the first failure of a question."""
         tried, question = self.tried, self._question
         if not (self._explains and tried and self._submission) or question.id in self._shared.explained:
             return None
@@ -358,7 +356,7 @@ class SubmissionUnderTest:
 
 
 def describe_fact(name: str, value: Any, answer: Any) -> list[str]:
-    """Return the lines by which a message shows a fact: of a dictionary, what the answer has as well, which is not too much."""
+    """Return the lines that show a fact in a message; of a dictionary, only the keys that the answer has too."""
     if isinstance(value, dict) and isinstance(answer, dict):
         return [f"{name}:", *(f"  {key}: {format_value(value[key])}" for key in answer if key in value)]
     return [f"{name}: {format_value(value)}"]

@@ -1,4 +1,4 @@
-"""What a report says of variables of a submission's module that its functions read in place of what they are given."""
+"""Report global variables that a submission's functions read instead of their own arguments or attributes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ MAX_NAMES = 3  # in a message
 
 
 def select_globals(claimed: object, drivers: Path) -> dict[str, list[str]]:
-    """Return, by function, the names of variables that it reads in place of something of its own.
+    """Return, by function, the names of global variables that it reads instead of something of its own.
 
-    That is what has the name of a parameter or an attribute, or of an object in the drivers, but nothing that a driver itself
-    uses of the submission.
+    These have the name of a parameter, an attribute, or an object in the drivers. Names that a driver itself uses from the
+    submission are excluded.
 
     Args:
-        claimed: What a worker says that it has found in the text; see `grader.sandbox.variables.find_globals`.
+        claimed: The variables that a worker claims to have found in the source; see `grader.sandbox.variables.find_globals`.
         drivers: The file of drivers.
     """
     if not claimed or not isinstance(claimed, dict):
@@ -33,7 +33,7 @@ def select_globals(claimed: object, drivers: Path) -> dict[str, list[str]]:
 
 
 def describe_globals(function: str, names: Sequence[str]) -> str:
-    """Return a line for the message of a failed check of a function, or nothing if it reads no such variable."""
+    """Return a line for the failure message of a function's check, or an empty string if it reads no such variable."""
     if not names:
         return ""
     quoted = ", ".join(f"`{name}`" for name in names[:MAX_NAMES])

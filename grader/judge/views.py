@@ -1,4 +1,4 @@
-"""Views: what a check compares of the facts that a driver brings back, free of order and noise.
+"""Views: reduce the facts of a driver to the part that a check compares, without order and noise.
 
 Each view is applied to the facts and to the stored answer alike. These serve several assignments; the views of one lie in
 tests/views/NAME.py, which its suites import as `views`.
@@ -16,13 +16,13 @@ View = Callable[[dict[str, Any]], Any]
 
 
 class Stored(dict[str, Any]):
-    """The facts of a stored answer, to a view; those of a submission may lack what it did not get to."""
+    """The facts of a stored answer, as a view sees them; those of a submission may be incomplete."""
 
 
 def only(*names: str) -> View:
     """Return a view of some of the facts.
 
-    If there is a fact `returned`, the kind of value that was returned, it is looked at first.
+    A fact `returned`, the kind of the returned value, is compared first if there is one.
 
     Raises:
         LookupError: From the view, if a stored answer has no such fact, because a check of it could
@@ -38,7 +38,7 @@ def only(*names: str) -> View:
 
 
 def row_gradients(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return the contribution of each row to the gradients, whichever minibatch it was in.
+    """Return the contribution of each row to the gradients, independent of its minibatch.
 
     Args:
         facts: facts["steps"] holds one dict a step, network name -> gradient `[rows, columns]` of a
@@ -101,7 +101,7 @@ def rows_once(collections: Sequence[int], epochs: int, any_order: bool = False) 
 
 
 def aligned(*names: str) -> View:
-    """Return a view of what the loss was given for each row, or, where that was not always the same, of what it was instead."""
+    """Return a view of the values that the loss received for each row, or of the pattern of wrong ones if they vary."""
 
     def view(facts: dict[str, Any]) -> dict[str, Any]:
         seen: dict[str, Any] = {}
@@ -166,7 +166,7 @@ def shuffled(collections: Sequence[int], epochs: int) -> View:
 
 
 def gaussian_spread(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return whether many samples are distributed as they should be: at least four standard errors are allowed."""
+    """Return whether many samples have the expected distribution, within at least four standard errors."""
     if "means, in deviations from those of the policy" not in facts:
         return facts
     means = np.asarray(facts["means, in deviations from those of the policy"])
@@ -187,5 +187,5 @@ ERRORS = 5.5
 
 
 def within_errors(found: Any, expected: float, error: float) -> bool:
-    """Return whether all measured numbers are within `ERRORS` standard errors of what they should be."""
+    """Return whether all measured numbers are within `ERRORS` standard errors of the expected value."""
     return bool((np.abs(np.asarray(found, np.float64) - expected) <= ERRORS * error).all())

@@ -135,7 +135,7 @@ def try_out_package(home: AssignmentFiles, suites: Sequence[str], run: Callable[
             points = run(Path(temporary), source.replace("TRIED_OUT_IN", repr(temporary)))
         if abs(points - expected) > 1e-6:
             raise UsageError(f"nothing was written: {what} gets {points:g} points, expected {expected:g}")
-        yield f"{what} gets {points:g} points, as it must"
+        yield f"{what} gets {points:g} points, as expected"
 
 
 def write_files(folder: Path, content: dict[str, bytes], executable: Sequence[str] = ()) -> None:
@@ -169,7 +169,9 @@ def write_folder(folder: Path, content: dict[str, bytes], executable: Sequence[s
     """
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
     if others := sorted(found - content.keys()):
-        raise UsageError(f"nothing was written: {folder} holds {others[0]}, which is not of this package; name another folder")
+        raise UsageError(
+            f"nothing was written: {folder} holds {others[0]}, which is not part of this package; name another folder"
+        )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
         fresh = Path(temporary) / "fresh"

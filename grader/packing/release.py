@@ -35,11 +35,11 @@ pip install -r requirements.txt
 python grade.py
 ```
 
-(On Linux pip takes PyTorch with CUDA, some gigabytes. `pip install torch==2.13.0 --index-url
-https://download.pytorch.org/whl/cpu` before the first command takes the small build, which is all you need.)
+(On Linux, pip installs PyTorch with CUDA, several gigabytes. The small CPU build is all you need: run
+`pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu` before the first command.)
 
-Fill in every place marked `YOUR CODE HERE` in {submission}, from top to bottom. Keep this running in a terminal beside it: it
-grades every save, what you changed first, and says what to do next.
+Fill in every place marked `YOUR CODE HERE` in {submission}, from top to bottom. Keep this running in a terminal: it
+grades every save, starting with what you changed, and shows what to do next.
 
 ```
 python grade.py --watch
@@ -50,32 +50,32 @@ More ways to look at your work:
 ```
 python grade.py                         # everything, once
 python grade.py QUESTION                # one question, or several ({first})
-python grade.py -k WORD                 # checks whose name contains a word
-python grade.py --show QUESTION         # what a failing check compares, as tables
+python grade.py -k WORD                 # checks whose name matches
+python grade.py --show QUESTION         # the values that a failing check compares, as tables
 python grade.py --debug QUESTION        # step through its case in pdb
 python grade.py --html report.html      # also as a page, with the learning curves
 python grade.py --json report.json      # also as a file
 python grade.py --submission PATH       # another file, a notebook, a folder or a zip
-python grade.py --check-install         # what is missing of requirements.txt
+python grade.py --check-install         # list missing packages
 ```
 
-{notebook}Each question that has not passed shows its first difference: what was expected, what your function received and
-returned, your own lines of a traceback, what your code printed{hints}. *Not started* means that
-a function is still as you got it; *not run*, that other questions must pass first.
+{notebook}For each question that has not passed, the report shows the first difference: the expected value, the value and
+arguments of your function, your own lines of a traceback, and your printed output{hints}. *Not started* means that
+the function is still the stub; *not run* means that other questions must pass first.
 
-If the instructions confuse you, look into solution.json: all cases of this folder with their answers. tests/drivers/ shows how
-your functions are called, tests/visible/ what is compared. {visible:g} points are graded here, {hidden:g} more after you hand
-in. You hand in {submission}, or a notebook that defines the functions, and nothing else{attachments}. Python 3.10 to 3.13.
+If the instructions confuse you, look at solution.json, which holds all visible cases with their answers. tests/drivers/
+shows how your functions are called, tests/visible/ what is compared. {visible:g} points are graded here, {hidden:g} more after
+you submit. Submit {submission}, or a notebook that defines the functions, and nothing else{attachments}. Python 3.10 to 3.13.
 
-Your code may not start processes (so num_workers=0), use the network, or touch files outside its working folder. If it meets a
-limit, the report says which.
+Your code may not start processes (so num_workers=0), use the network, or touch files outside its working folder. If it hits a
+limit, the report names it.
 """
 
 
 NOTEBOOK = """\
 notebook.ipynb explains the method, tries out each function as you write it, and trains. It opens in VS Code; for a browser,
-`pip install notebook`, then `jupyter notebook`. You may also define the functions in a notebook and hand that in: it is graded
-by what it defines.
+`pip install notebook`, then `jupyter notebook`. You may also define the functions in a notebook and submit that: it is graded
+by its definitions.
 
 """
 
@@ -193,7 +193,7 @@ def _readme(home: AssignmentFiles) -> str:
     return README.format(
         title=assignment.title,
         first=assignment.questions[0].id,
-        hints=", and a question to ask yourself where the mistake is a known one" if assignment.hints.visible else "",
+        hints=", and, for a known mistake, a question to ask yourself" if assignment.hints.visible else "",
         submission=assignment.submission,
         attachments=_but_attachments(assignment),
         notebook=NOTEBOOK if home.notebook.is_file() else "",

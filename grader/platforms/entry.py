@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from grader.report.model import Report
 
 STOPPED = "The grader was stopped before it could begin: please submit again."
-"""What a result file says from the first moment on: entry scripts write it before they import anything that may be missing."""
+"""The initial result: entry scripts write it before they import anything that may be missing."""
 
 
 class FileFormat(Protocol):

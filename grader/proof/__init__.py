@@ -1,1 +1,1 @@
-"""The proof of a suite: what it is tried with, and what that shows."""
+"""Prove a suite: run variants of the solution and judge the results."""

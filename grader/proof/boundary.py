@@ -1,4 +1,4 @@
-"""What of an assignment's own files would let a submission run outside of its worker, or in a library's place.
+"""Find files of an assignment that would let a submission run outside its worker, or replace a library.
 
 `find_leaks` reads the files; `prove_confinement` hands a hostile submission in, which sees what reading does not.
 """
@@ -28,11 +28,11 @@ def find_leaks(home: AssignmentFiles) -> Iterator[str]:
     name = Path(home.assignment.submission).stem
     installed = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     if name in sys.stdlib_module_names or PathFinder.find_spec(name, installed) is not None:
-        yield f"{name}.py has the name of a library, whose users would import it instead: choose another `submission`"
+        yield f"{name}.py has the name of a library, and would replace it: choose another `submission`"
     for path in (home.drivers, *home.support()):
         if path.suffix == ".py" and name in _import_at_once(ast.parse(path.read_bytes())):
             where = path.relative_to(home.root).as_posix()
-            yield f"{where} imports {name} at its top, where nothing is confined: use `submitted`, which drivers are given"
+            yield f"{where} imports {name} at the top level, where nothing is confined: use the parameter `submitted`"
 
 
 def _import_at_once(tree: ast.AST) -> set[str]:
@@ -74,27 +74,27 @@ def prove_confinement(harness: Harness) -> Iterator[Finding]:
             drivers = home.drivers.relative_to(home.root).as_posix()
             why = f" ({failure})" if failure else ""
             yield (
-                f"a submission ran before it was confined, as {module}: {drivers}, or what it imports, reaches its folder{why}",
+                f"a submission ran before it was confined, as {module}: {drivers}, or an import of it, can see its folder{why}",
                 True,
             )
             return
         if failure is not None:
             raise failure
         if not placed:
-            yield "not tried: whether a submission runs before it is confined, since the server was warm already", None
+            yield "not tried: whether a submission runs before it is confined, because the server was already warm", None
         path = harness.place(wire.source.encode())
         reply = sandbox.load(path)
         path.unlink(missing_ok=True)
         if reply.status != "ok" or not wire.has_run(reply.output):
             yield f"the hostile submission did not run where it should ({reply.status}), so its silence proves nothing", True
         elif wire.find_mark() and forked and not {"own user", "landlock"} & _names(isolation.layers):
-            yield "not tried: whether a confined submission can write beside its folder; no layer here forbids that", None
+            yield "not tried: whether a confined submission can write outside its folder; no layer here forbids that", None
         elif wire.find_mark():
-            yield f"a submission that was confined wrote where it must not (isolation: {isolation.level})", True
+            yield f"a confined submission wrote outside its folder (isolation: {isolation.level})", True
         else:
-            yield f"a hostile submission ran in its worker, and nowhere before (isolation: {isolation.level})", False
+            yield f"a hostile submission ran only in its worker (isolation: {isolation.level})", False
         if not forked:
-            yield "not tried at basic: what a submission leaves in the one process that serves later calls as well", None
+            yield "not tried at basic: what a submission leaves behind in the process that also serves later calls", None
     finally:
         wire.remove_marks()
 

@@ -155,9 +155,9 @@ def load_catalogue(home: AssignmentFiles, kind: str) -> list[Variant]:
             for entry in declare(variants):
                 variant = entry.variant(home.assignment, solution, carried)
                 if entry.id in variants:
-                    raise CatalogueError(f"two entries are called {entry.id}")
+                    raise CatalogueError(f"two entries are named {entry.id}")
                 if kind == "mistakes" and not variant.hint.strip():
-                    raise CatalogueError(f"{entry.id} has no hint; add what a tutor would ask")
+                    raise CatalogueError(f"{entry.id} has no hint; add the question that a tutor would ask")
                 variants[entry.id] = variant
         except CatalogueError as error:
             faults.append(f"{path.name}: {error}")
@@ -226,7 +226,7 @@ def _placed(definition: Definition, call: ast.Call, kind: str, before: dict[str,
     name, place = options.get("mistake"), options.get("place")
     known = [variant for variant in before.values() if variant.idea == name]
     if not known or not place:
-        raise CatalogueError(f"{definition.name}: placement takes the name of a mistake above it, and where this one is")
+        raise CatalogueError(f"{definition.name}: placement needs the name of a mistake above it, and the place")
     shared = {option: getattr(known[0], option) for option in PARAMETERS["mistake"]}
     return [_Entry(f"{name}, {place}", shared | {"place": place}, definition)]
 
@@ -263,7 +263,7 @@ def _options(call: ast.Call, name: str, identifier: str) -> dict[str, Any]:
         options = dict(zip(PARAMETERS[name], positional, strict=False))
         options |= {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
     except ValueError as error:
-        raise CatalogueError(f"{identifier}: what is passed to {name} must be plain values: {error}") from error
+        raise CatalogueError(f"{identifier}: the arguments of {name} must be literals: {error}") from error
     if unknown := [option for option in options if option not in PARAMETERS[name]]:
         raise CatalogueError(f"{identifier}: {name} takes {', '.join(PARAMETERS[name])}, not {unknown[0]}")
     return options
@@ -321,7 +321,7 @@ def _is_private(name: str) -> bool:
 
 def _edited(text: str, edits: dict[str, str] | None, identifier: str) -> str:
     if not edits:
-        raise CatalogueError(f"{identifier}: altered needs edits, a dictionary of texts to replace")
+        raise CatalogueError(f"{identifier}: altered needs edits: a dictionary from old to new text")
     for old, new in edits.items():
         if text.count(old) != 1:
             raise CatalogueError(

@@ -1,6 +1,6 @@
-"""What each mistake costs: enough on its own question, next to nothing on others, and something that a student can see.
+"""Measure the cost of each mistake: enough on its own question, almost nothing on others, and visible to students.
 
-Checks of end-to-end questions do not count: these run what others are about, so that a mistake must cost points there as well.
+Checks of end-to-end questions do not count, because a mistake in any part must cost points there too.
 """
 
 from __future__ import annotations
@@ -98,10 +98,12 @@ class MistakeCost:
         if self.mistake.form:
             failed = [*self.lost, *self.beside]
             if len(failed) > 1:
-                yield f"the mistake {name} is one of form, and fails {len(failed)} checks, not one: {_names(failed)}"
+                yield f"the mistake {name} is one of form and must fail one check, but fails {len(failed)}: {_names(failed)}"
             return
         if self.points_beside > BESIDE * self.own_points + ROUNDING:
-            where = f"costs {self.points_beside:g} points beside {question}, more than a tenth of the {self.own_points:g} there"
+            where = (
+                f"costs {self.points_beside:g} points outside {question}, more than a tenth of the {self.own_points:g} there"
+            )
             yield f"the mistake {name} {where}: {_names(self.beside)}"
         if self.own_points < ITS_OWN * self.question_points - ROUNDING:
             costs = f"{self.own_points:g} of {self.question_points:g} points of {question}"
@@ -142,9 +144,9 @@ def judge_costs(costs: Sequence[MistakeCost], exceptions: Sequence[CollateralExc
             yield f"{loses}: {_names(cost.beside)}", None
     for entry in exceptions:
         if entry not in met:
-            yield f"collateral.toml is stale: {entry.mistake} costs what it should, or is no mistake any more", True
+            yield f"collateral.toml is stale: {entry.mistake} costs what it should, or is not in the catalogue any more", True
     if len(exceptions) > MOST_EXCEPTIONS:
-        yield f"collateral.toml allows {len(exceptions)} exceptions, at most {MOST_EXCEPTIONS} may be", True
+        yield f"collateral.toml allows {len(exceptions)} exceptions; at most {MOST_EXCEPTIONS} are allowed", True
     yield _largest(costs), False
 
 
@@ -157,7 +159,7 @@ def judge_visibility(costs: Sequence[MistakeCost]) -> Iterator[Finding]:
     for cost in copies:
         if not cost.is_invisible:
             yield (
-                f"the mistake {cost.mistake.id} is said to copy the visible answers, and does not pass visible checks",
+                f"the mistake {cost.mistake.id} is marked copies_answers=True, but fails visible checks",
                 True,
             )
     aside = f" ({len(copies)} copy its answers)" if copies else ""
@@ -167,7 +169,7 @@ def judge_visibility(costs: Sequence[MistakeCost]) -> Iterator[Finding]:
 def _largest(costs: Sequence[MistakeCost]) -> str:
     worst = max(costs, key=lambda cost: cost.share, default=None)
     if worst is None or not worst.share:
-        return "largest collateral: no mistake costs a point beside its own question"
+        return "largest collateral: no mistake costs a point outside its own question"
     return f"largest collateral: {worst.points_beside:g} of {worst.own_points:g} points ({worst.mistake.id})"
 
 

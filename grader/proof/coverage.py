@@ -1,4 +1,4 @@
-"""Which functions of the solution each driver call enters: a variant of the others gets the same answer.
+"""Record which functions of the solution each driver call enters: variants of other functions get the same answer.
 
 Most mistakes and mutants change one method, and most checks of its class never enter it. Their calls need not be repeated, and
 what they have shown stays true when another method changes.

@@ -1,4 +1,4 @@
-"""Measuring what chance decides: how often right submissions fail a check, and wrong ones pass."""
+"""Measure random checks: how often correct submissions fail them, and wrong ones pass."""
 
 from __future__ import annotations
 

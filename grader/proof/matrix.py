@@ -1,4 +1,4 @@
-"""The proof in one picture: which check catches which mistake, and what follows from it."""
+"""The kill matrix: which check catches which mistake, and conclusions from it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAILS, PASSES, NOT_RUN = "x", ".", " "
 
 @dataclass(frozen=True)
 class KillMatrix:
-    """What every check makes of every mistake that it was run on."""
+    """The outcome of every check for every mistake that it ran on."""
 
     assignment: Assignment
     checks: list[CheckResult]
@@ -99,12 +99,14 @@ class KillMatrix:
         return lines
 
     def remarks(self) -> list[str]:
-        """Return what is worth knowing, and no fault."""
+        """Return remarks that are not faults."""
         lines = []
         for question in self.assignment.questions:
             checks = [check.id for check in self.redundant() if check.question == question.id]
             if checks:
-                lines.append(f"{question.id}: each mistake is caught by another check as well: {', '.join(checks)}")
+                lines.append(
+                    f"{question.id}: every mistake of these checks is also caught by another check: {', '.join(checks)}"
+                )
         lines += [f"{name} is caught by {check} alone" for name, check in self.caught_once()]
         lines += [f"not distinguished: {', '.join(group)}" for group in self.confused()]
         return lines
@@ -145,7 +147,7 @@ td.fails { background: #1f6f50; color: #fff; }
 tbody th { padding-right: 1rem; white-space: nowrap; }
 </style>
 <h1>{{ assignment.title }}</h1>
-<p>A mistake is a row, a check a column; &times; means that the check catches it. Point at a name to read its hint or title.</p>
+<p>Rows are mistakes, columns are checks; &times;: the check catches the mistake. Hover over a name for its hint or title.</p>
 {% for function, checks, rows in blocks %}
 <h2>{{ function }}</h2>
 <table>
@@ -159,7 +161,7 @@ tbody th { padding-right: 1rem; white-space: nowrap; }
 </tbody>
 </table>
 {% endfor %}
-<h2>Worth knowing</h2>
+<h2>Remarks</h2>
 <ul>
 {% for remark in remarks %}
 <li>{{ remark }}</li>

@@ -1,4 +1,4 @@
-"""Two changes of one text, made together: what a student's work with two mistakes looks like."""
+"""Merge two changes of one source, to simulate a student who makes two mistakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two catalogued mistakes show that are made together, as far as neither shows it alone.
+"""Record the evidence of two catalogued mistakes together, as far as neither shows it alone.
 
 Where each of two mistakes has checks of its own, what both show is put together when a submission is graded
 (`judge.diagnosis`). It is tried out here where both have a hand in the same number, or hide one another, by the visible checks:
@@ -179,7 +179,7 @@ def measure_hints(
             yield f"of {len(drawn)} {what} (drawn by {seed}), {', '.join(parts)}", None
 
 
-TOLD = {"all": "are told", "one": "in part", "none": "are not", "false": "get another hint alone"}
+TOLD = {"all": "are told", "one": "in part", "none": "are not", "false": "get only another hint"}
 
 
 def _draw_works(

@@ -1,4 +1,4 @@
-"""Trials side by side: each core has a copy of one warm grader."""
+"""Run trials in parallel: each core has a copy of one warm grader."""
 
 from __future__ import annotations
 

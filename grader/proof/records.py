@@ -1,4 +1,4 @@
-"""What trials showed before: believed as long as nothing that decides about it has changed, so that nothing is proven twice.
+"""Records of earlier trials, trusted while nothing that decides them has changed, so that nothing is proven twice.
 
 The records of an assignment lie in tests/proof/NAME.jsonl, a line for each trial. `verify --all` writes them. The first line
 has a digest of the others: a record that `verify --all` has not written so is tried again at every run, and so is one that says
@@ -63,7 +63,7 @@ class RecordsHeader(BaseModel):
 
 
 class Record(Verdict):
-    """What a trial showed.
+    """The stored result of a trial.
 
     Attributes:
         trial: The id of its task.
@@ -291,14 +291,14 @@ class TrialRunner:
     def findings(self) -> Iterator[Finding]:
         """Yield how many trials were believed, why others were not, and each record that its own trial contradicts."""
         if recalled := sum(tried.recalled for tried in self._done.values()):
-            yield f"{recalled} driver calls were not made: they enter no function that the variant changes", None
+            yield f"{recalled} driver calls were skipped: they enter no function that the variant changes", None
         records = self._records
         if records.head is None or self._keys is None:
             return
         for name in sorted(self._fitting.keys() & self._done.keys()):
             was, now = self._fitting[name].verdict, self._done[name].verdict
             if not self._done[name].settled:
-                yield f"{name} met a time limit, which says nothing of its record", None
+                yield f"{name} hit a time limit, so its record could not be checked", None
                 continue
             # Sums differ in their last digits between processors, and may be within a tolerance on one of them alone.
             if was.model_copy(update={"alike": now.alike}) != now:
@@ -309,14 +309,17 @@ class TrialRunner:
             again = len(self._records.changed & self._fitting.keys() & self._done.keys())
             new = len(self._done.keys() - self._fitting.keys())
             yield (
-                f"{len(self._believed)} trials are as `verify --all` showed them at {records.head.proven or 'no commit'}",
+                f"{len(self._believed)} trials are as recorded by `verify --all` at {records.head.proven or 'no commit'}",
                 None,
             )
-            yield f"tried: {new} without a record, {again} with a later one, {drawn} by chance (--sample {self._seed})", None
+            yield (
+                f"tried: {new} without a record, {again} with a changed one, {drawn} drawn at random (--sample {self._seed})",
+                None,
+            )
         elif not self._fitting:
             theirs, ours = set(records.head.libraries), set(_libraries())
             said = f"they are of {', '.join(sorted(theirs - ours))}, and this is {', '.join(sorted(ours - theirs))}"
-            yield f"no record fits: {said if theirs != ours else 'something that all trials depend on has changed'}", None
+            yield f"no record fits: {said if theirs != ours else 'a dependency of all trials has changed'}", None
 
     def write(self) -> str:
         """Record all that was tried, and return how much that is."""

@@ -1,4 +1,4 @@
-"""Replies of earlier calls, kept on this machine: after a change of the judge, nothing needs to run in the sandbox again.
+"""Cache the replies of calls on this machine: after a change of the judge, nothing runs in the sandbox again.
 
 They lie in an untracked file of the checkout, by a hash of all that decides about a reply. It is a convenience of one machine:
 what the repository says about a trial stands in its record (records.py).

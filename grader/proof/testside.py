@@ -1,4 +1,4 @@
-"""Changes of the test side: drivers and cases, each changed a little, under which not everything must be graded as before.
+"""Mutate the test side: with a small change in a driver or case, not everything must be graded as before.
 
 A driver that could do something else, or a case with other numbers, without any check noticing, proves nothing by what it does.
 First the solution shows that: it does not pass any more. Much of a driver is there for other forms of right work, and to notice
@@ -114,10 +114,10 @@ def prove_test_side(
     path = pool.folder / "baseline.pickle"
     lost = pool.submit(write_baseline, solution, path).result()
     if lost is None:
-        yield "not tried: changes of drivers and cases, where all calls share one process", None
+        yield "not tried: changes of drivers and cases, because all calls share one process", None
         return
     if lost:
-        yield f"the solution does not pass with drivers that note their lines: {'; '.join(lost)}", True
+        yield f"the solution does not pass with instrumented drivers: {'; '.join(lost)}", True
         return
     every = [*make_driver_changes(home, Baseline.read(path).lines), *make_case_changes(home)]
     chosen = draw_changes(every, seed)
@@ -152,7 +152,7 @@ def judge_changes(
     )
     for entry in known:
         if entry.question in TRIED and not any(entry.covers(change.question, change.change) for change in every):
-            yield f"survivors.toml is stale: {entry.question}: {entry.change} is no change any more", True
+            yield f"survivors.toml is stale: {entry.question}: {entry.change} is not a change any more", True
 
 
 def draw_changes(every: Sequence[Change], seed: int) -> list[Change]:

@@ -1,4 +1,4 @@
-"""Trying out variants of the solution: what the checks make of each mistake, alternative or mutant."""
+"""Try variants of the solution: grade each mistake, alternative or mutant."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from grader.sandbox.entered import IMPORTED
 from grader.sandbox.reply import Reply
 
 Facts = dict[str, Any]
-"""What calls returned, by a digest of the driver, its inputs and the seed."""
+"""Facts of calls, by a digest of the driver, its inputs and the seed."""
 
 FAILS, RAISES = "fails", "raises"
 NOT_FINAL = (Outcome.TIMEOUT, Outcome.GRADER_ERROR)
@@ -35,7 +35,7 @@ NOT_FINAL = (Outcome.TIMEOUT, Outcome.GRADER_ERROR)
 
 @dataclass(frozen=True)
 class Trial:
-    """What the checks made of a variant.
+    """The result of grading a variant.
 
     Attributes:
         report: The report of grading it.
@@ -97,7 +97,7 @@ class Trial:
 
 
 class Verdict(BaseModel):
-    """What a trial showed, in short.
+    """The short result of a trial.
 
     Attributes:
         lost: Ids of the checks that did not pass, by how they ended: `FAILS`, `RAISES` if a call ended in an exception, or
@@ -149,7 +149,7 @@ class TrialTask:
 
 @dataclass(frozen=True)
 class TrialResult:
-    """What became of a task.
+    """The result of a task.
 
     Attributes:
         verdict: In short.
@@ -355,7 +355,7 @@ def _unlike_the_record(grader: Grader, task: TrialTask) -> Iterator[str]:
         where = f"{grader.home.mistakes[suite].relative_to(grader.home.root)} is stale: {name}"
         stored = entry.shows if entry else {}
         if entry and (entry.hint, entry.question) != (hint, question):
-            yield f"{where} has another hint or question"
+            yield f"{where} has a different hint or question"
         for check in (key for key in grader.seen if key.startswith(f"{suite}/")):
             saw, failure = stored.get(check.partition("/")[2]), grader.seen[check]
             if failure is None and saw is not None:
@@ -363,7 +363,7 @@ def _unlike_the_record(grader: Grader, task: TrialTask) -> Iterator[str]:
             elif failure is not None and saw is None:
                 yield f"{where} fails {check} now"
             elif failure is not None and saw != UNPREDICTABLE and not failure.evidence.fits(saw):
-                yield f"{where} shows something else in {check} now"
+                yield f"{where} shows different evidence in {check} now"
 
 
 def record_mistakes(pool: TrialPool, mistakes: Sequence[Variant]) -> dict[str, dict[str, Mistake]]:
@@ -398,7 +398,7 @@ def _require_solution_passes(grader: Grader) -> None:
     lost = [f"{check.id}: {'' if check.outcome is Outcome.GRADER_ERROR else check.message} {check.detail}" for check in bad]
     if lost or report.cause or not report.final:
         why = "; ".join([report.explain_stop(), *lost]).strip("; ")
-        raise UsageError(f"all but tests/*/mistakes is up to date; that is not, because the solution does not pass: {why}")
+        raise UsageError(f"tests/*/mistakes is stale, everything else is up to date: the solution does not pass: {why}")
 
 
 def _record(grader: Grader, mistake: Variant) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Proving a suite: the solution and right alternatives get everything, the stub nothing; mistakes and mutants are caught."""
+"""Prove a suite: the solution and alternatives get full marks, the stub none; mistakes and mutants are caught."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MANY = 30  # trials for which it saves time to find out first what each call of 
 
 @dataclass(frozen=True)
 class ProofOptions:
-    """What a proof consists of.
+    """Options of a proof.
 
     Attributes:
         quick: No mutants, mistakes on the questions of their own functions alone, and no training of an alternative that
@@ -187,7 +187,7 @@ class Proof:
         self.checks = [check for check in report.checks if check not in idle]
         yield f"the solution gets {_points(report)}", not _perfect(report)
         yield from (_loss("the solution", check) for check in trial.lost())
-        yield from ((f"{check.id} is proven by nothing here: {check.message}", None) for check in idle)
+        yield from ((f"{check.id} is not proven here: {check.message}", None) for check in idle)
         if report.cause:
             yield report.explain_stop(), True
 
@@ -200,7 +200,7 @@ class Proof:
                 yield from ((fault, True) for fault in error.faults)
             else:
                 if kind == "mistakes" and not found:
-                    yield "there are no mistakes in solutions/: nothing shows that the checks catch any", True
+                    yield "solutions/ has no mistakes: nothing shows that the checks catch any", True
 
     def stub(self, report: Report) -> Iterator[Finding]:
         yield f"the stub gets {_points(report)}", report.points != 0 or not report.final
@@ -210,7 +210,7 @@ class Proof:
         for check in report.checks:
             task = self.home.assignment.question(check.question).task
             if check.unwritten and task not in check.message:
-                yield f"the stub's {check.id} says {check.message!r}, not what to write: {task}", True
+                yield f"the stub's {check.id} says {check.message!r}, but must say what to write: {task}", True
 
     def alternatives(self, units: list[TrialTask], training: list[TrialTask | None], spared: int) -> Iterator[Finding]:
         """Yield the findings about the alternatives.
@@ -227,9 +227,9 @@ class Proof:
                 yield from ((f"the alternative {variant.id} does not pass {loss}", True) for loss in tried.losses)
                 if tried.note:
                     yield f"the alternative {variant.id}: {tried.note}", True
-        yield f"{passed} of {len(self.right)} alternatives get everything", passed < len(self.right)
+        yield f"{passed} of {len(self.right)} alternatives get full marks", passed < len(self.right)
         if spared:
-            yield f"{spared} of these return what the solution returns in every call, and were not trained (--quick)", None
+            yield f"{spared} of these return the same as the solution in every call and were not trained (--quick)", None
 
     def mistakes(
         self, tasks: list[TrialTask], beside: list[TrialTask | None], known: dict[str, dict[str, Mistake]]
@@ -319,7 +319,7 @@ class Proof:
         yield f"{caught} of {counted} mutants that are not equivalent are caught {share}", score < MUTANTS_CAUGHT
         for entry in read_survivors(self.home):
             if entry not in met and entry.question not in TRIED:
-                yield f"survivors.toml is stale: {entry.question}: {entry.change} is caught, or no mutant any more", True
+                yield f"survivors.toml is stale: {entry.question}: {entry.change} is caught, or is not a mutant any more", True
 
     def _unit_task(self, variant: Variant) -> TrialTask:
         """Return the trial of an alternative on the questions about single functions."""

@@ -68,7 +68,7 @@ class Cause(str, Enum):
 
 
 SUSPICIOUS = frozenset((Cause.PROTOCOL, Cause.PROCESSES, Cause.NETWORK, Cause.FILES, Cause.FORBIDDEN))
-"""What honest work rarely does."""
+"""Causes that honest work rarely has."""
 NOTES = {
     Cause.SUITE: "The checks themselves must be corrected",
     Cause.MACHINE: "This machine could not grade the submission",
@@ -195,15 +195,15 @@ class Report(StoredModel):
     cells: dict[str, str] = Field(default_factory=dict)
     isolation: str
     isolation_layers: tuple[str, ...]
-    isolation_open: tuple[str, ...] = Field(default=(), description="what a submission could do that it must not, as tried out")
+    isolation_open: tuple[str, ...] = Field(default=(), description="forbidden actions that succeeded when tried out")
     refused_calls: tuple[str, ...] = Field(
-        default=(), description="system calls of the submission that are not on the list of allowed ones; for instructors"
+        default=(), description="refused system calls that are not on the allow-list; for instructors"
     )
     final: bool = False
     seconds: float = 0.0
     points: float = 0.0
     max_points: float = 0.0
-    points_elsewhere: float = Field(default=0.0, description="points of the suites that were not part of this run")
+    points_elsewhere: float = Field(default=0.0, description="points of suites that were not part of this run")
     cause: Cause = Cause.NONE
     note: str = ""
     note_detail: str = ""

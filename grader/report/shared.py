@@ -60,7 +60,9 @@ def explain_not_final(report: Report) -> str:
     """Return what to say on top of a report that is not final, or nothing when it is."""
     if report.final:
         return ""
-    again = "The grader did not finish, which is no student's fault: these points do not count, please have it graded again."
+    again = (
+        "The grader did not finish, through no fault of the student: these points do not count; please have it graded again."
+    )
     return f"{again} {report.explain_stop()}".strip()
 
 

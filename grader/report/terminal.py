@@ -256,13 +256,13 @@ def describe_total(report: Report) -> list[str]:
     if entries := report.leaderboard():
         lines.append(f"leaderboard: {', '.join(f'{entry.name} {entry.value:g}' for entry in entries)}")
     if report.points_elsewhere:
-        by = "by the visible checks" if "hidden" in report.suites else "after submission, by checks that are not here"
+        by = "by the visible checks" if "hidden" in report.suites else "after submission, by hidden checks"
         lines.append(f"{report.points_elsewhere:g} more points are graded {by}")
     if "hidden" in report.suites:
         could = f", a submission could {', '.join(report.isolation_open)}" if report.isolation_open else ""
         lines.append(f"isolation: {report.isolation}{could}")
         if report.refused_calls:
-            lines.append(f"refused, because nothing honest was known to use it: {', '.join(report.refused_calls)}")
+            lines.append(f"refused system calls that no honest code is known to use: {', '.join(report.refused_calls)}")
     if report.cause:
         lines.append(report.explain_stop())
     if not report.final:

@@ -1,4 +1,4 @@
-"""The untrusted side, and the door to it: `Sandbox.call` runs a public driver beside student code and returns plain data."""
+"""Run untrusted code: `Sandbox.call` runs a public driver with student code and returns plain data."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def open_sandbox(
 ) -> Sandbox:
     """Return the best sandbox that this system allows.
 
-    GRADER_LEVEL=basic asks for the one that every system allows, GRADER_LEVEL=process for no more
-    than an ordinary user gets, GRADER_WITHOUT=landlock,seccomp for no such layers.
+    GRADER_LEVEL=basic requests the one that every system allows, GRADER_LEVEL=process the one that an
+    ordinary user gets. GRADER_WITHOUT=landlock,seccomp leaves out layers.
 
     Args:
         drivers: The file of public drivers.
@@ -41,8 +41,8 @@ def open_sandbox(
         torch: Whether to import it before the first call, for all of them.
 
     Raises:
-        ModuleNotFoundError: If torch is not installed, which is better known here than in a process
-            of its own.
+        ModuleNotFoundError: If torch is not installed; this is easier to report here than from a
+            child process.
     """
     if importlib.util.find_spec("torch") is None:
         raise ModuleNotFoundError("No module named 'torch'", name="torch")

@@ -80,10 +80,10 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         *("sigaltstack", "kill", "tgkill", "restart_syscall"),
     ),
 }
-"""What is allowed, by what it is for. The attacks in tests/kit/attacks try each family."""
+"""The allowed calls, by purpose. The attacks in tests/kit/attacks try each family."""
 ALLOWED = tuple(name for names in FAMILIES.values() for name in names)
 RECORDED = platform.machine() == "x86_64"
-"""Whether the list is about this machine: on others, what is refused is listed instead."""
+"""Whether the allow-list applies to this machine; others use a deny-list instead."""
 
 AUDIT_ARCH_X86_64 = 0xC000003E  # <linux/audit.h>
 X32_BIT = 0x40000000  # of the numbers of another architecture that x86_64 carries along

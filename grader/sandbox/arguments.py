@@ -1,4 +1,4 @@
-"""What the functions of a submission receive: the arguments of the last call of each that comes from outside of its file."""
+"""Record the arguments of a submission's functions: of each, its last call from outside its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a notebook defines, as a Python file: the definitions asked for, and whatever they need. Nothing of it is run here.
+"""Convert a notebook to a Python file with the requested definitions and whatever they need. Nothing is run here.
 
 A kernel remembers what was defined last, whatever failed before or after. So of every name that is needed all statements are
 kept that give it a value or change it, in the notebook's order, and each stands for itself. Magics, shell lines, output,
@@ -102,7 +102,7 @@ class Extract:
 
 
 def extract_definitions(content: bytes, names: list[str], own: str) -> Extract:
-    """Return what a notebook defines of `names`, with all that these need.
+    """Return the definitions of `names` in a notebook, with everything that they need.
 
     Where a name is not there, the closest one is kept instead, so that the code that looks for it
     can say what was found.
@@ -129,8 +129,8 @@ def extract_definitions(content: bytes, names: list[str], own: str) -> Extract:
             line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
             why = error.msg if isinstance(error, SyntaxError) else str(error)[:MAX_NAME] or type(error).__name__
             defines = ", ".join(name[:MAX_NAME] for name in re.findall(r"^(?:def|class)\s+(\w+)", text, re.MULTILINE)[:5])
-            without = f" ({defines} would be in it)" if defines else ""
-            left_out.append(f"{words[number]}{line} is not valid Python ({why}): nothing of this cell counts{without}")
+            without = f" (it would define {defines})" if defines else ""
+            left_out.append(f"{words[number]}{line} is not valid Python ({why}): this cell is skipped{without}")
     found = _Resolver(statements)
     defined = sorted({name[:MAX_NAME] for entry in statements if entry.defines for name in entry.binds})
     wanted = []
@@ -146,18 +146,18 @@ def extract_definitions(content: bytes, names: list[str], own: str) -> Extract:
 
 
 def hash_dependencies(source: str, names: list[str]) -> dict[str, str]:
-    """Return of each name that a file defines a hash of its definition and of every other one that it uses."""
+    """Return, for each name that a file defines, a hash of its definition and of all definitions that it uses."""
     found = _Resolver(_statements(source, 1, own=""))
     texts = {name: "\n".join(entry.text for entry in found.needed([name])) for name in names if name in found.binders}
     return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in texts.items()}
 
 
 class TooSlow(BaseException):
-    """The statements outside functions have had their time."""
+    """The statements outside functions exceeded their time limit."""
 
 
 def run_extract(source: str, path: str, namespace: dict[str, Any]) -> dict[str, BaseException]:
-    """Run an extract as a kernel would, statement by statement; return why names have no value that should have one."""
+    """Run an extract statement by statement, as a kernel would; return the reasons why names have no value."""
     lost: dict[str, BaseException] = {}
     flags, left = 0, MAX_SECONDS
     for node in ast.parse(source, path).body:
@@ -206,7 +206,7 @@ def read_code_cells(content: bytes) -> Iterator[tuple[int, int | None, str]]:
         # Numbers too long for an int would be refused, and none is of interest.
         notebook = json.loads(content.decode("utf-8-sig"), parse_int=lambda digits: int(digits[:9]))
     except UnicodeDecodeError as error:
-        raise NotANotebook(f"it is not UTF-8 text (byte {error.start:,}); is it a notebook, and complete?") from error
+        raise NotANotebook(f"it is not UTF-8 text (byte {error.start:,}); is it a complete notebook?") from error
     except RecursionError:
         raise NotANotebook("it is nested too deeply to be a notebook") from None
     except ValueError as error:
@@ -217,7 +217,7 @@ def read_code_cells(content: bytes) -> Iterator[tuple[int, int | None, str]]:
         pages = [sheet.get("cells") for sheet in sheets if isinstance(sheet, dict)] if isinstance(sheets, list) else []
         cells = [cell for page in pages if isinstance(page, list) for cell in page] if pages else None
     if not isinstance(cells, list):
-        raise NotANotebook("it is JSON, but has no cells; is it a notebook?")
+        raise NotANotebook("it is JSON but has no cells; is it a notebook?")
     for number, cell in enumerate(cells, 1):
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
             text = cell.get("source", cell.get("input", ""))
@@ -255,7 +255,7 @@ def _python(text: str, own: str) -> tuple[str, ast.Module]:
                     break
             else:
                 lines = _without_magic(lines, at)
-    raise ValueError(f"more than {MAX_MAGICS} lines that are no Python")
+    raise ValueError(f"more than {MAX_MAGICS} lines that are not Python")
 
 
 def _without_magic(lines: list[str], at: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""The seconds that a call is charged for: it computes or sleeps in them. Those in which the machine keeps it waiting are free.
+"""Count the seconds that a call is charged for: it computes or sleeps. Time spent waiting for the machine is free.
 
 A process that is ready to run may wait: for a processor that others use, or for the next period of a container that has used up
 its share. Linux counts this time for every thread. Nor is a call charged while the judge itself stands still, as in a virtual
@@ -83,7 +83,7 @@ class CallClock:
         self._now |= other._now
 
     def look(self) -> None:
-        """Note that the judge is there. A long time since it was there last is not the call's."""
+        """Note that the judge is running; a long gap since the last note is not charged to the call."""
         now = time.monotonic()
         if now - self._looked > LOOK_SECONDS + AWAY_SECONDS:
             self._away += now - self._looked
@@ -91,7 +91,7 @@ class CallClock:
 
     @property
     def passed(self) -> float:
-        """Seconds since it began in which the judge was there."""
+        """Seconds since the start in which the judge was running."""
         return time.monotonic() - self.began - self._away
 
     @property
@@ -112,7 +112,7 @@ class CallClock:
         return min(max(self.cpu_seconds, passed - waited), passed)
 
     def is_stopped(self) -> bool:
-        """Return whether one of its processes stands still; none can do this to itself."""
+        """Return whether one of its processes is stopped, which no process can do to itself."""
         return any(map(is_stopped, self._now))
 
     def is_late(self) -> bool:
@@ -125,15 +125,15 @@ class CallClock:
             self._asked = self.charge()
 
     def is_spent(self) -> bool:
-        """Return whether the call has had its time."""
+        """Return whether the call has used up its limit."""
         return self.passed >= self.limit and self.charge() >= self.limit
 
     def is_over(self) -> bool:
-        """Return whether the call has had its time, and time to say where it is."""
+        """Return whether the call has used up its limit and the extra time to report its line."""
         if self._asked is None or self.passed < self.limit:
             return False
         return self.charge() >= max(self.limit, self._asked + ANSWER_SECONDS)
 
     def is_starved(self) -> bool:
-        """Return whether so much time has passed that this machine will not let the call end."""
+        """Return whether the machine has starved the call for too long."""
         return self.passed >= max(PATIENCE * self.limit, LEAST_PATIENCE)

@@ -1,4 +1,4 @@
-"""Keep a worker from everything that is not its own (Linux).
+"""Confine a worker to its own resources (Linux).
 
 The server determines once which layers the system supports; each worker applies them. The judge gets the list of these layers
 and the reason for each missing one. The list alone is no evidence: probes.py tests the confinement from within a worker.
@@ -28,7 +28,7 @@ USERS = range(0x70000000, 0x7FFE0000)
 USERS_OF_SMALL_SYSTEMS = range(20_000, 60_000)  # where only the first 65,536 exist, in a container without root
 MOST_CLONES = 1024  # of one server at the same time
 POWERS = {"CAP_CHOWN": 0, "CAP_DAC_OVERRIDE": 1, "CAP_FOWNER": 3, "CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7}
-"""What root needs for changing users and clearing up after them; <linux/capability.h>. Docker leaves root all of these."""
+"""Capabilities that root needs to change users and clean up after them; <linux/capability.h>. Docker keeps all of them."""
 
 # Beside the interpreter and its libraries: what a library may read when it is used for the first time.
 SYSTEM = (
@@ -57,7 +57,7 @@ class Confinement:
         self._server = os.getpid()
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         if hard != resource.RLIM_INFINITY and hard < limits.MAX_OPEN_FILES * 2:
-            raise OSError(f"only {hard} files may be open here (ulimit -n), {limits.MAX_OPEN_FILES * 2} are needed")
+            raise OSError(f"only {hard} files may be open here (ulimit -n); {limits.MAX_OPEN_FILES * 2} are needed")
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard if hard == resource.RLIM_INFINITY else min(hard, 4096), hard))
         self._home: str = settings["home"]
         self._second: bool = settings["second"]
@@ -122,7 +122,7 @@ class Confinement:
         return made
 
     def separate(self, number: int, folders: list[str], home: str, second: bool) -> None:
-        """Let a copy of the server work beside other copies, in folders and as users of its own.
+        """Separate a copy of the server from other copies, with its own folders and users.
 
         Args:
             number: The number of the judge that it serves, less than MOST_CLONES.
@@ -169,7 +169,7 @@ class Confinement:
         return user
 
     def clear(self, scratch: str, user: int | None) -> None:
-        """Remove what the worker of this folder and user, of which no process is left, may have left behind."""
+        """Remove leftovers of the worker of this folder and user, after all its processes have ended."""
         if self._mounts:
             kernel.unmount(scratch)
         if user and not self._landlock:

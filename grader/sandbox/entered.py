@@ -1,4 +1,4 @@
-"""Which functions of a submission a call enters. A proof asks for it: what a call does not enter cannot change its reply."""
+"""Trace the functions of a submission that a call enters: only these can change its reply (used by proofs)."""
 
 from __future__ import annotations
 

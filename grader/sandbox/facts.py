@@ -1,4 +1,4 @@
-"""What drivers of several assignments use: to bring back facts as plain data, and to let parts of a submission be others.
+"""Helpers for drivers: return facts as plain data, and replace parts of a submission by fakes.
 
 Of the kit, only this file imports torch when it is imported itself; drivers without torch have no use for it.
 """
@@ -48,7 +48,7 @@ def describe_kind(result: Any) -> str:
 
 
 def to_number(value: Any) -> Any:
-    """Return a number as a float, whatever kind it is of; a text if it is none."""
+    """Return a number of any kind as a float, or a text if it is not a number."""
     with contextlib.suppress(Exception):
         return float(value.detach() if isinstance(value, Tensor) else np.asarray(value).reshape(()))
     return f"{describe_kind(value)}, not a number"
@@ -67,7 +67,7 @@ def largest_correlation(columns: np.ndarray) -> float:
 
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
-    """Let what is tried here fail, and say nothing."""
+    """Suppress output and exceptions in this block."""
     with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
         yield
 
@@ -140,7 +140,7 @@ def with_own_methods(submitted: ModuleType, name: str, fake: type) -> type:
 
 @contextlib.contextmanager
 def fake_names(submitted: ModuleType, names: dict[str, Any]) -> Iterator[None]:
-    """Let names of the submission mean other things for a while."""
+    """Replace names of the submission within this block."""
     before = {name: getattr(submitted, name) for name in names if hasattr(submitted, name)}
     try:
         for name, value in names.items():

@@ -52,7 +52,7 @@ KIT = Path(__file__)
 
 
 def forbid_memory_reads() -> None:
-    """Keep other processes of the same user out of this one's memory; debuggers and core dumps go the same way."""
+    """Prevent same-user processes from reading this process's memory (also disables debuggers and core dumps)."""
     from grader.sandbox import kernel
 
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
@@ -117,7 +117,7 @@ class ForkedSandbox(SandboxCalls):
 
     @property
     def isolation(self) -> Isolation:
-        """What protects a call here."""
+        """The isolation of a call."""
         self._restarting(self._examine)
         if self._isolation is None:  # it could not be found out, which has been said once already
             raise SandboxFault("the sandbox could not be tried out")
@@ -177,7 +177,7 @@ class ForkedSandbox(SandboxCalls):
             try:
                 socket.send_fds(template._connection, [json.dumps(order).encode()], [theirs.fileno()])
             except OSError as error:
-                raise template._fault(f"the sandbox server that was to be copied is gone ({error})") from error
+                raise template._fault(f"the sandbox server to copy is gone ({error})") from error
         self._control, self._examined = ours, False
         self._learnt.clear()
         self._warm = template.torch or not self.torch
@@ -380,7 +380,7 @@ def count_cpu_limit(seconds: float) -> int:
 
 
 class _Exchange:
-    """One request and what is said to it, over the wire, on one clock; meanwhile the working folder must not fill up."""
+    """One request and its answers over the wire, on one clock, while the size of the working folder is limited."""
 
     def __init__(
         self,

@@ -1,7 +1,6 @@
-"""What a submission may not do, where no layer of the system prevents it (Windows, macOS): the same refusals, by Python.
+"""Refuse forbidden actions by a Python audit hook where the system has no layers (Windows, macOS).
 
-So that work which would be refused after it is handed in is refused at home as well. A guard against accidents: code that means
-to get round it can.
+Code that the grader would refuse then also fails locally. This prevents accidents only: hostile code can bypass it.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ def install_guard(home: str) -> Callable[[bool], None]:
         if not on[0]:
             return
         if event in PROCESSES or (event == "import" and arguments[0] in WORKERS):
-            raise PermissionError(errno.EPERM, "no processes may be started")
+            raise PermissionError(errno.EPERM, "processes may not be started")
         if event in NETWORK and not _loops_back(arguments):
-            raise PermissionError(errno.EPERM, "there is no network")
+            raise PermissionError(errno.EPERM, "the network may not be used")
         if event == "open" and isinstance(arguments[0], (str, bytes)) and arguments[2] & WRITING:
             path = os.path.realpath(os.fsdecode(arguments[0]))
             # A temporary file without a name is the folder itself, opened to be written.
             if not (path + os.sep).startswith(inside + os.sep) and path != os.path.realpath(os.devnull):
-                raise PermissionError(errno.EACCES, "no file may be written here", arguments[0])
+                raise PermissionError(errno.EACCES, "files may not be written here", arguments[0])
 
     def switch(to: bool) -> None:
         on[0] = to
@@ -47,6 +46,6 @@ def install_guard(home: str) -> Callable[[bool], None]:
 
 
 def _loops_back(arguments: tuple[Any, ...]) -> bool:
-    """Return whether this is how an event loop makes itself a pair of sockets on Windows."""
+    """Return whether an event loop is creating its socket pair on Windows."""
     address = arguments[-1]
     return isinstance(address, tuple) and address[:1] in (("127.0.0.1",), ("::1",))

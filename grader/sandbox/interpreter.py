@@ -1,4 +1,4 @@
-"""Where the server finds Python and its libraries, so that a worker of another user can still read them.
+"""Locate Python and its libraries for the server, so that a worker of another user can read them.
 
 A Python in root's private home (pyenv, uv) starts well there and fails at the first import after the change of user. Folders
 that only their owner can reach are therefore opened by the judge and handed on: /proc/self/fd/N leads into an open folder
@@ -61,7 +61,7 @@ class ServerInterpreter:
         return f"/proc/self/fd/{self.handles[-1]}"
 
     def close(self) -> None:
-        """Let go of the folders."""
+        """Close the directory descriptors."""
         for handle in self.handles:
             os.close(handle)
         self.handles.clear()

@@ -1,4 +1,4 @@
-"""Libraries that a call may import, and the server in its place afterwards."""
+"""Slow libraries that the server imports once a call has imported them."""
 
 from __future__ import annotations
 

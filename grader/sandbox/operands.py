@@ -1,4 +1,4 @@
-"""What the values in a line of a submission are: types, shapes and dtypes, to be read beside the exception that it raised."""
+"""Describe the values in the line that raised an exception: types, shapes and dtypes."""
 
 from __future__ import annotations
 

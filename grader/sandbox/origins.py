@@ -40,7 +40,7 @@ def find_stranger(student: str, places: Sequence[str] | None = None) -> str | No
     for name, module in list(sys.modules.items()):
         for path in _files(module):
             if path.startswith(own):
-                return f"{name} ({path}), which lies in the folder of submissions"
+                return f"{name} ({path}), which is in the folder of submissions"
             if places is not None and not path.startswith(allowed):
                 real = os.path.normcase(os.path.realpath(path))
                 if real.startswith(own) or not real.startswith(allowed):

@@ -1,4 +1,4 @@
-"""Memory in large pages (Linux): a fork copies a table with an entry for each page, and 512 small ones make a large one.
+"""Use large memory pages (Linux): a fork copies one table entry per page, and 512 small pages make a large one.
 
 With torch in it, a process has some 40,000 small pages of its own; forking it, and ending the copy, is half as much work with
 large ones. Nothing else depends on it: where the kernel cannot do it, memory stays as it is.

@@ -1,6 +1,6 @@
-"""Zips and notebooks, taken apart by workers for a process that is trusted: that one gets names and bytes. The judge's end.
+"""Parse zips and notebooks in workers, so that the trusted process gets only names and bytes. The judge's side.
 
-What a worker answers is a claim, like every reply: it is checked here, and may be wrong about the file, but not more.
+A worker's answer is a claim, like every reply: it is validated here, and can at worst be wrong about the file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WHY = {"memory": "it needs more memory than it may", "timeout": "it takes longer
 
 
 class Unreadable(Exception):
-    """A file cannot be taken apart; the message says why."""
+    """A file cannot be parsed; the message gives the reason."""
 
 
 class TooManyFiles(Unreadable):
@@ -50,7 +50,7 @@ class ZipEntry:
 
 
 class FileParser:
-    """Has files taken apart by workers of a sandbox.
+    """Parses files in workers of a sandbox.
 
     Args:
         sandbox: The sandbox.
@@ -182,9 +182,9 @@ def _get_bytes(reply: Reply, name: str) -> bytes:
     """
     if reply.status != "ok":
         message = reply.details.get("message") if reply.status == "unreadable" else None
-        raise Unreadable(str(message or WHY.get(reply.status) or f"whatever reads it ends ({reply.status})"))
+        raise Unreadable(str(message or WHY.get(reply.status) or f"the reader ended ({reply.status})"))
     try:
         content: bytes = reply.facts[name].tobytes()
     except (KeyError, TypeError, AttributeError):
-        raise Unreadable("whatever reads it answers something else") from None
+        raise Unreadable("the reader sent an unexpected answer") from None
     return content

@@ -1,4 +1,4 @@
-"""Folders and files that workers of another user can get at, and temporary ones among them."""
+"""Create folders and files that workers of another user can access."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker can do that it must not: tried out by a worker of each new server, in place of student code.
+"""Test what a worker can do that it must not: run in a worker of each new server, instead of student code.
 
 Whether a layer holds is not concluded from the version of a kernel. Every probe is harmless where it succeeds.
 """

@@ -1,4 +1,4 @@
-"""The judge's ear for the calls of a worker that are neither allowed nor a named danger. Linux on x86_64 only; trusted.
+"""Listen for a worker's system calls that are neither allowed nor a named danger. Linux on x86_64; trusted.
 
 The kernel asks here about each such call, and the worker's thread waits for the answer, which is always that there is no such
 call. Nothing of the worker is read but the number. After a few answers the ear is closed, and the kernel gives the same answer
@@ -24,7 +24,7 @@ _ROOM = 1024  # for a notification; a later kernel may write more than the 80 by
 
 
 class Refusals:
-    """What one worker was refused beside the named dangers; first it hears nothing.
+    """The unlisted calls that one worker was refused; inactive until `listen`.
 
     Attributes:
         numbers: The numbers of the refused calls, in the order in which they were made.
@@ -64,7 +64,7 @@ class Refusals:
             self.close(selector)
 
     def close(self, selector: selectors.BaseSelector | None = None) -> None:
-        """Hear no more."""
+        """Stop listening."""
         if self._descriptor is not None:
             if selector is not None:
                 selector.unregister(self._descriptor)

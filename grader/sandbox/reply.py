@@ -1,4 +1,4 @@
-"""What comes of a call, and what both kinds of sandbox share on the judge's side. Trusted.
+"""The result of a call, and code that both kinds of sandbox share on the judge's side. Trusted.
 
 Whatever goes wrong beyond this line comes back as a `Reply` that is not "ok"; only `SandboxFault` says that the grader itself
 is at fault.
@@ -32,9 +32,9 @@ START_SECONDS = 120.0
 LOOKING_SHARE = 0.1  # of the seconds for loading a file that looking at it may take: its last word keeps as much free
 STATUSES = frozenset(("ok", "raised", "syntax", "import", "missing", "refused", "memory", "timeout", "unreadable"))
 RUNNING = ("open", "load", "call", "converse")
-"""What a worker is asked for that runs drivers or student code; everything else looks only."""
+"""Requests that run drivers or student code; all others only read."""
 ATTEMPTS = 3
-"""How often a call is made that the machine may have disturbed."""
+"""The number of attempts for a call that the machine may have disturbed."""
 PAUSES = (0.5, 2.0)  # seconds before each repetition, in which others may give memory back
 NOT_AN_ANSWER = "it sent something that is not an answer"
 TWICE = "it sent more than one answer"
@@ -45,7 +45,7 @@ class SandboxFault(Exception):
 
 
 class ServerGone(SandboxFault):
-    """The server vanished or fell silent: by itself, or brought down by the student's code."""
+    """The server is gone or does not answer, by its own fault or because of the student's code."""
 
 
 class MachineFault(SandboxFault):
@@ -53,9 +53,9 @@ class MachineFault(SandboxFault):
 
 
 LEVELS = ("basic", "process", "full")
-"""What a run may be protected by, the weakest first; `Isolation` says which."""
+"""The isolation levels, weakest first; see `Isolation`."""
 LAYERS = ("own user", "seccomp", "landlock", "network namespace", "mount namespace")
-"""What a system may lack, by the names that GRADER_WITHOUT takes."""
+"""Layers that a system may lack, by the names that GRADER_WITHOUT accepts."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Isolation:
         return cls("full" if full else "process", tuple(layers), missing, tuple(succeeded))
 
     def lacks(self) -> str:
-        """Return in one line what is missing, and what follows from it."""
+        """Return the missing layers, and what a submission could do without them, on one line."""
         missing = "; ".join(f"no {layer} ({why})" for layer, why in self.missing.items())
         could = f"; a submission could {', '.join(self.open)}" if self.open else ""
         return f"{missing or 'no layer is missing'}{could}"
@@ -509,9 +509,9 @@ def describe_crash(code: int, alive: bool = False, cpu_limit: float = math.inf, 
         cpu_limit: The seconds of processor time after which the kernel ends it.
     """
     if code < 0 and alive:
-        message = "the process hung up before it could answer"
+        message = "the process closed its connection before it answered"
     elif code >= 0:
-        message = f"the process ended with exit status {code} before it could answer"
+        message = f"the process ended with exit status {code} before it answered"
     elif -code == getattr(signal, "SIGXCPU", None) or common["cpu_seconds"] >= cpu_limit:
         return Reply("timeout", **common)
     else:

@@ -1,4 +1,4 @@
-"""The working folder of a call: how full it is, and how to be rid of it, whatever a submission has put there."""
+"""Measure and remove the working folder of a call, whatever a submission has put there."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ class Server:
             self.wire.decode(body[:text], body[text:])
             places = self.origins.list_own_places([*self.searched, *self.settings["folders"][1:], self.settings["drivers"]])
             if stranger := self.origins.find_stranger(self.settings["folders"][0], places):
-                return {"error": f"before any submission was confined, there was the module {stranger}"}
+                return {"error": f"found before any submission was confined: the module {stranger}"}
             self.scattered = self.pages.find_scattered_pages()
             return {"warm": True}
         except Exception as error:

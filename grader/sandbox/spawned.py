@@ -1,6 +1,6 @@
 """The sandbox where a process cannot be forked (Windows, macOS): one spawned worker, reused from call to call.
 
-It is replaced after a timeout, a crash, or an answer that is none. It guards against accidents, not against attacks: on such a
+It is replaced after a timeout, a crash, or an invalid answer. It guards against accidents, not against attacks: on such a
 machine, a student's own, there is nothing to protect.
 """
 
@@ -36,7 +36,7 @@ from grader.sandbox.reply import (
 )
 from grader.sandbox.scratch import remove_folder
 
-ISOLATION = Isolation("basic", ("separate process", "clean environment"), {"fork": "one process is reused from call to call"})
+ISOLATION = Isolation("basic", ("separate process", "clean environment"), {"fork": "one process is reused for all calls"})
 
 
 class SpawnedSandbox(SandboxCalls):

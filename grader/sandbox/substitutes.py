@@ -1,4 +1,4 @@
-"""What a submission finds in place of what is not here: gymnasium for gym, the CPU for every accelerator."""
+"""Substitute what is missing: gymnasium for gym, the CPU for every accelerator."""
 
 from __future__ import annotations
 

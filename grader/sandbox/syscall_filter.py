@@ -1,4 +1,4 @@
-"""Which system calls a worker is refused, by seccomp. The library is libseccomp, through pyseccomp.
+"""Refuse system calls of a worker by seccomp (libseccomp, through pyseccomp).
 
 On x86_64 two lists decide. A call that is not in `allowed_calls.ALLOWED` fails with ENOSYS, as on a kernel that does not know
 it, and libraries do without. A named danger, in `REFUSED` below or by its arguments, fails with EPERM, which Python raises as

@@ -1,6 +1,6 @@
-"""Which variables of its module a submission's functions read, where something that they are given has the same name.
+"""Find module variables that a submission's functions read although an argument or attribute has the same name.
 
-It is found in the text, in a worker; nothing of it is run.
+The source is analysed in a worker and never run.
 """
 
 from __future__ import annotations

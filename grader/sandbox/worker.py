@@ -1,4 +1,4 @@
-"""What happens inside a worker: load the submission, call one driver, answer with plain data.
+"""Code that runs inside a worker: load the submission, call one driver, answer with plain data.
 
 Nothing here decides anything. Whatever this process says is a claim that the judge compares with what it knows.
 """
@@ -464,7 +464,7 @@ def _owner(path: str, line: int) -> str:
 
 
 def find_limit(error: BaseException | None, depth: int = 5) -> str | None:
-    """Return which limit of the sandbox an exception, or one that led to it, looks like."""
+    """Return the sandbox limit that an exception, or one of its causes, points to."""
     if error is None or depth == 0:
         return None
     number = error.errno if isinstance(error, OSError) else None

@@ -1,4 +1,4 @@
-"""What is in a zip, read by a worker: the names in it, and the content of one file. Nothing is unpacked to the disk."""
+"""Read a zip in a worker: its names, and the content of one file. Nothing is unpacked to the disk."""
 
 from __future__ import annotations
 

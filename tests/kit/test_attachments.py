@@ -200,9 +200,9 @@ def test_absence_costs_nothing(grader: Grader, folder: Path) -> None:
     assert (report.points, report.max_points, report.final, report.remarks) == (6, 6, True, ())
     check, question = result(report), report.questions[-1]
     assert (check.outcome, question.outcome, question.max_points) == (Outcome.NOT_RUN, Outcome.NOT_RUN, 0)
-    assert check.message.startswith(f"not run: no {NAME} was handed in; it is optional")
+    assert check.message.startswith(f"not run: no {NAME} was submitted (optional)")
     text = terminal.render_plain(report)
-    for words in ("(not run, no points; -k policy)", f"no {NAME} was handed in", "visible + hidden checks: 6/6 points"):
+    for words in ("(not run, no points; -k policy)", f"no {NAME} was submitted", "visible + hidden checks: 6/6 points"):
         assert words in text
     for words in ("Fix first", "failed", "leaderboard"):
         assert words not in text
@@ -293,12 +293,12 @@ def damaged_in_a_zip(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("handed", "words"),
     [
-        (link, "it is a link; hand in the file itself"),
-        (link_to_nothing, "it is a link; hand in the file itself"),
+        (link, "it is a link; submit the file itself"),
+        (link_to_nothing, "it is a link; submit the file itself"),
         (large, f"{NAME} is larger than 1 MB"),
         (a_folder, "is not an ordinary file"),
         (bomb, f"{NAME} is larger than 1 MB"),
-        (link_in_a_zip, "it is a link; hand in the file itself"),
+        (link_in_a_zip, "it is a link; submit the file itself"),
         (damaged_in_a_zip, f"{NAME} cannot be read"),
     ],
 )
@@ -436,7 +436,7 @@ def test_the_proof_tells_what_it_cannot_prove(toy: Path) -> None:
     """No solution in code makes a policy: its check is no fault of the suite, and is named."""
     found = list(verify(toy, "toy", ProofOptions(quick=True)))
     assert [line for line, fault in found if fault] == []
-    assert any(line.startswith("visible/test_policy is proven by nothing here: not run: no policy") for line, _ in found)
+    assert any(line.startswith("visible/test_policy is not proven here: not run: no policy") for line, _ in found)
 
 
 def test_packages_of_one_assignment_are_asked_for(home: AssignmentFiles) -> None:

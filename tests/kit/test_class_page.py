@@ -386,7 +386,7 @@ def test_the_page_shows_what_was_counted() -> None:
         "timed out : 1 submission",
         "2 submissions with the same content, graded differently",
         "first: It does c. failed 1, passed 1",
-        "2 submissions with the same content: nothing is written in them",
+        "2 submissions with the same content: nothing was written",
         "lines 3 to 20, and lines 5 to 22",
     ):
         assert part in told.text, part
@@ -437,7 +437,7 @@ def test_partners_read_nothing_of_each_other(tmp_path: Path) -> None:
     assert [name for name, page in pages.items() if "a hearing" in page] == ["team~2"]
     assert "Score: 10 of 10 points" in pages["team~1"]
     assert "Score: 6 of 10 points" in pages["team~2"]
-    assert "Score: on a page for each" in pages["team"]
+    assert "Score: on a separate page" in pages["team"]
     same = summary.explain_scores(first, scoring.score_class(first, made.results, policy.parse_policy("", "p")))
     assert list(same) == ["team"]
     classpage.write_pages(ResultsFolder(tmp_path), first, made.results, scores=same)
@@ -461,9 +461,9 @@ def test_older_submissions_count_nowhere(tmp_path: Path) -> None:
         ResultsFolder(tmp_path), course, made.results, (), summary.explain_scores(course, rows), {"one"}, True
     )
     page = Parsed((tmp_path / "class.html").read_text(encoding="utf-8")).text
-    assert "1 older submission of students who handed in again: left out here." in page
+    assert "1 older submission of students who submitted again: left out here." in page
     assert "a class of 1" in page
-    assert "Scores by the policy stand in gradebook.csv." in page
+    assert "Scores after the policy are in gradebook.csv." in page
     assert "none: a newer submission counts, not this one" in (tmp_path / "students" / "one.html").read_text(encoding="utf-8")
 
 

@@ -149,7 +149,7 @@ def test_a_machine_refuses_what_is_not_the_clients(built_toy: Path, class_of_24:
         first.kill()
         first.wait()
         class_of_24.rename(tmp_path / "elsewhere")
-        assert "the export has to be on the shared file system" in hosting.run_shard(json.dumps(about), ["s00"])["refused"]
+        assert "put the export on the shared file system" in hosting.run_shard(json.dumps(about), ["s00"])["refused"]
         last = grading_process()
     finally:
         hosting.end_grading_process()
@@ -202,7 +202,7 @@ def test_a_poisonous_submission_takes_no_other_along(
     assert sizes[:2] == [12, 12]
     assert sizes[2:5] == [4, 3, 3]
     assert set(sizes[5:]) == {1}
-    assert "1 of them were left without a result: KilledWorker" in capsys.readouterr().err
+    assert "1 have no result: KilledWorker" in capsys.readouterr().err
     again = cluster.grade_on_cluster(job, run.list_ungraded_entries(job, job.course.entries), "here", None)
     assert (again.count, again.lost) == (1, ["s05"])
 
@@ -224,5 +224,7 @@ def test_without_dask_the_extra_is_named(
     """Grading on one machine does not need it."""
     job = run.prepare_job(AssignmentFiles(built_toy, "toy"), class_of_24, tmp_path / "results", ("visible",))
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(UsageError, match=r"--scheduler needs distributed, of the extra `cluster`: pip install '\.\[cluster\]'"):
+    with pytest.raises(
+        UsageError, match=r"--scheduler needs distributed, from the extra `cluster`: pip install '\.\[cluster\]'"
+    ):
         cluster.grade_on_cluster(job, job.course.entries, "here", None)

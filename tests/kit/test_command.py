@@ -89,7 +89,7 @@ def test_works_from_another_folder(tmp_path: Path) -> None:
         ),
         (["-m", "grader", "grade", "policy_gradient", SOLUTION, "--suite", "secret"], "there is no suite 'secret'"),
         (["-m", "grader", "build", "no_such"], "there is no assignment 'no_such'"),
-        (["grade.py", "policy_gradient", "-k", "no_check_has_this_name"], "no check fits"),
+        (["grade.py", "policy_gradient", "-k", "no_check_has_this_name"], "no check matches"),
     ],
 )
 def test_usage_errors(arguments: list[str], words: str) -> None:
@@ -209,7 +209,7 @@ def test_build_does_not_overwrite_work(tmp_path: Path) -> None:
     stub.write_text(stub.read_text() + "\n\ndef my_helper():\n    return 1\n")
     done = run("-m", "grader", "build", "policy_gradient", cwd=tmp_path)
     assert done.returncode == 2
-    assert "holds work of its own (my_helper)" in done.stderr
+    assert "contains your own changes (my_helper)" in done.stderr
     assert "my_helper" in stub.read_text()
 
 

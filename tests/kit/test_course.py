@@ -241,7 +241,7 @@ def test_comments_new_checks_and_removed_ones(graded_class: Class, tmp_path: Pat
     checks.write_text(old + "# nothing but a remark\n", encoding="utf-8")
     printed = part.run(*again)
     assert "corrected: no check\n" in printed
-    assert "0 of 12 scores moved" in printed
+    assert "0 of 12 scores changed" in printed
     assert {name: outcomes(one) for name, one in part.results().items()} == {
         name: outcomes(one) for name, one in before.items()
     }
@@ -272,7 +272,7 @@ def test_a_correction_counts_when_it_is_applied_and_can_be_undone(graded_class: 
     assert "\nvisible/test_both: 1 loses 1 point\n" in printed
     assert "right (right): 6 -> 5 points: visible/test_both passed -> failed (-1)\n" in printed
     assert "\nof 12 submissions, 7 gain 7 points, 1 loses 1 point\n" in printed
-    assert "nothing of this counts yet" in printed
+    assert "nothing changed yet" in printed
     assert total_points(part) == before
     assert (part.folder / "gradebook.csv").read_bytes() == pages
 
@@ -325,8 +325,8 @@ def test_a_proven_correction_is_applied(graded_class: Class, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--never-lower",), "--never-lower say how to apply: add --apply"),
-        (("--undo", "--apply"), "--undo and --apply are done one after the other"),
+        (("--never-lower",), "--never-lower modify --apply: add --apply"),
+        (("--undo", "--apply"), "--undo and --apply cannot be combined"),
     ],
 )
 def test_options_that_do_not_go_together_are_told(

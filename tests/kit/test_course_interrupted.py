@@ -156,7 +156,7 @@ def test_stopped_while_workers_start(graded_class: Class, tmp_path: Path, tempor
     time.sleep(0.5)
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=90)
-    assert (process.returncode, errors) == (130, "stopped: what was not finished does not count\n")
+    assert (process.returncode, errors) == (130, "stopped: unfinished work does not count\n")
     assert gone(temporary, part.root)
     assert list(temporary.iterdir()) == []
     assert not list(part.folder.glob("results/*"))

@@ -407,7 +407,7 @@ def test_extensions(student: str, grant: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("late", "rules", "expected", "said"),
     [
-        (True, "", "22.5", "late, as the platform says without a time: counts as 1 day; 10 % of the points off a day"),
+        (True, "", "22.5", "late (the platform gives no time): counts as 1 day; 10 % of the points off per day"),
         (True, "flagged_days = 2", "20", "counts as 2 days"),
         (True, "free_days = 1", "25", "counts as 1 day, 1 of them free"),
         (True, "[[extensions]]\nstudent = '007'\ndays = 1\nreason = 'ill'", "25", "counts as on time"),
@@ -480,7 +480,7 @@ def test_everything_at_once_in_words() -> None:
         "scaled from 30 to 100 points: +70, makes 100",
         "extra credit, Bonus: 13.333333 of 16.666667 points: +13.333333, makes 113.333333",
         "at most 105 points: -8.333333, makes 105",
-        "handed in 2 days late, 1 of them free; 10 % of the points off a day: -10.5, makes 94.5",
+        "submitted 2 days late, 1 of them free; 10 % of the points off per day: -10.5, makes 94.5",
         "asked a good question: +1.2, makes 95.7",
         "rounded to 0.5: -0.2, makes 95.5",
         "95.5 of 100 points",
@@ -509,7 +509,7 @@ def test_each_student_of_a_group_and_the_newest_of_several() -> None:
         ("Ada Lovelace", "submission_10", None, ("submission_9",)),  # the same time: the id that comes last
         ("Ada Lovelace", "submission_12", None, ()),  # a name alone does not make it hers
     ]
-    assert rows[0].explanation()[0] == "of several submissions the newest counts, not submission_11"
+    assert rows[0].explanation()[0] == "the newest submission counts, not submission_11"
 
 
 def test_what_is_for_one_of_a_group_is_not_for_the_others() -> None:
@@ -560,22 +560,28 @@ def test_a_class_without_names() -> None:
         ('out_of = "100"', "out_of: expected a number, found '100'"),
         ("round_to = 1e-300", "round_to: Decimal input should have no more than"),
         ("round_to = 0", "round_to: Input should be greater than 0"),
-        ("at_most = 99.7\nround_to = 0.5", "at_most: 99.7 is no multiple of round_to, 0.5"),
+        ("at_most = 99.7\nround_to = 0.5", "at_most: 99.7 is not a multiple of round_to, 0.5"),
         ("at_most = 1\nat_least = 2", "at_most: 1 is below at_least, 2"),
         ("at_least = -1", "at_least: Input should be greater than or equal to 0"),
         ('zone = "Europe/Atlantis"', "zone: there is no 'Europe/Atlantis' here"),
         ('zone = "../../etc/passwd"', "zone: there is no"),
         ('zone = "Europe"', "zone: there is no"),
-        ("[weights.questions]\nloop.first = 2", "weights.questions.loop: expected a number, found a table; an id with a point"),
+        (
+            "[weights.questions]\nloop.first = 2",
+            "weights.questions.loop: expected a number, found a table; an id that contains a dot",
+        ),
         ("[weights.questions]\na = -1", "weights.questions.a: Input should be greater than or equal to 0"),
         ("[weights.suites]\nsecret = 1", "weights.suites.secret"),
         ("[late]\ndeadline = 2026-03-01", "late.deadline: expected a date with a time"),
         ("[late]\ndeadline = 1772000000", "late.deadline: expected a date with a time"),
         ("[late]\ndeadline = 2026-03-01T23:59:00", "late.deadline: write an offset"),
         ("[late]\npercent_per_day = 101", "late.percent_per_day: Input should be less than or equal to 100"),
-        ("[late]\npercent_per_day = 1\npoints_per_day = 1", "late: expected percent_per_day or points_per_day, found both"),
+        (
+            "[late]\npercent_per_day = 1\npoints_per_day = 1",
+            "late: expected either percent_per_day or points_per_day, found both",
+        ),
         ("[late]\nmost_days = 1.5", "late.most_days: "),
-        ("[late]\n[[extensions]]\nstudent = 'x'\nreason = 'r'", "extensions.0: expected days or until"),
+        ("[late]\n[[extensions]]\nstudent = 'x'\nreason = 'r'", "extensions.0: expected either days or until"),
         ("[late]\n[[extensions]]\nstudent = 'x'\ndays = 1", "extensions.0.reason: Field required"),
         ("[late]\n[[extensions]]\nstudent = 7\ndays = 1\nreason = 'r'", "extensions.0.student: Input should be a valid string"),
         ("[[extensions]]\nstudent = 'x'\ndays = 1\nreason = 'r'", "extensions: there is no [late]"),
@@ -586,10 +592,10 @@ def test_a_class_without_names() -> None:
         ),
         ("[attempts]\nat_most = 3", "attempts.beyond: Field required"),
         ("[attempts]\nat_most = 3\nbeyond = 'cost'", "attempts: expected a cost above 0"),
-        ("[attempts]\nper_day = 3\nbeyond = 'refused'", "attempts.per_day: say zone"),
-        ("[[faulty]]\nthen = 'full'\nreason = 'r'", "faulty.0: expected question or check"),
+        ("[attempts]\nper_day = 3\nbeyond = 'refused'", "attempts.per_day: set zone"),
+        ("[[faulty]]\nthen = 'full'\nreason = 'r'", "faulty.0: expected either question or check"),
         ("[[faulty]]\nquestion = 'a'\nthen = 'gone'\nreason = 'r'", "faulty.0.then: Input should be 'full' or 'out'"),
-        ("[[faulty]]\nquestion = 'a'\nthen = 'out'\nreason = 'r'\n" * 2, "faulty: found twice: a"),
+        ("[[faulty]]\nquestion = 'a'\nthen = 'out'\nreason = 'r'\n" * 2, "faulty: listed twice: a"),
         ("[[adjustments]]\nstudent = 'x'\npoints = 1", "adjustments.0.reason: Field required"),
         ("out_of =", "not valid TOML"),
     ],
@@ -622,7 +628,7 @@ def test_a_policy_that_cannot_be_read(tmp_path: Path) -> None:
         ("[extra]\nquestions = ['x']", "extra.questions.0"),
         ("[extra]\nchecks = ['x']", "extra.checks.0"),
         ("[[faulty]]\ncheck = 'x'\nthen = 'out'\nreason = 'r'", "faulty.0.check"),
-        ("out_of = 5\n[extra]\nquestions = ['a', 'loop.first', 'bonus']", "out_of: there is nothing to scale"),
+        ("out_of = 5\n[extra]\nquestions = ['a', 'loop.first', 'bonus']", "out_of: there are no points to scale"),
     ],
 )
 def test_a_policy_of_another_assignment(text: str, said: str) -> None:
@@ -754,7 +760,7 @@ def test_regrade_says_whose_score_moved_and_why(folder: ResultsFolder) -> None:
     assert [(one.who, one.before, one.after) for one in changes] == [("Bob", Decimal(19), Decimal("17.1"))]
     assert changes[0].why == (
         "the policy changed",
-        "+ handed in 1 day late; 10 % of the points off a day (-1.9)",
+        "+ submitted 1 day late; 10 % of the points off per day (-1.9)",
     )
     assert (folder.path / "policy.toml").read_bytes() == LATE.encode()
     stored = rescore.read_scores(folder)
@@ -888,11 +894,11 @@ def test_lines_for_a_terminal(folder: ResultsFolder) -> None:
     assert told == [
         "Bob (submission_2): 19 -> 17.1",
         "    the policy changed",
-        "    + handed in 1 day late; 10 % of the points off a day (-1.9)",
-        "1 of 3 scores moved",
+        "    + submitted 1 day late; 10 % of the points off per day (-1.9)",
+        "1 of 3 scores changed",
         "1 without points (pending): submission_3; run `course` again, then `regrade`",
-        "the policy names whom no score is of: bbo@x.edu; are they spelt as in the class? "
-        "The id of a submission names it only until a newer one counts",
+        "the policy names students without a score: bbo@x.edu; check the spelling. "
+        "The id of a submission is valid only until a newer submission counts",
         f"wrote scores.json, gradebook.csv, gradescope.csv, canvas.csv, policy.toml to {folder.path}",
     ]
 

@@ -237,7 +237,7 @@ def test_exit_in_the_function_is_told(toy) -> None:
     """A student's exit() must not end the session without a word."""
     done = toy("total", "def total(values):\n    exit(3)\n", "c\nq\n")
     assert done.returncode == 0
-    assert "total did not return.\nSystemExit: your code ended the program, with exit() or the like" in done.stdout
+    assert "total did not return.\nSystemExit: your code ended the program; remove exit(), quit() or sys.exit()" in done.stdout
 
 
 def test_code_that_catches_everything_cannot_keep_the_user(toy) -> None:
@@ -284,7 +284,7 @@ def test_what_waits_for_another_question_names_it(replaced) -> None:
     """A learning run without right parts is no case to debug; the part is."""
     done = debug("learning_ppo", replaced(get_advantages="return returns"), "q\n")
     assert done.returncode == 0
-    assert "learning_ppo is not run before get_advantages passes" in done.stdout
+    assert "learning_ppo runs only after get_advantages passes" in done.stdout
 
 
 def test_a_check_without_a_stored_case() -> None:
@@ -301,8 +301,8 @@ def test_a_check_without_a_stored_case() -> None:
         (["--debug", "get_returns", "--show", "get_returns"], "leave out: --show"),
         (["get_advantages", "--debug", "get_returns"], "leave out: get_advantages"),
         (["--show", "get_returns", "--json", "report.json"], "leave out: --json"),
-        (["--debug", "get_returns", "-k", "no_check_has_this_name"], "no check fits"),
-        (["--debug", "learning_ppo", "-k", "returns_by_hand"], "no check of learning_ppo fits"),
+        (["--debug", "get_returns", "-k", "no_check_has_this_name"], "no check matches"),
+        (["--debug", "learning_ppo", "-k", "returns_by_hand"], "no check of learning_ppo matches"),
     ],
 )
 def test_usage_errors(arguments: list[str], words: str) -> None:

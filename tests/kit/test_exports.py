@@ -316,8 +316,8 @@ def test_a_folder_that_others_can_read_is_told(built_toy: Path, tmp_path: Path) 
     folder.chmod(0o755)
     job = run.prepare_job(AssignmentFiles(built_toy, "toy"), export, folder, ("visible",))
     assert list(run.list_remarks(job)) == [
-        "not read, since it is no submission: bob.pdf",
-        f"others on this machine may look into {folder}, with grades and hidden checks: chmod 700 {folder}",
+        "not read, because it is not a submission: bob.pdf",
+        f"other users of this machine can read {folder}, with grades and hidden checks; run chmod 700 {folder}",
     ]
     folder.chmod(0o700)
     assert len(list(run.list_remarks(job))) == 1

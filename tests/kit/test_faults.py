@@ -282,7 +282,7 @@ def test_two_copies_in_turn(home: AssignmentFiles, replaced) -> None:
     """Catches: copies that share the checks, and with them whose turn it is."""
     wrong, inner = replaced(get_returns="return None"), []
     with Grader(home) as template:
-        template.grade(template.refused(Path("nothing"), "nothing was handed in"))
+        template.grade(template.refused(Path("nothing"), "nothing was submitted"))
         template.warm_up(wait=True)
         with Grader(home, template=(template, 0)) as one, Grader(home, template=(template, 1)) as other:
             grade_inside = GradingOptions(

@@ -376,18 +376,18 @@ def test_a_report_that_is_not_final_says_so_everywhere(toy: AssignmentFiles, kin
     assert "not final" in parsed(made["gradescope"])["output"]
     question = PrairieLearn.model_validate_json(made["prairielearn"])
     assert not question.gradable  # the attempt is not used up, the score not recorded
-    assert "no student's fault" in question.format_errors[0]
+    assert "through no fault of the student" in question.format_errors[0]
     step = Classroom.model_validate_json(base64.b64decode(made["classroom"]))
     assert step.status == step.tests[0].status == "error"
-    assert "no student's fault" in step.tests[0].message
+    assert "through no fault of the student" in step.tests[0].message
     stage = parsed(made["autolab"].splitlines()[-2])[autolab.GRADER]["finished"]
     assert not stage["passed"]
-    assert "no student's fault" in stage["hint"]
+    assert "through no fault of the student" in stage["hint"]
     fault = find_element(ElementTree.fromstring(made["junit"]), "testsuite[@name='the grader']/testcase/error")
-    assert "no student's fault" in (fault.text or "")
+    assert "through no fault of the student" in (fault.text or "")
     rows = list(csv.DictReader(io.StringIO(made["csv"])))
     assert {row["final"] for row in rows} == {"no"}
-    assert "no student's fault" in rows[0]["message"]
+    assert "through no fault of the student" in rows[0]["message"]
 
 
 def test_junit_tells_how_it_failed(toy: AssignmentFiles) -> None:

@@ -122,7 +122,7 @@ def test_hidden_checks_show_no_inputs_values_or_totals(home: AssignmentFiles, re
         assert test["visibility"] == "after_published"
         assert "noise" not in test["output"]
         assert "expected" not in test["output"]
-    assert "4 points are decided by 4 hidden checks" in content["output"]
+    assert "4 points come from 4 hidden checks" in content["output"]
     assert "visible checks: 0/6 points" in content["output"]
     assert "0/10" not in content["output"]
 

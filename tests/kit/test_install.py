@@ -61,7 +61,7 @@ def test_another_python_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(install, "PYTHONS", ((2, 6), (2, 7)))
     lines, complete = check_install(write(tmp_path))
     assert not complete
-    assert "and 2.6 to 2.7 is needed" in lines[0]
+    assert "; 2.6 to 2.7 is needed" in lines[0]
 
 
 def test_works_where_nothing_is_installed() -> None:

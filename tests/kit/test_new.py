@@ -104,7 +104,7 @@ def test_comes_and_goes_without_a_trace(kit: Path, monkeypatch: pytest.MonkeyPat
     (kit / "solutions" / "fine" / "__pycache__").mkdir()
     (kit / "solutions" / "fine" / "__pycache__" / "cases.pyc").touch()
     for arguments, code, words in (
-        (["fine"], 2, "say --yes"),
+        (["fine"], 2, "pass --yes"),
         (["fines", "--yes"], 2, "there is no assignment 'fines'; there are: fine, other"),
         (["../other", "--yes"], 2, "there is no assignment"),
         (["fine", "--yes"], 0, "deleted 15 files"),
@@ -161,7 +161,7 @@ def test_what_is_written_during_the_build_is_kept(kit: Path, monkeypatch: pytest
 
     with monkeypatch.context() as patch:
         patch.setattr(module, "build", slow)
-        with pytest.raises(UsageError, match="something of that name already: solutions/fine"):
+        with pytest.raises(UsageError, match="these files already exist: solutions/fine"):
             new(kit, "fine")
     assert notes.read_text() == "mine"
 
@@ -268,13 +268,13 @@ def test_the_page_for_authors_is_true(made: tuple[Path, str], tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("name", "title", "words"),
     [
-        ("Smoothing", None, "begins with a letter"),
-        ("2nd", None, "begins with a letter"),
-        ("two-words", None, "begins with a letter"),
-        ("../toy2", None, "begins with a letter"),
-        ("", None, "begins with a letter"),
+        ("Smoothing", None, "use a letter"),
+        ("2nd", None, "use a letter"),
+        ("two-words", None, "use a letter"),
+        ("../toy2", None, "use a letter"),
+        ("", None, "use a letter"),
         ("x" * 25, None, "at most 24"),
-        ("lambda", None, "a word of Python"),
+        ("lambda", None, "a Python keyword"),
         ("random", None, "a module"),
         ("torch", None, "a module"),
         ("utils", None, "a module"),
@@ -287,7 +287,7 @@ def test_the_page_for_authors_is_true(made: tuple[Path, str], tmp_path: Path) ->
 def test_refuses_what_cannot_be(kit: Path, name: str, title: str | None, words: str) -> None:
     """Catches: a name that Python or another assignment has, which something would trip over later; anything written."""
     before = content(kit)
-    with pytest.raises(UsageError, match=r"cannot be the name|the title|nothing was written") as refused:
+    with pytest.raises(UsageError, match=r"is not a valid name|the title|nothing was written") as refused:
         new(kit, name, title)
     assert words in str(refused.value)
     assert content(kit) == before
@@ -302,7 +302,7 @@ def test_overwrites_nothing(kit: Path, place: str) -> None:
     (kit / place).parent.mkdir(parents=True, exist_ok=True)
     (kit / place).write_text("mine")
     before = content(kit)
-    with pytest.raises(UsageError, match="something of that name already") as refused:
+    with pytest.raises(UsageError, match="these files already exist") as refused:
         new(kit, "fine")
     assert place.removesuffix("/notes.txt") in str(refused.value)
     assert content(kit) == before
@@ -311,7 +311,8 @@ def test_overwrites_nothing(kit: Path, place: str) -> None:
 def test_a_second_one_of_the_name_is_refused(made: tuple[Path, str]) -> None:
     """Catches: a message that does not say what is in the way."""
     with pytest.raises(
-        UsageError, match=f"already: assignments/{NAME}, solutions/{NAME}, tests/drivers/{NAME}.py, .*/answers/{NAME}.json"
+        UsageError,
+        match=f"already exist: assignments/{NAME}, solutions/{NAME}, tests/drivers/{NAME}.py, .*/answers/{NAME}.json",
     ):
         new(made[0], NAME)
 
@@ -322,7 +323,7 @@ def test_leaves_nothing_behind_where_it_cannot_be_built(kit: Path, tmp_path: Pat
     (example / "solutions" / "NAME" / "submitted.py").write_text("# BEGIN SOLUTION get_moving_average\n")
     monkeypatch.setattr(module, "EXAMPLE", example)
     before = content(kit)
-    with pytest.raises(UsageError, match=r"nothing was written, because .*not closed"):
+    with pytest.raises(UsageError, match=r"nothing was written, because .*has no closing"):
         new(kit, "fine")
     assert content(kit) == before
 

@@ -215,7 +215,7 @@ class TestMakeNotebook:
             ("x = 1\n", r"has no cell"),
             ("", r"has no cell"),
             ("# %% [markdown]\n# text\nno comment\n", r"line 3: .*'no comment'"),
-            ("# %% one\nx = 1\n\n# %% one\nx = 2\n", r"line 5: a second cell has the name 'one'"),
+            ("# %% one\nx = 1\n\n# %% one\nx = 2\n", r"line 5: a second cell is named 'one'"),
         ],
     )
     def test_faults_are_named(self, source: str, message: str) -> None:

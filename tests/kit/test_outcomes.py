@@ -117,7 +117,9 @@ def test_blank_left_in_is_not_started(replaced, graded) -> None:
 def test_blank_left_below_the_answer_is_told_with_its_line(replaced, graded) -> None:
     """Code was written and the stub's raise stays: "not started" alone would be a riddle."""
     body = 'x = 1\nraise NotImplementedError("get_returns: write it")'
-    assert "still raises the stub's NotImplementedError; delete it" in message(graded(replaced(get_returns=body), QUESTION))
+    assert "still raises the stub's NotImplementedError; delete that line" in message(
+        graded(replaced(get_returns=body), QUESTION)
+    )
 
 
 def test_own_not_implemented_error_is_a_failure(replaced, graded) -> None:

@@ -68,9 +68,9 @@ def test_each_is_tried_out_before_it_is_written(root: Path, tmp_path: Path, name
     lines = list(make(name, root, tmp_path / "out"))
     worth = 4 if name == "classroom" else 6
     assert lines[:3] == [
-        f"the solution gets {worth} points, as it must",
-        "the stub gets 0 points, as it must",
-        "a hostile file gets 0 points, as it must",
+        f"the solution gets {worth} points, as expected",
+        "the stub gets 0 points, as expected",
+        "a hostile file gets 0 points, as expected",
     ]
     made = {"prairielearn": {"toy", "toy-image"}, "classroom": {"toy-classroom"}, "autolab": {"toy-autolab"}}[name]
     assert {path.name for path in (tmp_path / "out").iterdir()} == made

@@ -118,7 +118,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
         "cannot be read as a zip",
     ),
     "a list of zeros": (lambda: bytes(4096) + end_of(50, 4096, 0), "cannot be read as a zip"),
-    "names over one another": (overlapping, "9000 files that could be meant"),
+    "names over one another": (overlapping, "9000 possible submissions"),
     "a file that begins beyond the end": (
         lambda: (one := list_entry(b"submitted.py", 1 << 30)) + end_of(1, len(one), 0),
         "cannot be read as a zip",

@@ -83,12 +83,12 @@ def test_every_blank_names_its_question(home: AssignmentFiles) -> None:
     ("source", "words"),
     [
         ("# BEGIN SOLUTION get_returns\n", "not closed"),
-        ("# END SOLUTION\n", "did not begin"),
+        ("# END SOLUTION\n", "without BEGIN SOLUTION"),
         ("# BEGIN SOLUTION nothing\n# END SOLUTION\n", "no question 'nothing'"),
         ("# BEGIN SOLUTION get_returns\n# BEGIN SOLUTION get_returns\n", "inside another"),
         (
             "# BEGIN SOLUTION get_returns\n# DRAFT\n# x = 1\ny = 2\n# END SOLUTION\n",
-            "line 4: a draft goes on that is no comment",
+            "line 4: expected a comment in the draft",
         ),
     ],
 )
@@ -165,7 +165,7 @@ def test_every_case_is_used_by_a_check(home: AssignmentFiles) -> None:
             "solutions/toy/cases.py",
             '{"values": []}',
             '{"values": {1}}',
-            "case no_values cannot be handed to its driver: .* is a set",
+            "case no_values cannot be passed to its driver: .* is a set",
         ),
         (
             "solutions/toy/cases.py",
@@ -295,4 +295,4 @@ def test_other_inputs_are_said(toy: Path) -> None:
     moved: list[str] = []
     stale = build(toy, "toy", BuildOptions(check=True, mistakes=False, report=moved.append))
     assert stale == [toy / "tests/visible/answers/toy.json"]
-    assert moved == ["case three_values has other inputs now; used by visible/test_three"]
+    assert moved == ["case three_values has new inputs; used by visible/test_three"]

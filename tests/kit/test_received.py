@@ -28,7 +28,7 @@ def test_values_and_not_what_a_case_is_made_of(replaced, graded) -> None:
     (first, *others) = messages(report, "get_advantages")
     assert "get_advantages received (case advantages_hand_table):" in first
     assert "\n  value_net = a SimpleReLuNetwork\n  observations = [[0, 5], [1, 5], [2, 5], [3, 5]]\n  returns = [[2]" in first
-    assert "\nthe case was made with:\n  weights =" in first
+    assert "\ninputs of the case:\n  weights =" in first
     assert others
     assert not any(" received " in message for message in others)  # once is enough
 

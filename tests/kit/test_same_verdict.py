@@ -277,7 +277,7 @@ def test_hanging_up_is_not_being_killed(answer: Callable[..., Reply]) -> None:
     """Catches: a process that closes its channel and waits, taken for one that was killed, and called three times."""
     began = time.monotonic()
     found = answer("import os, time\nos.close(3)\ntime.sleep(1000)")
-    assert (found.status, found.details["message"]) == ("crashed", "the process hung up before it could answer")
+    assert (found.status, found.details["message"]) == ("crashed", "the process closed its connection before it answered")
     assert not found.disturbed
     assert time.monotonic() - began < 3
 

@@ -248,7 +248,7 @@ def test_the_server_finds_nothing_of_a_submission(tmp_path: Path, name: str) -> 
     [
         ("stranger.py", "elsewhere", "stranger .*stranger.py., which belongs to neither"),
         ("parts/stranger.py", "elsewhere", "parts .*parts/., which belongs to neither"),
-        ("parts/note.txt", "student", "parts .*parts/., which lies in the folder of submissions"),
+        ("parts/note.txt", "student", "parts .*parts/., which is in the folder of submissions"),
         ("stranger.py", "support", ""),
         ("parts/stranger.py", "support", ""),
     ],

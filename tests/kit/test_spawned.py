@@ -90,7 +90,7 @@ def test_nothing_is_left_in_the_temporary_folder(home: AssignmentFiles, tmp_path
         ("list(torch.utils.data.DataLoader([1, 2], num_workers=2))", "may not start processes"),
         ("import subprocess, sys\nsubprocess.run([sys.executable, '-c', ''])", "may not start processes"),
         ("import os\nos.fork()", "may not start processes"),
-        ("open('/tmp/loot-debug.txt', 'w').write('x')", "may write only into the folder"),
+        ("open('/tmp/loot-debug.txt', 'w').write('x')", "may write only to its working folder"),
         ("import socket\nsocket.create_connection(('10.0.0.1', 80), timeout=1)", "may not use the network"),
     ],
 )

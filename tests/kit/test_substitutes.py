@@ -15,7 +15,7 @@ from grader.sandbox.substitutes import names_accelerator
 pytestmark = pytest.mark.recorded
 
 OWN_SERVERS = True
-ON_CPU = "Graded on the CPU, which is what cuda and mps mean here."
+ON_CPU = "Graded on the CPU: cuda and mps mean the CPU here."
 
 
 @pytest.fixture(scope="module", params=["forked", "spawned"])

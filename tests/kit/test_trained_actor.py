@@ -397,7 +397,7 @@ def test_is_optional(folder: Path) -> None:
     assert report.leaderboard() == []
     (check,) = [check for check in report.checks if check.question == "trained_actor"]
     assert check.outcome.value == "not run"
-    assert "no actor.safetensors was handed in" in check.message
+    assert "no actor.safetensors was submitted" in check.message
 
 
 def test_student_code_has_no_say(folder: Path) -> None:

@@ -78,14 +78,14 @@ def test_a_good_suite_is_proven(toy: Path, tmp_path: Path) -> None:
     for part in (
         "the solution gets 6/6",
         "the stub gets 0/6",
-        "2 of 2 alternatives get everything",
+        "2 of 2 alternatives get full marks",
         "7 of 7 mistakes are caught",
         "7 of 7 mistakes are recognised by their own hint",
         "visible/test_both catches product",
         "nothing_of_nothing is caught by hidden/test_nothing_to_add alone",
-        "largest collateral: no mistake costs a point beside its own question",
+        "largest collateral: no mistake costs a point outside its own question",
         "0 of 7 mistakes are invisible to the visible suite (2 copy its answers)",
-        "total: each mistake is caught by another check as well: visible/test_three, visible/test_many",
+        "total: every mistake of these checks is also caught by another check: visible/test_three, visible/test_many",
         "mutants that are not equivalent are caught (100.0%; at least 95% must be)",
         "38 of 38 changes of drivers and cases that are not equivalent are noticed (100.0%; aim 90%)",
     ):
@@ -129,7 +129,7 @@ def test_a_driver_that_runs_a_submission_in_the_server_is_told(toy: Path, edit, 
     """Catches: a way to the student's folder that no reading of the files shows; the server would run it unconfined."""
     edit("tests/drivers/toy.py", "def ", f"{REACHES}{how}\n\ndef ")
     (line,) = faults(toy, quick=True)
-    assert f"a submission ran before it was confined, {found}: tests/drivers/toy.py, or what it imports" in line
+    assert f"a submission ran before it was confined, {found}: tests/drivers/toy.py, or an import of it" in line
 
 
 @pytest.mark.parametrize("level", ["full", "process", "basic"])
@@ -140,7 +140,7 @@ def test_a_hostile_submission_runs_in_its_worker_alone(
     monkeypatch.setenv("GRADER_LEVEL", level)
     with Harness(AssignmentFiles(toy, "toy")) as harness:
         found = list(prove_confinement(harness))
-        assert found[0] == (f"a hostile submission ran in its worker, and nowhere before (isolation: {level})", False)
+        assert found[0] == (f"a hostile submission ran only in its worker (isolation: {level})", False)
         assert [line for line, fault in found if fault is None and "not tried at basic" in line] or level != "basic"
         assert {path.name for path in harness.student.iterdir()} <= {"__pycache__"}
         assert harness.sandbox.warm == (level != "basic")
@@ -204,12 +204,12 @@ def test_points_that_do_not_add_up_are_told(toy: Path, edit) -> None:
     ("old", "new", "told"),
     [
         ('hint="Do you add, or multiply?", ', "", "mistakes.py: product has no hint"),
-        ("import math\n", PLACED_NOWHERE, "other: placement takes the name of a mistake above it, and where this one is"),
+        ("import math\n", PLACED_NOWHERE, "other: placement needs the name of a mistake above it, and the place"),
         ('@mistake("total", hint="What is', '@mistake("sum", hint="What is', "begins_with_one: there is no question 'sum'"),
         ("def product(values)", "def product(numbers)", "product: the solution's total takes (values), this one is (numbers)"),
         ('{" * scale": ""}', '{" * skale": ""}', "scale_ignored: ' * skale' stands 0 times in the solution"),
-        ("def product(", "def begins_with_one(", "two entries are called begins_with_one"),
-        ('hint="What is scale for?"', "hint=str(1)", "scale_ignored: what is passed to altered must be plain values"),
+        ("def product(", "def begins_with_one(", "two entries are named begins_with_one"),
+        ('hint="What is scale for?"', "hint=str(1)", "scale_ignored: the arguments of altered must be literals"),
         (
             'source="own',
             'origin="own',
@@ -227,8 +227,18 @@ def test_entries_that_are_not_as_they_must_be_are_told(toy: Path, edit, old: str
 @pytest.mark.parametrize(
     ("file", "old", "new", "told"),
     [
-        ("tests/drivers/toy.py", "def ", "import submitted\n\n\ndef ", "tests/drivers/toy.py imports submitted at its top"),
-        ("tests/drivers/toy.py", "def ", "if True:\n    from submitted import total\n\n\ndef ", "imports submitted at its top"),
+        (
+            "tests/drivers/toy.py",
+            "def ",
+            "import submitted\n\n\ndef ",
+            "tests/drivers/toy.py imports submitted at the top level",
+        ),
+        (
+            "tests/drivers/toy.py",
+            "def ",
+            "if True:\n    from submitted import total\n\n\ndef ",
+            "imports submitted at the top level",
+        ),
         ("assignments/toy/assignment.toml", '"submitted.py"', '"random.py"', "random.py has the name of a library"),
         ("assignments/toy/assignment.toml", '"submitted.py"', '"numpy.py"', "numpy.py has the name of a library"),
     ],
@@ -250,7 +260,7 @@ def test_a_driver_may_import_a_submission_when_it_is_called(toy: Path, edit) -> 
 def test_a_suite_without_mistakes_is_told(toy: Path) -> None:
     """Nothing shows that its checks can fail."""
     (toy / "solutions" / "toy" / "mistakes.py").unlink()
-    assert [line.partition(":")[0] for line in faults(toy, quick=True)] == ["there are no mistakes in solutions/"]
+    assert [line.partition(":")[0] for line in faults(toy, quick=True)] == ["solutions/ has no mistakes"]
 
 
 def test_a_right_answer_in_the_catalogue_of_mistakes_is_told(toy: Path, edit) -> None:
@@ -263,7 +273,7 @@ def test_a_right_answer_in_the_catalogue_of_mistakes_is_told(toy: Path, edit) ->
 def test_another_hint_makes_the_recorded_ones_stale(toy: Path, edit) -> None:
     """Students would read the old one."""
     edit("solutions/toy/mistakes.py", "Do you add, or multiply?", "Sum or product?")
-    assert "tests/visible/mistakes/toy.json is stale: product has another hint or question" in faults(toy, quick=True)
+    assert "tests/visible/mistakes/toy.json is stale: product has a different hint or question" in faults(toy, quick=True)
 
 
 def test_all_faults_of_the_catalogue_are_told_at_once(toy: Path, edit) -> None:
@@ -359,7 +369,7 @@ def test_a_driver_that_does_what_nobody_notices_is_told(toy: Path, edit) -> None
             for question, change in (("drivers", "spread: *count*"), ("drivers", "spread: len(*"), ("cases", "gone: *"))
         )
     )
-    assert faults(toy) == ["survivors.toml is stale: cases: gone: * is no change any more"]
+    assert faults(toy) == ["survivors.toml is stale: cases: gone: * is not a change any more"]
 
 
 FORMS = """\
@@ -442,8 +452,8 @@ def test_an_exception_that_is_not_needed_is_told(toy: Path) -> None:
     """What collateral.toml says must be true, and be the exception: more than five are a habit."""
     names = ["product", "begins_with_one", "scale_ignored", "long_gone", "other_default", "smallest_forgotten"]
     allow(toy, *((name, "none") for name in names))
-    stale = [f"collateral.toml is stale: {name} costs what it should, or is no mistake any more" for name in names]
-    assert faults(toy) == [*stale, "collateral.toml allows 6 exceptions, at most 5 may be"]
+    stale = [f"collateral.toml is stale: {name} costs what it should, or is not in the catalogue any more" for name in names]
+    assert faults(toy) == [*stale, "collateral.toml allows 6 exceptions; at most 5 are allowed"]
 
 
 def check(name: str, question: str = "total", points: float = 1.0) -> CheckResult:
@@ -461,8 +471,8 @@ VISIBLE, HIDDEN, OTHER = check("visible/a", points=0.5), check("hidden/b", point
         (False, (HIDDEN, OTHER), "costs 0.3 points beside total, more than a tenth of the 2.5 there"),
         (False, (VISIBLE,), "costs 0.5 of 3 points of total, less than a fifth"),
         (True, (VISIBLE,), ""),
-        (True, (VISIBLE, HIDDEN), "is one of form, and fails 2 checks, not one: visible/a (total), hidden/b (total)"),
-        (True, (VISIBLE, OTHER), "is one of form, and fails 2 checks"),
+        (True, (VISIBLE, HIDDEN), "is one of form and must fail one check, but fails 2: visible/a (total), hidden/b (total)"),
+        (True, (VISIBLE, OTHER), "is one of form and must fail one check, but fails 2"),
     ],
 )
 def test_a_mistake_costs_its_own_question_and_enough(
@@ -482,7 +492,7 @@ def test_a_mistake_that_only_hidden_checks_notice_is_told(toy: Path, edit) -> No
     edit("solutions/toy/mistakes.py", 'hint="What is scale for?"', 'hint="What is scale for?", copies_answers=True')
     assert faults(toy) == [
         "the mistake nothing_of_nothing passes every visible check; it fails hidden/test_nothing_to_add (total)",
-        "the mistake scale_ignored is said to copy the visible answers, and does not pass visible checks",
+        "the mistake scale_ignored is marked copies_answers=True, but fails visible checks",
         "1 of 7 mistakes are invisible to the visible suite (2 copy its answers)",
     ]
 

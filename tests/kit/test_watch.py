@@ -207,5 +207,5 @@ def test_without_a_terminal(tmp_path: Path) -> None:
     command = [sys.executable, "grade.py", "policy_gradient", "get_returns", "--watch"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
     assert done.returncode == 0
-    assert "--watch needs a terminal" in done.stderr
+    assert "--watch needs an interactive terminal" in done.stderr
     assert "0/6 points" in done.stdout

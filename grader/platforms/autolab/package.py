@@ -28,8 +28,8 @@ ENTRY = "run"
 START = 60  # seconds for what is not the checks' budget
 
 MAKEFILE = """\
-# Autolab runs `make -f autograde-Makefile` beside autograde.tar and what was handed in. The last line that this prints is the
-# result, so nothing else may print: what a submission prints is kept by the grader and shown in its report.
+# Autolab runs `make -f autograde-Makefile` next to autograde.tar and the submission. The last printed line is the result, so
+# nothing else may print: the grader captures the output of a submission and shows it in its report.
 all:
 \t@rm -rf rl-grader && mkdir rl-grader && tar xf autograde.tar -C rl-grader
 \t@rl-grader/run {handin}
@@ -58,9 +58,9 @@ if __name__ == "__main__":
 README = """\
 # {title} on Autolab
 
-1. The image of your Tango needs Python 3.10 to 3.13 and, once, as root: `tar xf autograde.tar && bash setup.sh`. That makes
-   /opt/rl-grader; without a network, lay a folder wheels/ beside setup.sh. GRADER_VENV names another place.
-2. Make the assessment with these facts (as in its .yml):
+1. Your Tango image needs Python 3.10 to 3.13. Run once, as root: `tar xf autograde.tar && bash setup.sh`. This creates
+   /opt/rl-grader (or the folder that GRADER_VENV names). Without a network, put a folder wheels/ next to setup.sh.
+2. Create the assessment with these settings (as in its .yml):
 
 ```yaml
 general:
@@ -75,12 +75,12 @@ problems:
 ```
 
 3. Upload autograde-Makefile and autograde.tar in the autograder settings.
-4. Scoreboard column spec, if you want one: `[{{"hdr": "Points", "asc": false}}]`. What checks put on the leaderboard follows as
+4. For a scoreboard, use the column spec `[{{"hdr": "Points", "asc": false}}]`. Leaderboard entries of checks follow as
    further columns, in the order of the report.
 
-Each problem is a question with its visible checks. The problem `hidden-checks` is all hidden ones together, of which students
-read nothing but these points. What the grader itself cannot do shows as a stage "The grader" that has not passed: such points
-do not count, let the submission be graded again. A line of scores that is missing altogether means the same.
+Each problem is a question with its visible checks. The problem `hidden-checks` holds all hidden checks together; students
+see only its points. A failure of the grader itself shows as a stage "The grader" that has not passed: these points do
+not count, so regrade the submission. A missing line of scores means the same.
 {attachments}"""
 
 
@@ -127,7 +127,7 @@ def name_handin(assignment: Assignment) -> str:
 def _readme(assignment: Assignment) -> str:
     lines = [f"- {{name: {name}, max_score: {worth:g}, optional: false}}" for name, worth in list_problems(assignment).items()]
     extra = ", ".join(assignment.attachments)
-    attached = f"\nStudents hand in a zip with {assignment.submission} and, if they like, {extra}.\n" if extra else ""
+    attached = f"\nStudents submit a zip with {assignment.submission} and, optionally, {extra}.\n" if extra else ""
     return README.format(
         title=assignment.title,
         name=assignment.name.replace("_", ""),

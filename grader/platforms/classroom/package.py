@@ -52,7 +52,7 @@ if __name__ == "__main__":
 '''
 
 STEPS = """\
-# Made by `python -m grader classroom`. It grades with the visible checks; what counts is graded after you hand in.
+# Made by `python -m grader classroom`. It grades with the visible checks; the final grade is computed after you submit.
 name: Autograding Tests
 on: [push, workflow_dispatch, repository_dispatch]
 permissions:
@@ -103,7 +103,7 @@ def write_package(root: Path, options: argparse.Namespace) -> Iterator[str]:
     content = collect_repository_files(home)
     yield from try_out_package(home, ("visible",), lambda place, source: _points(place, content, home.assignment, source))
     yield write_folder(options.output / f"{options.name}-classroom", content)
-    yield f"graded there: {home.assignment.total('visible'):g} points, by visible checks; students can change what grades them"
+    yield f"graded there: {home.assignment.total('visible'):g} points, by visible checks, which students can change"
 
 
 def collect_repository_files(home: AssignmentFiles) -> dict[str, bytes]:

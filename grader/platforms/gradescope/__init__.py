@@ -19,7 +19,7 @@ HELP = "make the autograder zip for Gradescope"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command that makes the package."""
     add_output(parser, "NAME-gradescope.zip")
-    parser.add_argument("--wheels", type=Path, metavar="DIR", help="put these wheels into it, to be built without a network")
+    parser.add_argument("--wheels", type=Path, metavar="DIR", help="include these wheels, so that it builds without a network")
     add_level(parser)
 
 

@@ -121,7 +121,7 @@ def _try_out(home: AssignmentFiles, data: bytes, offline: bool) -> Iterator[str]
             points = content.get("score", sum(test["score"] for test in content.get("tests", [])))
             if points != expected:
                 raise UsageError(f"nothing was written: {what} gets {points:g} points, expected {expected:g}")
-            yield f"{what} gets {points:g} points, as it must ({content['execution_time']:.1f} s)"
+            yield f"{what} gets {points:g} points, as expected ({content['execution_time']:.1f} s)"
 
 
 def _stage(work: Path, count: int, offline: bool) -> tuple[str, list[str], dict[str, str]]:

@@ -112,7 +112,7 @@ def _summary(report: Report) -> list[str]:
         return []
     worth = sum(check.max_points for check in hidden)
     return [
-        f"{worth:g} points are decided by {len(hidden)} hidden checks; until they are published, Gradescope shows no total.",
+        f"{worth:g} points come from {len(hidden)} hidden checks; Gradescope shows no total until they are published.",
     ]
 
 

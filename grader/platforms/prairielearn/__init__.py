@@ -18,7 +18,7 @@ HELP = "make a question with an external grader for PrairieLearn"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command that makes the package."""
     add_output(parser, "NAME/ and NAME-image/")
-    parser.add_argument("--image", metavar="IMAGE", help="what the image will be called (default: rl-grader-NAME)")
+    parser.add_argument("--image", metavar="IMAGE", help="name of the image (default: rl-grader-NAME)")
     add_level(parser)
 
 

@@ -42,8 +42,8 @@ exec "${GRADER_VENV:-/opt/rl-grader}/bin/python" -s -B "$root/tests/autograde.py
 
 QUESTION = """\
 <pl-question-panel>
-  <p>{title}: <pl-file-download file-name="{name}.zip" label="{name}.zip"></pl-file-download> holds the assignment. Its README
-  says how to grade yourself; hand in what you wrote.</p>
+  <p>{title}: <pl-file-download file-name="{name}.zip" label="{name}.zip"></pl-file-download> is the assignment. Its README
+  explains how to grade your work; submit the file that you wrote.</p>
   <pl-file-upload file-names="{submission}"{optional}></pl-file-upload>
 </pl-question-panel>
 <pl-submission-panel>
