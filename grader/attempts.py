@@ -156,8 +156,8 @@ ATTEMPTS = (
     Attack("end the server", "import os\nos.kill(os.getppid(), 9)\nimport time; time.sleep(9)", status_is_one_of("raised")),
     Attack("empty a file by its path", TRUNCATE, nothing_succeeded),
     Attack("lock files that others use", LOCKS, nothing_succeeded),
-    Attack("change how its output is written, and who is signalled", FLAGS, output_is_whole),
-    Attack("move and cut what is shared with the judge", OFFSETS, output_is_whole),
+    Attack("change how its output is written, and who receives signals", FLAGS, output_is_whole),
+    Attack("seek in and truncate files shared with the judge", OFFSETS, output_is_whole),
 )
 
 WAYS = """
@@ -273,7 +273,7 @@ def find_ways(speaker: Reply, listener: Reply) -> str:
     """
     for reply in (speaker, listener):
         if reply.status != "ok" or not isinstance(reply.facts, dict):
-            return f"one of them ended as {reply.status}, so that nothing was tried: {reply.details}"
+            return f"one of the two ended as {reply.status}, so nothing was tested: {reply.details}"
     ways = [str(way) for way in listener.facts["heard"]]
     pairs: Sequence[tuple[Reply, Reply]] = ((speaker, listener), (listener, speaker))
     if any(other.facts["pid"] in one.facts["reached"] for one, other in pairs):

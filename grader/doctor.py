@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from grader.sandbox import Sandbox
 
 DRIVERS = "def run(submitted, given):\n    return submitted.function(**given)\n"
-VICTIM = "what nobody may change\n" * 100
+VICTIM = "nobody may change this file\n" * 100
 SECONDS = 2.0
 MEETING = 1.5  # seconds that two submissions have to find each other
 

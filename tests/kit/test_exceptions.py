@@ -53,8 +53,8 @@ COMMON = {
     ),
     "item of many": ("values.item()", "and this one has 5", "of shape [5, 1]"),
     "an array for a number": ("float(array)", "This line expects a number and gets an array", "of shape [5]"),
-    "a leaf in place": ("weight.add_(1)", "inside `with torch.no_grad():`", "`weight` is a float32 parameter of shape [3]"),
-    "a row of a leaf in place": ("weight.__setitem__(0, 2.0)", "inside `with torch.no_grad():`", "`weight`"),
+    "a leaf in place": ("weight.add_(1)", "in `with torch.no_grad():`", "`weight` is a float32 parameter of shape [3]"),
+    "a row of a leaf in place": ("weight.__setitem__(0, 2.0)", "in `with torch.no_grad():`", "`weight`"),
     "changed before backward": (
         "x = weight * 2\n    loss = (x * x).sum()\n    x += 1\n    loss.backward()",
         "changed in place afterwards",

@@ -235,7 +235,7 @@ def test_doctor_tells_what_layers_are_for(monkeypatch: pytest.MonkeyPatch, capsy
     for could in ("lock files that others use", "share memory with other processes", "let the kernel send signals for it"):
         assert f"open  a submission could {could}" in told
     assert "ok    run before it is confined: contained" in told
-    assert "ok    move and cut what is shared with the judge: contained" in told
+    assert "ok    seek in and truncate files shared with the judge: contained" in told
 
 
 def test_hostile_calls_leave_nothing_behind(sandbox: ForkedSandbox) -> None:

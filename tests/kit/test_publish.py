@@ -82,7 +82,7 @@ def test_every_blank_names_its_question(home: AssignmentFiles) -> None:
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        ("# BEGIN SOLUTION get_returns\n", "not closed"),
+        ("# BEGIN SOLUTION get_returns\n", "no closing line"),
         ("# END SOLUTION\n", "without BEGIN SOLUTION"),
         ("# BEGIN SOLUTION nothing\n# END SOLUTION\n", "no question 'nothing'"),
         ("# BEGIN SOLUTION get_returns\n# BEGIN SOLUTION get_returns\n", "inside another"),
