@@ -19,6 +19,7 @@ from grader.console import (
     refuse_output,
     run_guarded,
 )
+from grader.report import layout
 
 if TYPE_CHECKING:
     from grader.assignment import AssignmentFiles
@@ -50,6 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--debug", metavar="QUESTION", help="step through its case in pdb, without the limits of grading")
     about = "say what is missing of what must be installed, in a second; nothing is graded"
     parser.add_argument("--check-install", action="store_true", help=about)
+    layout.make_legible(sys.stdout)
+    layout.make_legible(sys.stderr)
     options = parser.parse_intermixed_args(arguments)
     if options.check_install:
         return _check_install()
@@ -66,7 +69,7 @@ def _check_install() -> int:
 
 def _grade_student(options: argparse.Namespace) -> int:
     from grader.judge.run import GradingOptions, grade
-    from grader.report import terminal
+    from grader.report import screen
 
     home, questions = _asked(options.words)
     submission = options.submission or home.stub
@@ -80,7 +83,7 @@ def _grade_student(options: argparse.Namespace) -> int:
         kept = ReportWriter(options.json, _for_student, progress.show)
         page = ReportWriter(options.html, _page_for_student, kept)
         report = grade(home, submission, options=GradingOptions(questions, keyword=options.keyword, changed=page))
-    terminal.render(report.for_student())
+    screen.render(report.for_student())
     for file in (kept, page):
         file.check()
         if file.path:
@@ -116,7 +119,8 @@ def _tell_closer(report: Report, home: AssignmentFiles, options: argparse.Namesp
         return
     name = "" if home.folder == home.root else f" {home.assignment.name}"
     path = f" --submission {shlex.quote(str(options.submission))}" if options.submission else ""
-    print(f"Look closer: python grade.py{name}{path} --show {first.id}  (or --debug {first.id}, step by step)")
+    command = f"python grade.py{name}{path} --show {first.id}"
+    print(layout.fit_lines(f"Look closer: {command}  (or --debug {first.id}, step by step)", sys.stdout))
 
 
 def _asked(words: Sequence[str]) -> tuple[AssignmentFiles, list[str]]:

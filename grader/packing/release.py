@@ -25,7 +25,8 @@ else:
 
 GRADER_PARTS = ("", "judge", "report", "sandbox")  # what a grader consists of that is given away
 INSTRUCTORS_ONLY = ("__main__.py", "attempts.py", "doctor.py", "formats.py", "tripwire.py")
-SHOWN_TO_STUDENTS = ("__init__.py", "model.py", "page.html", "page.py", "terminal.py", "text.py")  # of report; no platform's
+# Of report: nothing of a platform.
+SHOWN_TO_STUDENTS = ("__init__.py", "layout.py", "model.py", "page.html", "page.py", "screen.py", "terminal.py", "text.py")
 STAMP = (2020, 1, 1, 0, 0, 0)  # of what no person unpacks: fixed, so that the same content makes the same zip
 
 README = """# {title}

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from grader.assignment import AssignmentFiles
 from grader.judge.run import GradingOptions, grade
 from grader.platforms.gradescope import report as gradescope
-from grader.report import model, page, terminal
+from grader.report import layout, model, page, screen, terminal
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import sanitize
 from tests.kit.examples import examples
@@ -220,7 +220,7 @@ def test_not_final_is_said() -> None:
 def test_no_colour_in_a_pipe() -> None:
     """Escape sequences in a file or pipe are noise."""
     stream = io.StringIO()
-    terminal.render(example(), stream)
+    screen.render(example(), stream)
     assert "\x1b" not in stream.getvalue()
 
 
@@ -243,17 +243,17 @@ python grade.py policy_gradient --submission some/very/long/path/submitted.py --
 @RECORDED
 def test_lines_go_on_below_where_they_began() -> None:
     """Catches: arrays that wrap to the first column; a command or a pattern that is copied in two pieces."""
-    assert terminal.wrap_lines(WIDE, 50) == NARROW
-    assert terminal.wrap_lines(WIDE, 200) == WIDE
+    assert layout.wrap_lines(WIDE, 50) == NARROW
+    assert layout.wrap_lines(WIDE, 200) == WIDE
 
 
 @RECORDED
 @given(st.text("ab  \n-k✗=[", max_size=300), st.integers(1, 100))
 def test_wrapping_loses_nothing(text: str, width: int) -> None:
     """Catches: words that are dropped or joined, and a line that is broken though it fits."""
-    wrapped = terminal.wrap_lines(text, width)
+    wrapped = layout.wrap_lines(text, width)
     assert wrapped.split() == text.split()
-    if all(len(line) <= max(width, terminal.LEAST_WIDTH) for line in text.split("\n")):
+    if all(len(line) <= max(width, layout.LEAST_WIDTH) for line in text.split("\n")):
         assert wrapped == text
 
 
@@ -262,7 +262,7 @@ def test_an_encoding_without_marks_does_not_crash() -> None:
     """A console that cannot show a check mark still shows the report."""
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
-    terminal.render(example(), stream)
+    screen.render(example(), stream)
     assert b"2/5" in raw.getvalue()
 
 
@@ -302,7 +302,7 @@ def test_no_renderer_falls_over_text(home: AssignmentFiles, texts: list[str], ti
     report.checks[1] = report.checks[1].model_copy(update={"message": message, "printed": printed, "question": "get_returns"})
     report.checks[0].question = report.questions[0].id = "get_returns"
     stream = io.StringIO()
-    terminal.render(report, stream)
+    screen.render(report, stream)
     shown = [
         stream.getvalue(),
         terminal.render_plain(report),
