@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -118,9 +119,14 @@ def _tell_closer(report: Report, home: AssignmentFiles, options: argparse.Namesp
     if first is None or first.outcome.value == "not started":
         return
     name = "" if home.folder == home.root else f" {home.assignment.name}"
-    path = f" --submission {shlex.quote(str(options.submission))}" if options.submission else ""
+    path = f" --submission {_quote(str(options.submission))}" if options.submission else ""
     command = f"python grade.py{name}{path} --show {first.id}"
     print(layout.fit_lines(f"Look closer: {command}  (or --debug {first.id}, step by step)", sys.stdout))
+
+
+def _quote(path: str) -> str:
+    """Return a path as the shell of this system takes it for one word."""
+    return subprocess.list2cmdline([path]) if sys.platform == "win32" else shlex.quote(path)
 
 
 def _asked(words: Sequence[str]) -> tuple[AssignmentFiles, list[str]]:
