@@ -102,7 +102,7 @@ def _tell(error: object) -> None:
 def _lacks(error: ModuleNotFoundError) -> int:
     how = "run `make setup`, then use .venv/bin/python"
     if (ROOT / "requirements.txt").is_file():
-        how = "run `pip install -r requirements.txt` with this Python"
+        how = "`python grade.py --check-install` says how to install what is missing"
     print(f"error: {sys.executable} has no module {error.name!r}; {how}", file=sys.stderr)
     return USAGE
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from grader.report.model import Report
 
 ROOT = Path(__file__).resolve().parents[1]
+OLDEST_PYTHON = (3, 10)  # an older one cannot even read the modules below
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,13 +51,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write it here as a page, with the learning curves")
     parser.add_argument("--show", metavar="QUESTION", help="show as tables what a failing check compares")
     parser.add_argument("--debug", metavar="QUESTION", help="step through its case in pdb, without the limits of grading")
-    about = "say what is missing of what must be installed, in a second; nothing is graded"
+    about = "say within a second what is missing, and which command installs it; nothing is graded"
     parser.add_argument("--check-install", action="store_true", help=about)
     layout.make_legible(sys.stdout)
     layout.make_legible(sys.stderr)
     options = parser.parse_intermixed_args(arguments)
     if options.check_install:
         return _check_install()
+    if sys.version_info < OLDEST_PYTHON:
+        python = ".".join(map(str, sys.version_info[:2]))
+        print(
+            f"error: Python {python} is too old; `python grade.py --check-install` says how to get a newer one", file=sys.stderr
+        )
+        return USAGE
     return run_guarded(lambda: _look_closer(options) if options.show or options.debug else _grade_student(options))
 
 
