@@ -10,6 +10,7 @@ import sys
 import tempfile
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,7 +94,7 @@ def test_pip_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches: a folder inside of an opened zip, found out by a traceback of the first grading."""
     root = write(tmp_path, "numpy")
-    true = tempfile.TemporaryFile
+    true: Any = tempfile.TemporaryFile
 
     def refuse(**where: str) -> object:
         if where["dir"] == str(root):
