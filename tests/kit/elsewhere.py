@@ -98,7 +98,10 @@ def main() -> None:
     arguments = sys.argv[2:]
     while arguments[0] in ("-s", "-B"):  # which the kit gives to a Python of its own
         del arguments[0]
-    if arguments[0] == "-m":
+    if arguments[0] == "-c":
+        sys.argv = ["-c", *arguments[2:]]
+        exec(compile(arguments[1], "<string>", "exec"), {"__name__": "__main__"})
+    elif arguments[0] == "-m":
         sys.argv = arguments[1:]
         sys.path[0] = os.getcwd()
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)

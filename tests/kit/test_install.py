@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import shlex
+import os
 import shutil
 import subprocess
 import sys
@@ -24,6 +24,7 @@ INPUTS = {
     "test_works_where_nothing_is_installed": ("grade.py", "pyproject.toml"),
     "test_an_older_python_can_say_that_it_is_too_old": ("grade.py", "pyproject.toml"),
 }
+WINDOWS = sys.platform == "win32"
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -65,9 +66,10 @@ def test_the_command_is_one_that_a_shell_takes(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(install, "_is_managed", lambda: False)
     monkeypatch.chdir(tmp_path)
     command = check_install(root)[0][-1].strip()
-    python, *rest = shlex.split(command)
-    assert rest == ["-m", "pip", "install", "-r", "my desk/requirements.txt"]
-    found = subprocess.run([python, "-c", "import sys; print(sys.prefix)"], capture_output=True, text=True, check=True).stdout
+    python, rest = command.split(" -m pip install -r ")
+    assert rest == (f'"my desk{os.sep}requirements.txt"' if WINDOWS else "'my desk/requirements.txt'")
+    prefix = [python, "-c", '"import sys; print(sys.prefix)"']
+    found = subprocess.run(" ".join(prefix), shell=True, capture_output=True, text=True, check=True).stdout
     assert found.strip() == sys.prefix
     monkeypatch.chdir(root)
     assert check_install(root)[0][-1].endswith(" -m pip install -r requirements.txt")
@@ -80,7 +82,7 @@ def test_a_python_of_the_system_is_left_alone(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path))
     lines, _ = check_install(write(tmp_path, "no-such-package>=2.0"))
     assert lines[-3].endswith(" -m venv .venv")
-    assert lines[-2].startswith(f"  {Path('.venv', 'bin', 'python')} -m pip install -r ")
+    assert lines[-2].startswith(f"  {Path('.venv', 'Scripts' if WINDOWS else 'bin', 'python')} -m pip install -r ")
     assert "and grade with it: " in lines[-1]
 
 
@@ -125,7 +127,7 @@ def test_another_python_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert not complete
     assert "and 2.6 to 2.7 is needed" in lines[0]
     assert "Install Python 2.7 from " in "".join(lines)
-    assert "  python2.7 -m venv .venv" in lines
+    assert f"  {'py -2.7' if WINDOWS else 'python2.7'} -m venv .venv" in lines
 
 
 def runs(python: str) -> bool:

@@ -70,6 +70,7 @@ def runs(process: int) -> bool:
         return False
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are listed by pgrep, and looked for in /proc")
 def test_survives_kill_9_of_the_judge(tmp_path: Path, replaced) -> None:
     """A judge killed at any moment leaves a valid report that claims nothing unearned, and no process behind."""
 
@@ -110,6 +111,7 @@ def test_survives_kill_9_of_the_judge(tmp_path: Path, replaced) -> None:
 
 
 @RECORDED
+@pytest.mark.skipif(sys.platform == "win32", reason="no signal kills there")
 def test_survives_a_file_that_kills_worker_and_judge(tmp_path: Path, replaced) -> None:
     """Catches: no result at all where nothing keeps a submission from the grader's process, as on a student's machine."""
     killing = "import os, signal\n\nfor process in (os.getppid(), os.getpid()):\n    os.kill(process, signal.SIGKILL)\n"
