@@ -6,6 +6,7 @@ Exit codes: 0 graded, 2 usage or missing file, 3 grader error or a report that i
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -13,6 +14,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from grader.report.layout import has_controls
 
 if TYPE_CHECKING:
     import argparse
@@ -99,7 +102,7 @@ def _tell(error: object) -> None:
 def _lacks(error: ModuleNotFoundError) -> int:
     how = "run `make setup`, then use .venv/bin/python"
     if (ROOT / "requirements.txt").is_file():
-        how = "run `pip install -r requirements.txt` with this Python"
+        how = "`python grade.py --check-install` says how to install what is missing"
     print(f"error: {sys.executable} has no module {error.name!r}; {how}", file=sys.stderr)
     return USAGE
 
@@ -209,10 +212,11 @@ class ReportWriter:
 
 
 class ProgressLine:
-    """One line on a terminal that says how many checks are done; nothing elsewhere."""
+    """One line on a terminal that says how many checks are done; nothing elsewhere, or where NO_COLOR is set."""
 
     def __init__(self) -> None:
-        self.visible = sys.stderr is not None and sys.stderr.isatty()
+        self.visible = sys.stderr is not None and has_controls(sys.stderr)
+        self.length = 0  # of what is there
 
     def __enter__(self) -> ProgressLine:
         return self
@@ -226,9 +230,11 @@ class ProgressLine:
         self.say(f"{done} of {count} checks  {following}")
 
     def say(self, text: str) -> None:
-        """Replace the line."""
+        """Replace the line; by spaces, which every terminal understands."""
         if self.visible:
-            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+            text = text[: shutil.get_terminal_size().columns - 1]
+            print(f"\r{text:<{self.length}}\r{text}", end="", file=sys.stderr, flush=True)
+            self.length = len(text)
 
 
 class ClassProgress:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,12 +20,14 @@ from grader.console import (
     refuse_output,
     run_guarded,
 )
+from grader.report import layout
 
 if TYPE_CHECKING:
     from grader.assignment import AssignmentFiles
     from grader.report.model import Report
 
 ROOT = Path(__file__).resolve().parents[1]
+OLDEST_PYTHON = (3, 10)  # an older one cannot even read the modules below
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,11 +55,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--show", metavar="QUESTION", help="show as tables what a failing check compares")
     parser.add_argument("--debug", metavar="QUESTION", help="step through the case of a failing check in pdb, without limits")
-    about = "list missing packages and exit; grades nothing"
+    about = "list missing packages, and the commands that install them, within a second; grades nothing"
     parser.add_argument("--check-install", action="store_true", help=about)
+    layout.make_legible(sys.stdout)
+    layout.make_legible(sys.stderr)
     options = parser.parse_intermixed_args(arguments)
     if options.check_install:
         return _check_install()
+    if sys.version_info < OLDEST_PYTHON:
+        python = ".".join(map(str, sys.version_info[:2]))
+        print(
+            f"error: Python {python} is too old; `python grade.py --check-install` says how to get a newer one", file=sys.stderr
+        )
+        return USAGE
     return run_guarded(lambda: _look_closer(options) if options.show or options.debug else _grade_student(options))
 
 
@@ -70,7 +81,7 @@ def _check_install() -> int:
 
 def _grade_student(options: argparse.Namespace) -> int:
     from grader.judge.run import GradingOptions, grade
-    from grader.report import terminal
+    from grader.report import screen
 
     home, questions = _asked(options.words)
     submission = options.submission or home.stub
@@ -84,7 +95,7 @@ def _grade_student(options: argparse.Namespace) -> int:
         kept = ReportWriter(options.json, _for_student, progress.show)
         page = ReportWriter(options.html, _page_for_student, kept)
         report = grade(home, submission, options=GradingOptions(questions, keyword=options.keyword, changed=page))
-    terminal.render(report.for_student())
+    screen.render(report.for_student())
     for file in (kept, page):
         file.check()
         if file.path:
@@ -119,8 +130,14 @@ def _tell_closer(report: Report, home: AssignmentFiles, options: argparse.Namesp
     if first is None or first.outcome.value == "not started":
         return
     name = "" if home.folder == home.root else f" {home.assignment.name}"
-    path = f" --submission {shlex.quote(str(options.submission))}" if options.submission else ""
-    print(f"Look closer: python grade.py{name}{path} --show {first.id}  (or --debug {first.id}, step by step)")
+    path = f" --submission {_quote(str(options.submission))}" if options.submission else ""
+    command = f"python grade.py{name}{path} --show {first.id}"
+    print(layout.fit_lines(f"Look closer: {command}  (or --debug {first.id}, step by step)", sys.stdout))
+
+
+def _quote(path: str) -> str:
+    """Return a path as the shell of this system takes it for one word."""
+    return subprocess.list2cmdline([path]) if sys.platform == "win32" else shlex.quote(path)
 
 
 def _asked(words: Sequence[str]) -> tuple[AssignmentFiles, list[str]]:

@@ -86,12 +86,12 @@ def run(root: Path, options: argparse.Namespace) -> int:
 
 def _print_result(report: Report, output: Path | None, rendered: Callable[[Report], str], options: argparse.Namespace) -> None:
     """Print the report, or where it was written."""
-    from grader.report import shared, terminal
+    from grader.report import screen, shared
     from grader.report.text import sanitize
 
     if output is not None:
         print(f"wrote {sanitize(str(output))}: {report.points:g}/{report.max_points:g} points")
     elif options.format == "text":
-        terminal.render(shared.fold_hidden_checks(report) if options.for_student else report)
+        screen.render(shared.fold_hidden_checks(report) if options.for_student else report)
     else:
         print(rendered(report), end="")

@@ -1,40 +1,68 @@
-"""Whether what an assignment needs is installed here: in a moment, since nothing of it is imported."""
+"""Whether what an assignment needs is installed here: in a moment, since nothing of it is imported.
+
+An older Python must be able to run this, and what `grade.py` imports before it, to say that it is too old.
+"""
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import platform
 import re
+import shlex
+import shutil
+import subprocess
 import sys
+import sysconfig
+import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 PYTHONS = ((3, 10), (3, 13))
+DOWNLOADS = "https://www.python.org/downloads/"
 NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
+@dataclass(frozen=True)
+class Finding:
+    """One line of the answer.
+
+    Attributes:
+        lacks: What is missing: "python", "packages" or "folder"; "" if nothing is.
+    """
+
+    text: str
+    lacks: str = ""
+
+    def __str__(self) -> str:
+        return f"{'MISSING' if self.lacks else 'ok     '} {self.text}"
+
+
 def check_install(root: Path) -> tuple[list[str], bool]:
-    """Return what to print about the requirements of a released folder, or of the kit's repository, and whether all are met."""
-    lines, complete = [], True
-    for line, fits in (_check_python(), *map(_check_requirement, _read_requirements(root))):
-        lines.append(f"{'ok     ' if fits else 'MISSING'} {line}")
-        complete &= fits
-    if not complete:
-        lines.append(_say_what_to_do(root))
-    return lines, complete
+    """Return what to print about a released folder, or the kit's repository, and whether nothing is missing.
+
+    Whatever is missing is followed by the commands that mend it.
+    """
+    found = [_check_python(), *map(_check_requirement, _read_requirements(root)), *_check_folders(root), _name_isolation()]
+    lacks = {finding.lacks for finding in found}
+    return [*map(str, found), *_say_what_to_do(root, lacks)], lacks == {""}
 
 
-def _check_python() -> tuple[str, bool]:
+def _check_python() -> Finding:
     first, last = PYTHONS
-    fits = first <= sys.version_info[:2] <= last
-    wanted = "" if fits else f"; {first[0]}.{first[1]} to {last[0]}.{last[1]} is needed"
-    return f"Python {platform.python_version()} ({sys.executable}){wanted}", fits
+    said = f"Python {platform.python_version()} ({sys.executable})"
+    if first <= sys.version_info[:2] <= last:
+        return Finding(said)
+    return Finding(f"{said}, and {first[0]}.{first[1]} to {last[0]}.{last[1]} is needed", "python")
 
 
 def _read_requirements(root: Path) -> Iterator[str]:
     released = root / "requirements.txt"
     if released.is_file():
-        yield from filter(None, map(str.strip, released.read_text(encoding="utf-8").splitlines()))
+        lines = map(str.strip, released.read_text(encoding="utf-8").splitlines())
+        yield from (line for line in lines if line and not line.startswith(("-", "#")))  # an option of pip, a comment
         return
     found = re.search(
         r"^dependencies = \[\n(.*?)^\]", (root / "pyproject.toml").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
@@ -42,7 +70,7 @@ def _read_requirements(root: Path) -> Iterator[str]:
     yield from re.findall(r'^ *"([^"]+)"', found[1] if found else "", re.MULTILINE)
 
 
-def _check_requirement(requirement: str) -> tuple[str, bool]:
+def _check_requirement(requirement: str) -> Finding:
     """Return whether what is installed fits a line like "numpy>=1.26; python_version < '3.11'"."""
     try:
         from packaging.requirements import Requirement
@@ -51,20 +79,91 @@ def _check_requirement(requirement: str) -> tuple[str, bool]:
         return _find(name[0] if name else requirement, requirement)
     wanted = Requirement(requirement)
     if wanted.marker is not None and not wanted.marker.evaluate():
-        return f"{wanted.name}: not needed on this system", True
-    line, found = _find(wanted.name, str(wanted.specifier) or "any version")
-    fits = found and wanted.specifier.contains(metadata.version(wanted.name), prereleases=True)
-    return line if fits or not found else f"{line}, and {wanted.specifier} is needed", fits
+        return Finding(f"{wanted.name}: not needed on this system")
+    found = _find(wanted.name, str(wanted.specifier) or "any version")
+    if found.lacks or wanted.specifier.contains(metadata.version(wanted.name), prereleases=True):
+        return found
+    return Finding(f"{found.text}, and {wanted.specifier} is needed", "packages")
 
 
-def _find(name: str, wanted: str) -> tuple[str, bool]:
+def _find(name: str, wanted: str) -> Finding:
     try:
-        return f"{name} {metadata.version(name)}", True
+        return Finding(f"{name} {metadata.version(name)}")
     except metadata.PackageNotFoundError:
-        return f"{name} is not installed: {wanted}", False
+        return Finding(f"{name} is not installed: {wanted}", "packages")
 
 
-def _say_what_to_do(root: Path) -> str:
+def _check_folders(root: Path) -> Iterator[Finding]:
+    for what, folder in (("this folder", str(root)), ("the folder for temporary files", tempfile.gettempdir())):
+        try:
+            with tempfile.TemporaryFile(dir=folder):  # tried, because no mode says what a full disk or a lock forbids
+                pass
+        except OSError as error:
+            yield Finding(f"{what} cannot be written ({error.strerror}): {folder}", "folder")
+        else:
+            yield Finding(f"{what} can be written")
+
+
+def _name_isolation() -> Finding:
+    """Return how far submissions can be isolated at most; what is reached, grading tries out."""
+    if sys.platform != "linux":
+        return Finding("isolation basic: your code runs in a process of its own, as anything that you start")
+    if os.geteuid():
+        return Finding("isolation process: your code can read and write its own folder, and start nothing")
+    return Finding("isolation full, as root")
+
+
+def _say_what_to_do(root: Path, lacks: set[str]) -> Iterator[str]:
+    """Yield the commands that mend what is lacking, each on a line of its own, to be copied."""
+    if "folder" in lacks:
+        yield "\nUnpack the zip, or free some space, where you may write."
+    if not lacks & {"python", "packages"}:
+        return
     if not (root / "requirements.txt").is_file():
-        return "To install what is missing: make setup"
-    return f"To install what is missing: {sys.executable} -m pip install -r requirements.txt"
+        yield "\nTo install what is missing, run:"
+        yield "  make setup"
+        return
+    wanted = "{}.{}".format(*PYTHONS[1])
+    python, folder = _name_python(), ""
+    if "python" in lacks:
+        yield f"\nInstall Python {wanted} from {DOWNLOADS}. Then run:"
+        python, folder = f"py -{wanted}" if sys.platform == "win32" else f"python{wanted}", ".venv"
+    elif _is_managed():
+        yield "\nThis Python is the system's, which installs nothing for you. To make one that does, run:"
+        folder = ".venv"
+    else:
+        yield "\nTo install what is missing, run:"
+    if folder:
+        yield f"  {python} -m venv {folder}"
+        python = str(Path(folder, "Scripts" if sys.platform == "win32" else "bin", "python"))
+    elif importlib.util.find_spec("pip") is None:
+        yield f"  {python} -m ensurepip"
+    yield f"  {python} -m pip install -r {_quote(_shorten(root / 'requirements.txt'))}"
+    if folder:
+        yield f"and grade with it: {python} {_quote(_shorten(root / 'grade.py'))}"
+
+
+def _is_managed() -> bool:
+    """Return whether this Python belongs to the system, and refuses `pip install` (PEP 668)."""
+    return sys.prefix == sys.base_prefix and Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED").is_file()
+
+
+def _name_python() -> str:
+    """Return how a shell starts this Python: by its name, if that is the one that the shell finds."""
+    for name in ("python", "python3"):
+        found = shutil.which(name)
+        if found and os.path.abspath(found) == os.path.abspath(sys.executable):
+            return name
+    return _quote(sys.executable)
+
+
+def _shorten(path: Path) -> str:
+    """Return a path as seen from the current folder, if it lies below that."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd().resolve()))
+    except (ValueError, OSError):
+        return str(path)
+
+
+def _quote(path: str) -> str:
+    return subprocess.list2cmdline([path]) if sys.platform == "win32" else shlex.quote(path)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -16,7 +15,7 @@ from grader.assignment import AssignmentFiles, Question, UsageError
 from grader.judge.compare import format_value
 from grader.judge.run import Grader, GradingOptions, select_questions
 from grader.judge.student import LastCall
-from grader.report import terminal
+from grader.report import layout, screen, terminal
 from grader.report.model import CheckResult, Outcome, Report
 from grader.report.text import sanitize
 
@@ -59,9 +58,10 @@ class FailureInspection:
 
     def print_headline(self, console: Console) -> None:
         """Print question and check as reports call them."""
-        mark, style = ("✓", "green") if self.passed else ("✗", "red")
-        console.print(Text(f"{self.question.id}: {self.question.title}", "bold"))
-        console.print(Text(f"{mark} {self.check.title} ({self.check.outcome.value}; -k {self.name})", style))
+        outcome = self.check.outcome
+        said = f"{terminal.choose_outcome_mark(outcome)} {self.check.title} ({outcome.value}; -k {self.name})"
+        print_lines(console, f"{self.question.id}: {self.question.title}", "bold")
+        print_lines(console, said, screen.choose_style(outcome))
 
     def called(self) -> str:
         """Return what was called, and with which case."""
@@ -87,10 +87,16 @@ class FailureInspection:
 
 
 def make_console() -> Console:
-    """Return the console of both commands: what cannot be encoded is a question mark on it, and only a terminal wraps."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
-    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    """Return a console on which what cannot be encoded is spelt, only a terminal wraps, and NO_COLOR leaves plain text."""
+    layout.make_legible(sys.stdout)
+    colours: Literal["auto"] | None = "auto" if layout.has_controls(sys.stdout) else None
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty(), color_system=colours)
+
+
+def print_lines(console: Console, text: str, style: str = "") -> None:
+    """Print text in lines that fit a terminal, each of which goes on below where it began."""
+    fitting = text if console.soft_wrap else layout.wrap_lines(text, console.width)
+    console.print(Text(fitting, style), soft_wrap=True)
 
 
 def find_failing_checks(

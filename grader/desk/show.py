@@ -13,10 +13,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.desk.look import FailureInspection, make_console
+from grader.desk.look import FailureInspection, make_console, print_lines
 from grader.judge import compare
 from grader.judge.compare import difference, format_number, is_number
 from grader.judge.student import Comparison
+from grader.report import screen
+from grader.report.model import Outcome
 from grader.report.text import sanitize
 
 CUT = "[...]"
@@ -28,6 +30,7 @@ SHADES = " .:-=+*#%@"
 COLOURS = [f"color({code})" for code in (236, 230, 229, 222, 221, 215, 209, 203, 197, 160)]  # grey, yellow, red
 STRANGE = "?"  # on a map: the difference is NaN or infinite
 ABSENT = object()
+WRONG = screen.choose_style(Outcome.FAILED)
 
 
 @dataclass(frozen=True)
@@ -45,19 +48,19 @@ def show_failure(looks: list[FailureInspection]) -> None:
     console = make_console()
     first, *others = looks
     first.print_headline(console)
-    console.print(Text(f"\n{first.called()}", "bold"))
+    print_lines(console, f"\n{first.called()}", "bold")
     _print_inputs(console, first.inputs())
     if first.tried.compared is not None:
         _print_compared(console, first.tried.compared, first.passed)
     elif found := first.found():
-        console.print(Text(found))
+        print_lines(console, found)
     if first.passed:
         agree = ": in this one, expected and got agree" if first.tried.compared else ""
-        console.print(Text(f"\nEvery check that was run passes{agree}.", "green"))
+        print_lines(console, f"\nEvery check that was run passes{agree}.", screen.choose_style(Outcome.PASSED))
     if others:
-        console.print(Text("\nThese checks also fail; add their -k to look at them:", "bold"))
+        print_lines(console, "\nThese checks also fail; add their -k to look at them:", "bold")
     for other in others:
-        console.print(Text(f"  ✗ {other.check.title} (-k {other.name})"))
+        print_lines(console, f"  ✗ {other.check.title} (-k {other.name})")
 
 
 def _print_inputs(console: Console, inputs: dict[str, Any]) -> None:
@@ -69,9 +72,9 @@ def _print_inputs(console: Console, inputs: dict[str, Any]) -> None:
         elif isinstance(value, list) and value and all(isinstance(item, np.ndarray) for item in value):
             for index, item in enumerate(value):
                 numbers = [*map(format_number, item.ravel()[:6]), *([CUT] if item.size > 6 else [])]
-                console.print(Text(f"  {name}[{index}], {_kind(item)}: {', '.join(numbers)}"))
+                print_lines(console, f"  {name}[{index}], {_kind(item)}: {', '.join(numbers)}")
         else:
-            console.print(Text(f"  {name} = {_cell(compare.format_value(value))}"))
+            print_lines(console, f"  {name} = {_cell(compare.format_value(value))}")
     for size, arrays in tables.items():
         rows = _most(np.zeros(size), ROWS)
         columns = [column for name, array in arrays for column in _columns(name, array, rows)]
@@ -132,9 +135,9 @@ def _print_compared(console: Console, compared: Comparison, passed: bool) -> Non
     for part in arrays[:PARTS]:
         _print_array(console, part, compared)
     if left := [part.path for part in [*plain[ROWS:], *arrays[PARTS:]]]:
-        console.print(Text(f"{'Also' if passed else 'These differ as well'}: {_names(left)}"))
+        print_lines(console, f"{'Also' if passed else 'These differ as well'}: {_names(left)}")
     if agree and not passed:
-        console.print(Text(f"Agree: {_names(agree)}", "green"))
+        print_lines(console, f"Agree: {_names(agree)}", screen.choose_style(Outcome.PASSED))
 
 
 def _names(paths: list[str]) -> str:
@@ -186,7 +189,7 @@ def _print_plain(console: Console, parts: list[ComparedPart]) -> None:
     for title in ("", "expected", "got", "difference"):
         table.add_column(title, overflow="fold")
     for part in parts:
-        style = "red" if part.differs else ""
+        style = WRONG if part.differs else ""
         one, other = (_describe(value, part) for value in (part.expected, part.got))
         table.add_row(Text(part.path), Text(one), Text(other, style), Text(_distance(part), style))
     console.print(Padding(table, (0, 0, 1, 2), expand=False), soft_wrap=False)
@@ -234,12 +237,12 @@ def _print_array(console: Console, part: ComparedPart, how: Comparison) -> None:
         close = np.isclose(got, expected, rtol=how.rtol, atol=how.atol)
         distance = np.abs(got.astype(np.float64) - expected.astype(np.float64))
     distance = np.where(close, 0.0, np.where(np.isnan(distance), np.inf, distance))
-    console.print(Text(f"{part.path}, {_kind(expected)}", "bold"))
+    print_lines(console, f"{part.path}, {_kind(expected)}", "bold")
     if part.differs:
         place = np.unravel_index(int(distance.argmax()), shape)
         apart = f", difference {format_number(distance[place])}" if np.isfinite(distance[place]) else ""
         largest = f"{list(map(int, place))}: expected {format_number(expected[place])}, got {format_number(got[place])}{apart}"
-        console.print(Text(f"  {(~close).sum()} of {close.size} differ; largest difference at {largest}"))
+        print_lines(console, f"  {(~close).sum()} of {close.size} differ; largest difference at {largest}")
     # A vector is one column; what has more than two dimensions is shown as rows of its last one.
     flat = (-1, shape[-1] if len(shape) > 1 else 1)
     expected, got, distance = expected.reshape(flat), got.reshape(flat), distance.reshape(flat)
@@ -251,7 +254,7 @@ def _print_array(console: Console, part: ComparedPart, how: Comparison) -> None:
         if _width(columns) <= console.width:
             break
     if count < flat[1]:
-        console.print(Text(f"  {count} of its {flat[1]} columns{', those that differ most' if part.differs else ''}:"))
+        print_lines(console, f"  {count} of its {flat[1]} columns{', those that differ most' if part.differs else ''}:")
     _print_table(console, labels, len(distance), rows, columns)
     console.print()
     if part.differs:
@@ -265,7 +268,7 @@ def _beside(expected: np.ndarray, got: np.ndarray, distance: np.ndarray, rows: l
         for column in chosen:
             wrong = [title == "got" and distance[row, column] > 0 for row in rows]
             cells = [
-                Text(format_number(array[row, column]), "red" if bad else "") for row, bad in zip(rows, wrong, strict=True)
+                Text(format_number(array[row, column]), WRONG if bad else "") for row, bad in zip(rows, wrong, strict=True)
             ]
             columns.append((title if array.shape[1] == 1 else f"{title}\n[:, {column}]", cells))
     if distance.shape[1] == 1 and distance.any():
@@ -292,7 +295,7 @@ def _print_map(console: Console, distance: np.ndarray) -> None:
     largest = finite.max() if finite.size else 0.0
     colours = console.color_system is not None and not console.no_color
     several = f", a cell is the largest of {block[0]} x {block[1]}" if block != [1, 1] else ""
-    console.print(Text(f"  map: {across} 0 to {distance.shape[1] - 1} from left to right{down}{several}"))
+    print_lines(console, f"  map: {across} 0 to {distance.shape[1] - 1} from left to right{down}{several}")
     for row in grid:
         console.print(Text.assemble("  |", *(_shade(value, largest, colours) for value in row), "|"))
     strange = Text.assemble("   ", _shade(np.inf, 1.0, colours), " NaN or infinite") if np.isinf(distance).any() else Text()

@@ -13,66 +13,24 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from grader.assignment import Assignment, AssignmentFiles, UsageError
+from grader.desk.keyboard import Keyboard
+from grader.desk.watchscreen import Event, GradingFailure, GradingProgress, GradingResult, WatchScreen
 from grader.judge.run import Grader, GradingOptions, PreparedSubmission
 from grader.report import terminal
-from grader.report.model import Outcome, QuestionResult, Report
+from grader.report.model import QuestionResult, Report
 from grader.report.text import sanitize
 from grader.submission import NOTEBOOK
 
 if TYPE_CHECKING:
-    from rich.text import Text
+    pass
 
-KEYS = "h hint · d debug · a all · q quit"
 SETTLED_MS = 20  # of silence after the last write of a save, which an editor may make in several
 LOOK_SECONDS = 0.05  # between two looks at the keyboard
-WIDE = 80  # columns of a terminal on which the names of all questions have room
-ROOM = 13  # lines of the terminal for all but the explanation
-
-
-@dataclass(frozen=True)
-class GradingResult:
-    """A report from the grading thread.
-
-    Attributes:
-        changed: The questions that a save was about.
-        whole: Whether everything is graded.
-    """
-
-    report: Report
-    changed: frozenset[str]
-    whole: bool
-    seconds: float
-
-
-@dataclass(frozen=True)
-class GradingFailure:
-    """Why nothing could be graded."""
-
-    message: str
-
-
-@dataclass(frozen=True)
-class GradingProgress:
-    """The progress of a grading.
-
-    Attributes:
-        done: How many checks are done.
-        count: How many there are; 0 while that is not known.
-        question: The name of the part that is being graded.
-    """
-
-    done: int
-    count: int
-    question: str
-
-
-Event = GradingResult | GradingFailure | GradingProgress
 
 
 def watch(home: AssignmentFiles, submission: Path, select: set[str] | None, finished: Callable[[Report], None]) -> None:
@@ -83,11 +41,11 @@ def watch(home: AssignmentFiles, submission: Path, select: set[str] | None, fini
         select: Ids of the questions to grade; None for all.
         finished: Called with each report of everything.
     """
-    with Grader(home) as grader, _Keyboard() as keyboard:
+    with Grader(home) as grader, Keyboard() as keyboard:
         events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         grading = _Grading(grader, submission, select, events)
         saves = _Saves(submission, home.assignment, grading.begin)
-        screen = _Screen(home, submission)
+        screen = WatchScreen(home, submission)
         disturbed = threading.Event()  # the terminal has another size, or has been somebody else's meanwhile
         for name in ("SIGCONT", "SIGWINCH"):
             if hasattr(signal, name):
@@ -284,256 +242,3 @@ class _Grading:
         report.checks = [fresh.get(check.id, check) for check in kept]
         report.summarise(self._grader.home.assignment)
         return report
-
-
-class _Screen:
-    """What is on the terminal: a bar of the questions done, each one's mark, what to do next, and the keys."""
-
-    def __init__(self, home: AssignmentFiles, submission: Path) -> None:
-        from rich.console import Console
-
-        self._console = Console(highlight=False)
-        self._submission = submission
-        self._command = "python grade.py" + ("" if (home.root / "assignment.toml").is_file() else f" {home.assignment.name}")
-        self._report: Report | None = None
-        self._changed: frozenset[str] = frozenset()
-        self._all = False  # the next report of everything is to be shown whole
-        self._last: GradingResult | None = None
-        self._text = "starting"
-        self._status()
-
-    def show(self, event: Event) -> None:
-        """Show what has happened."""
-        if isinstance(event, GradingFailure):
-            self._begin_line()
-            self._console.print(event.message, markup=False)
-            self._status("waiting for the next save")
-        elif isinstance(event, GradingProgress):
-            what = f"grading {event.question}".strip()
-            self._status(f"{what}, {event.done} of {event.count} checks" if event.count else what)
-        else:
-            again = self._report
-            self._report, self._changed, self._last = event.report, event.changed or self._changed, event
-            if event.whole and self._all:
-                self._all = False
-                self._clear()
-                terminal.render(event.report)
-            elif again is None or not event.whole or _said(again) != _said(event.report):
-                self._draw(event)
-            self._status("waiting for the next save" if event.whole else "checking the rest")
-
-    def first(self) -> QuestionResult | None:
-        """Return the question to work on: of those just changed the first that fails, else the first that fails at all."""
-        questions = self._report.questions if self._report else []
-        tried = [question for question in questions if question.outcome in TRIED]
-        return next((question for question in tried if question.id in self._changed), tried[0] if tried else None)
-
-    def hint(self) -> None:
-        """Show the hint for the question to work on."""
-        if self._report is None or self._last is None:
-            return
-        question, following = self.first(), _not_started(self._report)
-        if terminal.explain_common_failure(self._report):
-            text = "The file must load first: the message above names the line."
-        elif question is not None and find_advice(self._report, question):
-            self._draw(self._last, hints=True)
-            text = ""
-        elif question is not None:
-            text = f"No known mistake matches. Look closer: {self._command} --show {question.id}"
-        else:
-            text = f"{following.id}: {following.task}" if following else "No failed question is left, so there is no hint."
-        if text:
-            self._begin_line()
-            self._console.print(text, markup=False, style="cyan")
-        self._status()
-
-    def everything(self) -> None:
-        """Show the whole report, as soon as everything is graded."""
-        self._all = True
-        self._status("grading everything for the whole report")
-
-    def again(self) -> None:
-        """Draw what was there."""
-        if self._last is not None:
-            self._draw(self._last)
-        self._status()
-
-    def to_debug(self) -> QuestionResult | None:
-        """Return the question to debug, and say that it takes a moment; or say why there is none."""
-        question = self.first()
-        if self._report is not None and terminal.explain_common_failure(self._report):
-            question = None
-            self._status("nothing to debug: the file cannot be loaded")
-        elif question is None:
-            self._status("nothing to debug: no written question fails")
-        else:
-            self._status(f"starting the debugger for {question.id}")
-        return question
-
-    def end(self) -> None:
-        """Leave the cursor at the beginning of a line."""
-        self._begin_line()
-
-    def forget(self) -> None:
-        """Draw again whatever comes next: something else has been on the terminal."""
-        self._report = None
-
-    def _draw(self, event: GradingResult, hints: bool = False) -> None:
-        self._clear()
-        for line in self._lines(event, hints):
-            self._console.print(line)
-
-    def _lines(self, event: GradingResult, hints: bool) -> Iterator[object]:
-        from rich.columns import Columns
-        from rich.text import Text
-
-        report = hide_hints(event.report)
-        reason, question = terminal.explain_common_failure(report), self.first()
-        yield Text(f"{report.title} · {self._submission.name}", "bold")
-        if not reason:  # which says nothing of what has been done
-            counted = [question for question in report.questions if not question.left_out]
-            passed = sum(question.outcome is Outcome.PASSED for question in counted)
-            yield _bar(passed, len(counted), f"{report.points:g}/{report.max_points:g} points")
-            marks = [_mark(question, self._changed, self._console.width >= WIDE) for question in report.questions]
-            yield Columns(marks, padding=(0, 2 if self._console.width >= WIDE else 1))
-        for remark in report.remarks:
-            yield Text(remark)
-        yield Text("")
-        for done in (entry for entry in report.questions if entry.id in event.changed and entry.outcome is Outcome.PASSED):
-            yield Text(f"✓ {done.id}: passed", "green")
-        if reason:
-            yield self._fitting(reason[1:])
-        elif question is not None:
-            style = terminal.STYLES.get(question.outcome, "red")
-            yield Text(f"{question.id}: {question.title} ({question.outcome.value})", style)
-            yield self._fitting(terminal.explain_question(report, question))
-            if advice := find_advice(event.report, question):
-                yield Text(advice if hints else "There is a hint: press h", "cyan")
-        else:
-            following = _not_started(report)
-            yield Text("\n".join(terminal.make_closing_lines(report)))
-            if following is not None:
-                yield Text(f"{following.id}: {following.task}", "bold")
-            elif report.points == report.max_points:
-                yield Text(f"All visible checks pass. Submit {self._submission.name}.", "bold green")
-        if not event.whole:
-            yield Text(f"{event.seconds:.2f} s after the save", "dim")
-
-    def _fitting(self, lines: list[str]) -> Text:
-        """Return the lines, cut so that what is above them stays on the screen; a difference comes first, inputs last."""
-        from rich.text import Text
-
-        wrapped = terminal.wrap_lines("\n".join(lines), self._console.width).split("\n")
-        room = max(self._console.height - ROOM, 8)
-        if len(wrapped) > room:
-            return Text("\n".join(wrapped[: room - 1])).append("\n  [... press a for the whole report]", "dim")
-        return Text("\n".join(wrapped))
-
-    def _clear(self) -> None:
-        self._begin_line()
-        self._console.clear()
-
-    def _begin_line(self) -> None:
-        from rich.control import Control
-        from rich.segment import ControlType
-
-        self._console.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
-
-    def _status(self, text: str | None = None) -> None:
-        """Say what is going on, or that again, beside the keys."""
-        self._text = self._text if text is None else text
-        if not self._console.is_dumb_terminal:  # which cannot take a line back
-            self._begin_line()
-            line = f"{KEYS}    {self._text}"
-            if len(line) >= self._console.width:
-                line = self._text
-            self._console.print(line[: self._console.width - 1], end="", markup=False, style="dim")
-
-
-TRIED = (Outcome.FAILED, Outcome.PARTIAL, Outcome.TIMEOUT, Outcome.MEMORY, Outcome.CRASHED)
-
-
-def _not_started(report: Report) -> QuestionResult | None:
-    return next((question for question in report.questions if question.outcome is Outcome.NOT_STARTED), None)
-
-
-def _said(report: Report) -> list[tuple[str, ...]]:
-    """Return all that a report says but how long it took."""
-    return [(check.id, check.outcome.value, check.message, check.hint) for check in report.checks]
-
-
-def hide_hints(report: Report) -> Report:
-    """Return a copy that keeps its hints to itself: first one thinks."""
-    copy = report.model_copy(deep=True)
-    for check in copy.checks:
-        check.hint, check.mistakes, check.suspects = "", (), ()
-    return copy
-
-
-def find_advice(report: Report, question: QuestionResult) -> str:
-    """Return the hint for this question, or nothing."""
-    return next((check.advice() for check in report.checks if check.question == question.id and check.hint), "")
-
-
-def _bar(done: int, count: int, words: str) -> Text:
-    from rich.text import Text
-
-    width = 40
-    full = width * done // max(count, 1)
-    return Text.assemble(("━" * full, "green"), ("━" * (width - full), "dim"), f" {done} of {count} questions · {words}")
-
-
-def _mark(question: QuestionResult, changed: frozenset[str], named: bool) -> Text:
-    from rich.text import Text
-
-    mark = terminal.choose_outcome_mark(question.outcome)
-    style = terminal.STYLES.get(question.outcome, "red") + (" bold" if question.id in changed else "")
-    return Text(f"{mark} {question.id}" if named else mark, style)
-
-
-class _Keyboard:
-    """Keys as they are pressed, without Enter; the terminal is put back in the end, whatever happens."""
-
-    def __enter__(self) -> _Keyboard:
-        self._before: list[Any] = []
-        self.take()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._give_back()
-
-    def pressed(self) -> str:
-        """Return a key that was pressed, or nothing."""
-        if sys.platform == "win32":
-            import msvcrt
-
-            return msvcrt.getwch() if msvcrt.kbhit() else ""
-        import os
-        import select
-
-        ready, _, _ = select.select([sys.stdin], [], [], 0)
-        return os.read(sys.stdin.fileno(), 1).decode("latin-1") or "\x04" if ready else ""
-
-    @contextlib.contextmanager
-    def released(self) -> Iterator[None]:
-        """Give the terminal back for a while."""
-        self._give_back()
-        try:
-            yield
-        finally:
-            self.take()
-
-    def take(self) -> None:
-        """Have each key at once, also where somebody else has changed that meanwhile."""
-        if sys.platform != "win32":
-            import termios
-            import tty
-
-            self._before = self._before or termios.tcgetattr(sys.stdin)
-            tty.setcbreak(sys.stdin)
-
-    def _give_back(self) -> None:
-        if sys.platform != "win32":
-            import termios
-
-            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._before)

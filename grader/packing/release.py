@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -25,18 +26,20 @@ else:
 
 GRADER_PARTS = ("", "judge", "report", "sandbox")  # what a grader consists of that is given away
 INSTRUCTORS_ONLY = ("__main__.py", "attempts.py", "doctor.py", "formats.py", "tripwire.py")
-SHOWN_TO_STUDENTS = ("__init__.py", "model.py", "page.html", "page.py", "terminal.py", "text.py")  # of report; no platform's
+# Of report: nothing of a platform.
+SHOWN_TO_STUDENTS = ("__init__.py", "layout.py", "model.py", "page.html", "page.py", "screen.py", "terminal.py", "text.py")
 STAMP = (2020, 1, 1, 0, 0, 0)  # of what no person unpacks: fixed, so that the same content makes the same zip
+
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"  # where pip finds builds of PyTorch without gigabytes of CUDA
 
 README = """# {title}
 
-```
-pip install -r requirements.txt
-python grade.py
-```
+Once, in this folder, with Python 3.10 to 3.13 (PyTorch comes in its small build, without CUDA):
 
-(On Linux, pip installs PyTorch with CUDA, several gigabytes. The small CPU build is all you need: run
-`pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu` before the first command.)
+```
+python grade.py --check-install         # says what is missing, and which commands install it; most often:
+python -m pip install -r requirements.txt
+```
 
 Fill in every place marked `YOUR CODE HERE` in {submission}, from top to bottom. Keep this running in a terminal: it
 grades every save, starting with what you changed, and shows what to do next.
@@ -54,28 +57,24 @@ python grade.py -k WORD                 # checks whose name matches
 python grade.py --show QUESTION         # the values that a failing check compares, as tables
 python grade.py --debug QUESTION        # step through its case in pdb
 python grade.py --html report.html      # also as a page, with the learning curves
-python grade.py --json report.json      # also as a file
 python grade.py --submission PATH       # another file, a notebook, a folder or a zip
-python grade.py --check-install         # list missing packages
 ```
 
-{notebook}For each question that has not passed, the report shows the first difference: the expected value, the value and
-arguments of your function, your own lines of a traceback, and your printed output{hints}. *Not started* means that
-the function is still the stub; *not run* means that other questions must pass first.
+{notebook}A question that has not passed shows its first difference: what was expected, what your function received and
+returned, your own lines of a traceback, what your code printed{hints}. All cases with their answers are in solution.json;
+tests/drivers/ shows how your functions are called, tests/visible/ what is compared. {visible:g} points are graded here,
+{hidden:g} more after you submit.
 
-If the instructions confuse you, look at solution.json, which holds all visible cases with their answers. tests/drivers/
-shows how your functions are called, tests/visible/ what is compared. {visible:g} points are graded here, {hidden:g} more after
-you submit. Submit {submission}, or a notebook that defines the functions, and nothing else{attachments}. Python 3.10 to 3.13.
-
-Your code may not start processes (so num_workers=0), use the network, or touch files outside its working folder. If it hits a
-limit, the report names it.
+You submit {submission}, or a notebook that defines the functions, and nothing else{attachments}. Your code may not start
+processes (so num_workers=0), use the network, or touch files outside its working folder; if it hits a limit, the report says
+which.
 """
+README_WIDTH = 100  # of its paragraphs
 
 
 NOTEBOOK = """\
-notebook.ipynb explains the method, tries out each function as you write it, and trains. It opens in VS Code; for a browser,
-`pip install notebook`, then `jupyter notebook`. You may also define the functions in a notebook and submit that: it is graded
-by its definitions.
+notebook.ipynb explains the method, tries out each function as you write it, and trains. Open it in VS Code, or run
+`pip install notebook`, then `jupyter notebook`.
 
 """
 
@@ -158,10 +157,15 @@ def collect_mistakes_file(home: AssignmentFiles, suite: str) -> dict[str, bytes]
 
 
 def render_requirements(home: AssignmentFiles, desk: bool) -> str:
-    """Return requirements.txt: what pyproject.toml and the assignment say that grading needs, with `desk` a student's desk."""
+    """Return requirements.txt: what pyproject.toml and the assignment say that grading needs, with `desk` a student's desk.
+
+    At a desk pip is also given the index of PyTorch's CPU builds, which it then prefers: 2.13.0+cpu is later than 2.13.0, and
+    within the same range.
+    """
     project = tomllib.loads((home.root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     desks = project["optional-dependencies"]["desk"] if desk else []
-    return "\n".join([*project["dependencies"], *home.assignment.requirements, *desks]) + "\n"
+    options = [f"--extra-index-url {CPU_INDEX}"] if desk else []
+    return "\n".join([*options, *project["dependencies"], *home.assignment.requirements, *desks]) + "\n"
 
 
 def make_zip(
@@ -190,7 +194,7 @@ def write_zip(path: Path, data: bytes, count: int) -> str:
 
 def _readme(home: AssignmentFiles) -> str:
     assignment = home.assignment
-    return README.format(
+    text = README.format(
         title=assignment.title,
         first=assignment.questions[0].id,
         hints=", and, for a known mistake, a question to ask yourself" if assignment.hints.visible else "",
@@ -200,13 +204,22 @@ def _readme(home: AssignmentFiles) -> str:
         visible=assignment.total("visible"),
         hidden=assignment.total("hidden"),
     )
+    return "\n\n".join(map(_fill, text.split("\n\n")))
+
+
+def _fill(part: str) -> str:
+    """Return a paragraph with lines of one width; a heading or code as it is."""
+    if part.startswith(("#", "```")):
+        return part
+    filled = textwrap.fill(" ".join(part.split()), README_WIDTH, break_long_words=False, break_on_hyphens=False)
+    return filled + "\n" * part.endswith("\n")
 
 
 def _but_attachments(assignment: Assignment) -> str:
     if not assignment.attachments:
         return ""
     most = f"at most {assignment.limits.attachment_mb} MB{' each' if len(assignment.attachments) > 1 else ''}"
-    return f" but, if you like,\n{' and '.join(assignment.attachments)} in the same folder ({most})"
+    return f" but, if you like, {' and '.join(assignment.attachments)} in the same folder ({most})"
 
 
 def _try_out(home: AssignmentFiles, data: bytes) -> Iterator[str]:

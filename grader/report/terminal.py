@@ -1,18 +1,15 @@
-"""The report in a terminal: a table of questions, what went wrong in each, what to fix first, and the totals."""
+"""The report in words: a line for each question, what went wrong in it, what to fix first, and the totals."""
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import sys
 import textwrap
-from collections.abc import Sequence
-from typing import TextIO
+from collections.abc import Iterator
 
 from grader.report.model import HIDDEN_CHECKS, Cause, CheckResult, Outcome, QuestionResult, Report
 
 MARKS = {Outcome.PASSED: "✓", Outcome.NOT_STARTED: "·", Outcome.NOT_RUN: "-", Outcome.GRADER_ERROR: "!"}
+UNFINISHED = ("~", "unfinished")
 STYLES = {
     Outcome.PASSED: "green",
     Outcome.PARTIAL: "yellow",
@@ -21,107 +18,80 @@ STYLES = {
     Outcome.GRADER_ERROR: "magenta",
 }
 PRINTED_LINES = 12
-LEAST_WIDTH = 40  # of a terminal: a narrower one breaks lines by itself
-HANGS = re.compile(r" *(?:[✓✗·!-] |expected +|got +|[\w.]{1,20} = )?")  # below what follows this, the line goes on
-TOGETHER = re.compile(r"python grade\.py(?: [^ (]\S*)+|-k [^ )]+")
-GLUE = "\ue000"
 ONE_REASON = "Nothing could be graded, for one reason:"
-
-
-def render(report: Report, stream: TextIO | None = None) -> None:
-    """Print the report.
-
-    On a terminal, it has colours and a table; elsewhere, or when NO_COLOR is set, plain lines.
-    """
-    stream = stream or sys.stdout
-    if stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
-        _render_rich(report, stream)
-    else:
-        plain = render_plain(report)
-        shown = wrap_lines(plain, shutil.get_terminal_size().columns) if stream.isatty() else plain
-        stream.write(shown.encode(stream.encoding or "utf-8", "replace").decode(stream.encoding or "utf-8"))
-    stream.flush()
+TO_WRITE = "Delete the stub's NotImplementedError when this is written:"
+STUB = re.compile(r"(?P<place>.+?) still raises the stub's NotImplementedError.*? \((?P<task>.*)\)", re.DOTALL)
 
 
 def render_plain(report: Report) -> str:
     """Return the report as plain text."""
     lines = [f"{report.title} ({report.assignment} {report.suite_version})", *report.remarks, ""]
     width = max((len(question.id) for question in report.questions), default=0)
-    for question in report.questions:
-        outcome, cell = question.outcome, f"  {question.cell}" if question.cell else ""
+    for question in list_rows(report):
+        cell = f"  {question.cell}" if question.cell else ""
         worth = f"{describe_score(question):>7} {question.seconds:6.2f} s"
-        lines.append(f"{choose_outcome_mark(outcome)} {question.id:<{width}} {worth}  {outcome.value}{cell}")
-    for question in report.questions:
-        if body := explain_question(report, question):
-            lines += ["", _heading(question), *body]
-    lines += [*explain_common_failure(report), *describe_unwritten(report), "", *make_closing_lines(report)]
-    return "\n".join(lines) + "\n"
+        mark, word = describe_outcome(report, question)
+        lines.append(f"{mark} {question.id:<{width}} {worth}  {word}{cell}")
+    for heading, body, _ in list_sections(report):
+        lines += ["", heading, *body] if lines[-1] else [heading, *body]
+    return "\n".join([*lines, "", *make_closing_lines(report)]) + "\n"
 
 
-def wrap_lines(text: str, width: int) -> str:
-    """Return the text in lines of at most this width; what goes on in a further line stands below where it began.
+def list_rows(report: Report) -> list[QuestionResult]:
+    """Return the questions for the table: none where one reason explains them all."""
+    return [] if find_common_failure(report) else report.questions
 
-    A command stays in one piece, however long, so that it can be copied: `python grade.py ...`, and `-k` with its pattern.
+
+def list_sections(report: Report) -> Iterator[tuple[str, list[str], Outcome | None]]:
+    """Yield what stands below the table, each part as its heading, its lines, and the outcome that the heading is about."""
+    if common := find_common_failure(report):
+        yield ONE_REASON, _body(common), None
+        return
+    if unfinished := describe_unfinished(report):
+        yield TO_WRITE, unfinished, None
+    waiting: dict[str, list[str]] = {}
+    for questions in group_failures(report):
+        first, checks = questions[0], list_checks_to_explain(report, questions[0])
+        if len(questions) > 1:
+            names = ", ".join(question.id for question in questions)
+            yield f"{names} ({first.outcome.value}, all for one reason)", _body(checks[0]), first.outcome
+        elif _waits(first, checks):
+            waiting.setdefault(checks[0].message.removeprefix("not run: "), []).append(first.id)
+        elif not all(map(_meets_stub, checks)):
+            yield _heading(first), explain_question(report, first), first.outcome
+    if waiting:
+        yield "Not run:", [f"  {', '.join(names)}: {reason}" for reason, names in waiting.items()], None
+    untouched = [entry for entry in list_unwritten(report) if not is_unfinished(report, entry[0])]
+    if untouched:
+        yield "Not started:", [f"  {question.id}: {task}" for question, task in untouched], None
+
+
+def describe_unfinished(report: Report, only: QuestionResult | None = None) -> list[str]:
+    """Return a line for each place where the stub's NotImplementedError is met in what is begun, with its questions.
+
+    Args:
+        only: The one question to look at.
     """
-    return "\n".join(_wrap(line, max(width, LEAST_WIDTH)) for line in text.split("\n"))
-
-
-def _wrap(line: str, width: int) -> str:
-    begun = HANGS.match(line)
-    assert begun is not None  # it matches anything
-    together = TOGETHER.sub(lambda found: found[0].replace(" ", GLUE), line[begun.end() :])
-    wrapped = textwrap.wrap(
-        together,
-        width,
-        initial_indent=begun[0],
-        subsequent_indent=" " * len(begun[0]),
-        break_long_words=False,
-        break_on_hyphens=False,
-        replace_whitespace=False,
-    )
-    return "\n".join(wrapped).replace(GLUE, " ") if len(line) > width else line
-
-
-def _render_rich(report: Report, stream: TextIO) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(file=stream, highlight=False)
-
-    def write(lines: Sequence[str], style: str = "") -> None:
-        if lines:
-            console.print(Text(wrap_lines("\n".join(lines), console.width), style), soft_wrap=True)
-
-    write([f"{report.title} ({report.assignment} {report.suite_version})"], "italic")
-    table = Table()
-    table.add_column("question")
-    table.add_column("points", justify="right")
-    table.add_column("time", justify="right")
-    table.add_column("outcome")
-    if report.cells:
-        table.add_column("from")
-    for question in report.questions:
-        style = STYLES.get(question.outcome, "red")
-        outcome = Text(f"{choose_outcome_mark(question.outcome)} {question.outcome.value}", style)
-        row: list[Text | str] = [Text(question.id), describe_score(question), f"{question.seconds:.2f} s", outcome]
-        table.add_row(*row, *([question.cell] if report.cells else []))
-    console.print(table)
-    write(report.remarks)
-    for question in report.questions:
-        if body := explain_question(report, question):
-            style = STYLES.get(question.outcome, "red")
-            console.print()
-            console.print(Text(_heading(question), style))
-            write(body)
-    write([*explain_common_failure(report), *describe_unwritten(report), ""])
-    write(make_closing_lines(report), "bold")
+    places: dict[str, list[str]] = {}
+    for question in report.questions if only is None else [only]:
+        met = [check for check in report.checks if check.question == question.id and _meets_stub(check)]
+        for message in dict.fromkeys(check.message for check in met):
+            places.setdefault(message, []).append(question.id)
+    lines = []
+    for message, names in places.items():
+        found = STUB.fullmatch(message)
+        place, task = (found["place"], found["task"]) if found else ("somewhere", message)
+        blank, _, rest = task.partition(": ")
+        lines.append(f"  {place} ({', '.join(names)}): {rest if blank in names else task}")
+    return lines
 
 
 def explain_question(report: Report, question: QuestionResult) -> list[str]:
     """Return what to say of a question that was tried and has not passed: its first failure in full, the others by title."""
     failed = list_checks_to_explain(report, question)
-    lines, given = (_failure(failed[0]), {*failed[0].hint.splitlines()}) if failed else ([], set())
+    if all(map(_meets_stub, failed)):
+        return describe_unfinished(report, question)
+    lines, given = _failure(failed[0]), {*failed[0].hint.splitlines()}
     for check in failed[1:]:
         same = " (for the same reason)" if check.message == failed[0].message else ""
         lines.append(f"  {_headline(check)}{same}")
@@ -139,6 +109,19 @@ def list_checks_to_explain(report: Report, question: QuestionResult) -> list[Che
     return sorted(checks, key=lambda check: check.outcome is Outcome.NOT_RUN)
 
 
+def group_failures(report: Report) -> list[list[QuestionResult]]:
+    """Return the questions that have something to explain; those together of which all checks failed for one reason."""
+    groups: dict[object, list[QuestionResult]] = {}
+    for question in report.questions:
+        if checks := list_checks_to_explain(report, question):
+            reasons = {(check.message, check.hint) for check in checks}
+            # Wrong answers that read the same may have a reason each, and of hidden checks nobody may know.
+            alike = all(check.cause not in (Cause.NONE, Cause.WRONG_ANSWER) for check in checks)
+            alike &= len(reasons) == 1 and question.outcome not in (Outcome.PARTIAL, Outcome.NOT_RUN)
+            groups.setdefault(reasons.pop() if alike else question.id, []).append(question)
+    return list(groups.values())
+
+
 def explain_common_failure(report: Report) -> list[str]:
     """Return what to say when everything failed alike, as when the file cannot be loaded; otherwise nothing."""
     check = find_common_failure(report)
@@ -149,15 +132,18 @@ def find_common_failure(report: Report) -> CheckResult | None:
     """Return a check that stands for all when everything failed alike, otherwise None."""
     checks = report.checks
     tried = all(check.outcome not in (Outcome.PASSED, Outcome.NOT_RUN, Outcome.GRADER_ERROR) for check in checks)
-    if len(report.questions) < 2 or not tried or len({check.message for check in checks}) > 1:
+    if len(report.questions) < 2 or not tried or len({check.message for check in checks}) > 1 or checks[0].unwritten:
         return None
     return checks[0]
 
 
-def describe_unwritten(report: Report) -> list[str]:
-    """Return one line for each question that is still the stub."""
-    lines = [f"  {question.id}: {task}" for question, task in list_unwritten(report)]
-    return ["", "Not started:", *lines] if lines else []
+def is_unfinished(report: Report, question: QuestionResult) -> bool:
+    """Return whether a question is begun, and its code still meets an error of the stub."""
+    return any(check.question == question.id and _meets_stub(check) for check in report.checks)
+
+
+def _meets_stub(check: CheckResult) -> bool:
+    return check.unwritten and check.outcome is not Outcome.NOT_RUN  # which is what nobody has begun
 
 
 def list_unwritten(report: Report) -> list[tuple[QuestionResult, str]]:
@@ -181,9 +167,22 @@ def _headline(check: CheckResult) -> str:
     return f"{choose_outcome_mark(check.outcome)} {check.title} ({check.outcome.value}, {describe_points(check)}{run}){hidden}"
 
 
+def describe_outcome(report: Report, question: QuestionResult) -> tuple[str, str]:
+    """Return the mark and the word for what became of a question: begun and not finished is neither failed nor untouched."""
+    if question.outcome is Outcome.NOT_STARTED and is_unfinished(report, question):
+        return UNFINISHED
+    return choose_outcome_mark(question.outcome), question.outcome.value
+
+
 def choose_outcome_mark(outcome: Outcome) -> str:
     """Return the one character that stands for an outcome."""
     return MARKS.get(outcome, "✗")
+
+
+def _waits(question: QuestionResult, checks: list[CheckResult]) -> bool:
+    """Return whether a question was not run, for one reason that may be shown."""
+    known = all(check.cause is not Cause.NONE for check in checks)
+    return known and question.outcome is Outcome.NOT_RUN and len({check.message for check in checks}) == 1
 
 
 def describe_points(check: CheckResult) -> str:
@@ -232,21 +231,41 @@ def make_closing_lines(report: Report) -> list[str]:
 
 def find_next_step(report: Report) -> tuple[str, QuestionResult | None]:
     """Return a verb and the question to go on with, or None when there is nothing to do, or one reason explains it all."""
-    open_outcomes = (Outcome.PASSED, Outcome.NOT_RUN, Outcome.GRADER_ERROR)
-    wrong = {check.question for check in report.checks if check.outcome not in open_outcomes or check.unwritten}
-    left = [
-        question
-        for question in report.questions
-        if question.id in wrong and question.outcome not in open_outcomes and question.id != HIDDEN_CHECKS
-    ]
-    # What is begun comes first: a student who works on it must not be sent away. What brings no points comes last.
-    left.sort(key=lambda question: (not question.max_points, question.outcome is Outcome.NOT_STARTED))
-    first = next(iter(left), None)
+    first = next(iter(list_open_questions(report)), None)
     if first is None or find_common_failure(report):
         return "", None
     if not first.max_points:
         return "If you like", first
-    return "Start with" if first.outcome is Outcome.NOT_STARTED else "Fix first", first
+    if first.outcome is Outcome.NOT_STARTED:
+        return ("Finish first" if is_unfinished(report, first) else "Start with"), first
+    return "Fix first", first
+
+
+def list_open_questions(report: Report) -> list[QuestionResult]:
+    """Return the questions in which something is to be written or mended, what to do first at the front.
+
+    What is begun comes first: a student who works on it must not be sent away. What brings no points comes last.
+    """
+    closed = (Outcome.PASSED, Outcome.NOT_RUN, Outcome.GRADER_ERROR)
+    wrong = {check.question for check in report.checks if check.outcome not in closed or check.unwritten}
+    left = [
+        question
+        for question in report.questions
+        if question.id in wrong and question.outcome not in closed and question.id != HIDDEN_CHECKS
+    ]
+    failing = {_owner(question) for question in left if question.outcome is not Outcome.NOT_STARTED}
+
+    def place(question: QuestionResult) -> tuple[bool, int]:
+        if question.outcome is not Outcome.NOT_STARTED:
+            return not question.max_points, 1
+        # Of a class of which another method fails, nobody knows which blanks are begun: so what fails comes first.
+        return not question.max_points, 0 if is_unfinished(report, question) and _owner(question) not in failing else 2
+
+    return sorted(left, key=place)
+
+
+def _owner(question: QuestionResult) -> str:
+    return question.id.partition(".")[0]
 
 
 def describe_total(report: Report) -> list[str]:

@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,9 +21,11 @@ from grader.judge import harness
 from grader.judge.run import Grader, select_questions
 from grader.report.model import Report
 from grader.sandbox import open_sandbox
-from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.places import make_temporary_folder
 from tests.kit.examples import USUAL
+
+if TYPE_CHECKING:
+    from grader.sandbox.forked import ForkedSandbox
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run side by side: threads of one would wait for those of others
 
@@ -173,6 +176,10 @@ def graded(home: AssignmentFiles, graders) -> Callable[..., Report]:
 @pytest.fixture(scope="session")
 def sandbox() -> Iterator[ForkedSandbox]:
     """A warm sandbox with drivers made for these tests (drivers_for_tests.py); its first folder is for submissions."""
+    if sys.platform != "linux":
+        pytest.skip("no process can be forked here")
+    from grader.sandbox.forked import ForkedSandbox
+
     folder = make_temporary_folder()
     (folder / "student").mkdir()
     drivers = shutil.copy(Path(__file__).with_name("drivers_for_tests.py"), folder / "drivers.py")

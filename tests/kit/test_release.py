@@ -10,10 +10,13 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 from grader import answers
 from grader.assignment import AssignmentFiles, HintVisibility, UsageError
 from grader.packing import release as module
+from grader.packing.package import collect_server_files
 from grader.packing.release import collect_student_files, make_student_zip, release
 from grader.platforms.gradescope.package import collect_autograder_files
 
@@ -65,6 +68,23 @@ def test_same_content_and_day_make_the_same_bytes(home: AssignmentFiles, monkeyp
     assert first == make_student_zip(home)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
     assert first != make_student_zip(home)
+
+
+def test_one_command_installs_all_of_it(home: AssignmentFiles) -> None:
+    """Catches: gigabytes of CUDA, or a second command that keeps them away; a server takes its own index (setup.sh)."""
+    lines = collect_student_files(home)["requirements.txt"].decode().splitlines()
+    assert lines[0] == "--extra-index-url https://download.pytorch.org/whl/cpu"
+    torch = Requirement(next(line for line in lines if line.startswith("torch")))
+    assert torch.specifier.contains("2.13.0+cpu")
+    assert Version("2.13.0+cpu") > Version("2.13.0"), "which is why pip prefers it"
+    assert not [line for line in collect_server_files(home)["requirements.txt"].decode().splitlines() if line.startswith("-")]
+
+
+def test_readme_is_one_screen(home: AssignmentFiles) -> None:
+    """Catches: a text that grows until nobody reads it, or that a terminal breaks."""
+    lines = collect_student_files(home)["README.md"].decode().splitlines()
+    assert len(lines) <= 50
+    assert max(map(len, lines)) <= 110
 
 
 def test_nothing_is_written_when_the_trial_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

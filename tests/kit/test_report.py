@@ -6,6 +6,7 @@ import io
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -17,12 +18,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from grader.assignment import AssignmentFiles
+from grader.console import ProgressLine
 from grader.judge.run import GradingOptions, grade
 from grader.platforms.gradescope import report as gradescope
-from grader.report import model, page, terminal
-from grader.report.model import CheckResult, Outcome, Report
+from grader.report import layout, model, page, screen, terminal
+from grader.report.model import Cause, CheckResult, Outcome, Report
 from grader.report.text import sanitize
 from tests.kit.examples import examples
 
@@ -67,6 +70,7 @@ def runs(process: int) -> bool:
         return False
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are listed by pgrep, and looked for in /proc")
 def test_survives_kill_9_of_the_judge(tmp_path: Path, replaced) -> None:
     """A judge killed at any moment leaves a valid report that claims nothing unearned, and no process behind."""
 
@@ -107,6 +111,7 @@ def test_survives_kill_9_of_the_judge(tmp_path: Path, replaced) -> None:
 
 
 @RECORDED
+@pytest.mark.skipif(sys.platform == "win32", reason="no signal kills there")
 def test_survives_a_file_that_kills_worker_and_judge(tmp_path: Path, replaced) -> None:
     """Catches: no result at all where nothing keeps a submission from the grader's process, as on a student's machine."""
     killing = "import os, signal\n\nfor process in (os.getppid(), os.getpid()):\n    os.kill(process, signal.SIGKILL)\n"
@@ -220,7 +225,7 @@ def test_not_final_is_said() -> None:
 def test_no_colour_in_a_pipe() -> None:
     """Escape sequences in a file or pipe are noise."""
     stream = io.StringIO()
-    terminal.render(example(), stream)
+    screen.render(example(), stream)
     assert "\x1b" not in stream.getvalue()
 
 
@@ -236,25 +241,180 @@ NARROW = """\
                  [7.90625], [9.8125], [11.625],
                  [13.25], [14.5]]
 Look closer:
-python grade.py policy_gradient --submission some/very/long/path/submitted.py --show get_returns
-(or --debug)"""
+  python grade.py policy_gradient --submission some/very/long/path/submitted.py --show get_returns
+  (or --debug)"""
 
 
 @RECORDED
 def test_lines_go_on_below_where_they_began() -> None:
     """Catches: arrays that wrap to the first column; a command or a pattern that is copied in two pieces."""
-    assert terminal.wrap_lines(WIDE, 50) == NARROW
-    assert terminal.wrap_lines(WIDE, 200) == WIDE
+    assert layout.wrap_lines(WIDE, 50) == NARROW
+    assert layout.wrap_lines(WIDE, 200) == WIDE
 
 
 @RECORDED
-@given(st.text("ab  \n-k✗=[", max_size=300), st.integers(1, 100))
+@given(st.text("ab  \n-k✗=[漢/", max_size=300), st.integers(1, 100))
 def test_wrapping_loses_nothing(text: str, width: int) -> None:
-    """Catches: words that are dropped or joined, and a line that is broken though it fits."""
-    wrapped = terminal.wrap_lines(text, width)
-    assert wrapped.split() == text.split()
-    if all(len(line) <= max(width, terminal.LEAST_WIDTH) for line in text.split("\n")):
+    """Catches: words that are dropped or joined, a line that is broken though it fits, and one that is left too long."""
+    wrapped, most = layout.wrap_lines(text, width), max(width, layout.LEAST_WIDTH)
+    assert "".join(wrapped.split()) == "".join(text.split())
+    if all(cell_len(line) <= most for line in text.split("\n")):
         assert wrapped == text
+    assert all(cell_len(line) <= most or "-k" in line or "/" in line for line in wrapped.split("\n"))
+
+
+def question_of(number: int, became: Outcome, **changes: Any) -> tuple[model.QuestionResult, list[CheckResult]]:
+    """Return a question with two checks alike."""
+    name = f"Agent.method_{number}"
+    fields = {"question": name, "suite": "visible", "max_points": 2, "outcome": Outcome.FAILED, **changes}
+    checks = [CheckResult(id=f"visible/test_{number}_{which}", title=f"Check {number} {which}.", **fields) for which in "ab"]
+    task = f"write method {number}"
+    return model.QuestionResult(id=name, title="T", task=task, outcome=became, points=0, max_points=4, seconds=0.1), checks
+
+
+def report_of(*parts: tuple[model.QuestionResult, list[CheckResult]]) -> Report:
+    return example(questions=[part[0] for part in parts], checks=[check for part in parts for check in part[1]])
+
+
+MISSING: dict[str, Any] = {"cause": Cause.MISSING_NAME, "message": "your file has no 'Agent'"}
+WRONG: dict[str, Any] = {"cause": Cause.WRONG_ANSWER, "message": "expected 1\ngot 2"}
+UNTOUCHED: dict[str, Any] = {
+    "outcome": Outcome.NOT_RUN,
+    "cause": Cause.STUB,
+    "unwritten": True,
+    "message": "not written yet: write it",
+}
+
+
+def begun(line: int, task: str) -> dict[str, Any]:
+    """Return what the judge says of code that meets the stub's exception (tests/kit/test_outcomes.py)."""
+    message = f"line {line} still raises the stub's NotImplementedError; delete it when your code is there ({task})"
+    return {"cause": Cause.STUB, "unwritten": True, "message": message}
+
+
+@RECORDED
+def test_one_reason_is_said_once() -> None:
+    """Catches: thirty checks that say alike that a class is missing, and wrong answers that are thrown together."""
+    missing = (question_of(number, Outcome.FAILED, **MISSING) for number in range(5))
+    text = terminal.render_plain(report_of(*missing, question_of(5, Outcome.FAILED, **WRONG), question_of(6, Outcome.PASSED)))
+    assert text.count("your file has no 'Agent'") == 1
+    assert "Agent.method_0, Agent.method_1, Agent.method_2, Agent.method_3, Agent.method_4 (failed, all for one reason)" in text
+    assert "Agent.method_5: T (failed, 0/4)" in text
+
+    alike = [question_of(number, Outcome.FAILED, **WRONG) for number in range(2)]
+    text = terminal.render_plain(report_of(*alike, question_of(2, Outcome.PASSED)))
+    assert text.count("got 2") == 2
+
+    needing = {"outcome": Outcome.NOT_RUN, "cause": Cause.NEEDS, "message": "not run: first other must pass"}
+    text = terminal.render_plain(report_of(*(question_of(number, Outcome.NOT_RUN, **needing) for number in range(2))))
+    assert text.partition("Not run:\n")[2].startswith("  Agent.method_0, Agent.method_1: first other must pass\n")
+    assert "Check 0 a." not in text
+
+
+@RECORDED
+def test_hidden_checks_are_not_said_to_have_one_reason() -> None:
+    """Catches: a student's report, in which all hidden checks read alike, that claims to know why they failed."""
+    parts = [question_of(number, Outcome.FAILED, **(WRONG | {"suite": "hidden"})) for number in range(2)]
+    text = terminal.render_plain(report_of(*parts, question_of(2, Outcome.PASSED)).for_student())
+    assert "one reason" not in text
+
+
+@RECORDED
+def test_what_is_begun_comes_first() -> None:
+    """Catches: a student in the middle of a question who is sent to another one, or told that it is not started."""
+    parts = [
+        question_of(0, Outcome.FAILED, **WRONG),
+        question_of(1, Outcome.NOT_STARTED, **UNTOUCHED),
+        question_of(2, Outcome.NOT_STARTED, **begun(71, "Other.method_2: write it")),
+        question_of(3, Outcome.NOT_STARTED, **begun(71, "Other.method_2: write it")),
+        question_of(4, Outcome.NOT_STARTED, **begun(80, "Other.method_4: write that")),
+    ]
+    for question, checks in parts[2:]:
+        question.id = question.id.replace("Agent", "Other")
+        for check in checks:
+            check.question = question.id
+    report = report_of(*parts)
+    text = terminal.render_plain(report)
+    assert text.count("NotImplementedError") == 1
+    assert (
+        f"{terminal.TO_WRITE}\n  line 71 (Other.method_2, Other.method_3): write it\n  line 80 (Other.method_4): write that\n"
+        in text
+    )
+    assert text.index(terminal.TO_WRITE) < text.index("Agent.method_0: T")
+    assert "~ Other.method_2     0/4   0.10 s  unfinished" in text
+    assert "Not started:\n  Agent.method_1: write it\n\n" in text
+    assert "Finish first: Other.method_2" in text
+    assert [question.id[-1] for question in terminal.list_open_questions(report)] == ["2", "3", "4", "0", "1"]
+
+
+@RECORDED
+def test_what_fails_in_a_class_comes_before_its_blanks() -> None:
+    """Catches: untouched methods that hide the one that is being written, since a class is begun as a whole."""
+    parts = [question_of(0, Outcome.NOT_STARTED, **begun(7, "t")), question_of(1, Outcome.FAILED, **WRONG)]
+    assert terminal.find_next_step(report_of(*parts))[0] == "Fix first"
+
+
+@RECORDED
+@pytest.mark.parametrize("width", [60, 73, 100])
+def test_nothing_goes_back_to_the_first_column(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a terminal that breaks a long line by itself, and names that are cut until nobody can tell them apart."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    long = f"expected {list(range(60))}\nweights['some_layer'] = {'1234567890' * 20}"
+    parts = [question_of(number, Outcome.FAILED, **(WRONG | {"message": f"{long}{number}"})) for number in range(2)]
+    for number, (question, checks) in enumerate(parts):
+        question.id = f"GeneralizedAdvantageEstimator.bootstrapped_{number}"
+        for check in checks:
+            check.question, check.title = question.id, "A title that says at some length what must hold, and where. " * 2
+    text = shown_on_a_terminal(report_of(*parts), monkeypatch)
+    assert max(map(len, text.split("\n"))) <= width
+    assert [line[:13] for line in text.split("\n") if line[:1].isdigit()] == ["5 more points"]
+    assert all(f"bootstrapped_{number}" in text for number in range(2))
+
+
+class Screen(io.TextIOWrapper):
+    """A terminal that keeps what is written."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def shown_on_a_terminal(report: Report, monkeypatch: pytest.MonkeyPatch, encoding: str = "utf-8") -> str:
+    """Return what a terminal shows, without its colours."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    stream = Screen(io.BytesIO(), encoding=encoding)
+    screen.render(report, stream)
+    return re.sub(r"\x1b\[[0-9;]*m", "", stream.buffer.getvalue().decode(encoding))  # type: ignore[attr-defined]
+
+
+@RECORDED
+@pytest.mark.parametrize("setting", [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_no_control_characters_where_they_are_unwelcome(setting: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: bold letters, or a progress line that goes back, on a terminal whose owner has asked for plain text."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv(*setting)
+    stream, errors = Screen(io.BytesIO(), encoding="utf-8"), Screen(io.BytesIO(), encoding="utf-8")
+    monkeypatch.setattr(sys, "stderr", errors)
+    screen.render(example(), stream)
+    with ProgressLine() as progress:
+        progress.show(example())
+    shown = stream.buffer.getvalue() + errors.buffer.getvalue()  # type: ignore[attr-defined]
+    assert b"B holds." in shown
+    assert not [character for character in shown.decode() if unicodedata.category(character) == "Cc" and character != "\n"]
+
+
+@RECORDED
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "cp437"])
+def test_marks_differ_in_every_encoding(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a console on which passed and failed are both a question mark, or formulas are."""
+    report = report_of(question_of(1, Outcome.PASSED), question_of(2, Outcome.FAILED, **WRONG))
+    report.checks[2].title = "γλ · σ² ≤ ½ − “π”"
+    text = shown_on_a_terminal(report, monkeypatch, encoding)
+    monkeypatch.setenv("NO_COLOR", "1")
+    for shown in (text, shown_on_a_terminal(report, monkeypatch, encoding)):
+        assert "+ " in shown
+        assert "x " in shown
+        assert "?" not in shown
+    assert 'gammalambda . sigma^2 <= 1/2 - "pi"' in shown_on_a_terminal(report, monkeypatch, "ascii")
 
 
 @RECORDED
@@ -262,7 +422,7 @@ def test_an_encoding_without_marks_does_not_crash() -> None:
     """A console that cannot show a check mark still shows the report."""
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
-    terminal.render(example(), stream)
+    screen.render(example(), stream)
     assert b"2/5" in raw.getvalue()
 
 
@@ -302,7 +462,7 @@ def test_no_renderer_falls_over_text(home: AssignmentFiles, texts: list[str], ti
     report.checks[1] = report.checks[1].model_copy(update={"message": message, "printed": printed, "question": "get_returns"})
     report.checks[0].question = report.questions[0].id = "get_returns"
     stream = io.StringIO()
-    terminal.render(report, stream)
+    screen.render(report, stream)
     shown = [
         stream.getvalue(),
         terminal.render_plain(report),

@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from grader.desk.watchscreen import GradingResult, WatchScreen
+from grader.report import terminal
+from grader.report.model import CheckResult, Outcome, QuestionResult, Report
 from tests.kit.test_submissions import notebook
 
 INPUTS = ("grade.py", "grading:policy_gradient")
@@ -26,16 +29,22 @@ READY = "waiting for the next save"
 
 
 class Desk:
-    """`grade.py --watch` in a pseudo-terminal. screen: all that it has written since the last `clear`."""
+    """`grade.py --watch` in a pseudo-terminal.
 
-    def __init__(self, submission: Path, *more: str) -> None:
+    Attributes:
+        screen: The text that it has written since the last key or save.
+        written: All that it has written, as it is.
+    """
+
+    def __init__(self, submission: Path, *more: str, **environment: str) -> None:
         self.submission = submission
         self.screen = ""
+        self.written = b""
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # which a shell's background jobs ignore
             os.chdir(ROOT)
-            os.environ.update(TERM="xterm", COLUMNS="120", LINES="50")
+            os.environ.update({"TERM": "xterm", "COLUMNS": "120", "LINES": "50"} | environment)
             command = [sys.executable, "grade.py", "policy_gradient", "--watch", "--submission", str(submission), *more]
             os.execv(sys.executable, command)
 
@@ -55,6 +64,7 @@ class Desk:
             data = os.read(self.terminal, 1 << 16)
         except OSError:
             return None
+        self.written += data
         self.screen += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", data.decode("utf-8", "replace")).replace("\r", "")
         return self.screen if data else None
 
@@ -83,6 +93,12 @@ def source(replaced) -> str:
     return path.read_text(encoding="utf-8")
 
 
+HALF = """
+
+def collect_rollouts(env, *rest, **more):
+    env.reset()
+    raise NotImplementedError("collect_rollouts: play")
+"""
 RIGHT = """
 
 def get_value_net_loss(value_net, observation, returns, **kwargs):
@@ -200,6 +216,50 @@ def test_notebook(tmp_path: Path, home, source: str) -> None:
     desk.until("1 of 1 questions · 5/5 points")
     desk.press("q")
     assert desk.ended() == 0
+
+
+def test_what_is_begun_is_shown_first_and_plainly(tmp_path: Path, source: str) -> None:
+    """Catches: the line of a half-written question that only the whole report shows; escapes in spite of NO_COLOR."""
+    path = tmp_path / "submitted.py"
+    path.write_text(source + HALF)
+    line = len((source + HALF).splitlines())
+    desk = Desk(path, "collect_rollouts", "get_value_net_loss", NO_COLOR="1", COLUMNS="60")
+    first = desk.until("[h]int [d]ebug [a]ll [q]uit    waiting for the next save")
+    assert (
+        f"collect_rollouts: Collecting rollouts (unfinished)\n{terminal.TO_WRITE}\n  line {line} (collect_rollouts): play\n"
+        in first
+    )
+    assert "~ ✗" in first
+    assert "Value loss" not in first
+    desk.press("h")
+    desk.until("collect_rollouts: play one episode to its end")
+    desk.until(READY)
+    desk.save(source)
+    assert "✓ collect_rollouts: passed" in desk.until("s after the save")
+    assert "get_value_net_loss: Value loss (partial)" in desk.until(READY)
+    desk.press("q")
+    assert desk.ended() == 0
+    assert not [byte for byte in desk.written.replace(b"\r\n", b"\n") if byte < 32 and byte != ord("\n")]
+
+
+def test_the_number_of_questions_stays(tmp_path: Path, home, capsys: pytest.CaptureFixture[str]) -> None:
+    """Catches: "3 of 13 questions", and at the next save of 12, because a question without points was not run."""
+    screen = WatchScreen(home, tmp_path / "submitted.py")
+    for optional in (Outcome.NOT_STARTED, Outcome.NOT_RUN, Outcome.FAILED, Outcome.PASSED):
+        questions = [
+            QuestionResult(id=name, title="T", task="t", outcome=outcome, points=0, max_points=points, seconds=0)
+            for name, outcome, points in (("one", Outcome.PASSED, 3), ("two", Outcome.FAILED, 3), ("optional", optional, 0))
+        ]
+        checks = [
+            CheckResult(id=each.id, question=each.id, suite="visible", title=optional.value, max_points=0, outcome=each.outcome)
+            for each in questions
+        ]
+        report = Report(
+            assignment="a", title="T", suite_version="1", suites=("visible",), isolation="full", isolation_layers=(),
+            questions=questions, checks=checks,
+        )  # fmt: skip
+        screen.show(GradingResult(report, frozenset(), True, 0.1))
+    assert re.findall(r"\d+ of \d+ questions", capsys.readouterr().out) == ["1 of 2 questions"] * 4
 
 
 def test_without_a_terminal(tmp_path: Path) -> None:

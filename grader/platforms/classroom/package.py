@@ -72,9 +72,7 @@ jobs:
           cache: pip
           cache-dependency-path: requirements.txt
       - name: Install
-        run: |
-          python -m pip install --quiet torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu
-          python -m pip install --quiet -r requirements.txt
+        run: python -m pip install --quiet -r requirements.txt
       - name: Grade
         id: grade
         run: {command}

@@ -1,0 +1,56 @@
+"""The keyboard of watch mode: each key at once, without Enter."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+
+class Keyboard:
+    """Keys as they are pressed, without Enter; the terminal is put back in the end, whatever happens."""
+
+    def __enter__(self) -> Keyboard:
+        self._before: list[Any] = []
+        self.take()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._give_back()
+
+    def pressed(self) -> str:
+        """Return a key that was pressed, or nothing."""
+        if sys.platform == "win32":
+            import msvcrt
+
+            return msvcrt.getwch() if msvcrt.kbhit() else ""
+        import os
+        import select
+
+        ready, _, _ = select.select([sys.stdin], [], [], 0)
+        return os.read(sys.stdin.fileno(), 1).decode("latin-1") or "\x04" if ready else ""
+
+    @contextlib.contextmanager
+    def released(self) -> Iterator[None]:
+        """Give the terminal back for a while."""
+        self._give_back()
+        try:
+            yield
+        finally:
+            self.take()
+
+    def take(self) -> None:
+        """Have each key at once, also where somebody else has changed that meanwhile."""
+        if sys.platform != "win32":
+            import termios
+            import tty
+
+            self._before = self._before or termios.tcgetattr(sys.stdin)
+            tty.setcbreak(sys.stdin)
+
+    def _give_back(self) -> None:
+        if sys.platform != "win32":
+            import termios
+
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._before)
