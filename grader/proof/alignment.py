@@ -1,0 +1,201 @@
+"""Which part of one syntax tree corresponds to which part of another, and trees that take some of their differences back.
+
+It needs the standard library alone: workers of a sandbox use it on what a student wrote.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
+
+PAIRED = 0.25  # similarity from which two statements are taken for two forms of one
+INSIDE = 0.6  # from which an expression is taken for a part of another
+COUPLED = (ast.Dict, ast.Compare, ast.arguments, ast.MatchMapping)  # lists of theirs belong together, item by item
+
+
+def dump(part: Any) -> str:
+    """Return what a part of a tree is, the same for equal parts."""
+    if isinstance(part, list):
+        return f"[{', '.join(map(dump, part))}]"
+    return ast.dump(part) if isinstance(part, ast.AST) else repr(part)
+
+
+class DifferenceFilter:
+    """Makes a tree that lies between two: for each of their differences, numbered from 0, it takes one side.
+
+    Args:
+        keep: Says of a number whether the difference stays; otherwise the tree is there as `base` is.
+
+    Attributes:
+        sizes: Of each difference, how many nodes it is about.
+        statements: For each difference, the number of the outermost statement that it lies in.
+    """
+
+    def __init__(self, keep: Callable[[int], bool] = lambda _: True) -> None:
+        self._keep = keep
+        self._depth = self._statement = 0
+        self.sizes: list[int] = []
+        self.statements: list[int] = []
+
+    def mix(self, base: Any, other: Any) -> Any:
+        """Return the tree between `base` and `other`; parts of both are in it."""
+        if dump(base) == dump(other):
+            return base
+        if isinstance(base, list) and isinstance(other, list):
+            return self._mix_lists(base, other)
+        how, inner = find_correspondence(base, other)
+        if how == "same":
+            return type(base)(**{name: self.mix(getattr(base, name), getattr(other, name)) for name in base._fields})
+        if how == "wraps":
+            keeps = self._decide([], [other])
+            mixed = self.mix(base, inner)
+            return replace_part(other, inner, mixed) if keeps else mixed
+        if how == "unwraps":
+            keeps = self._decide([base], [])
+            mixed = self.mix(inner, other)
+            return mixed if keeps else replace_part(base, inner, mixed)
+        return other if self._decide([base], [other]) else base
+
+    def _decide(self, base: Collection[Any], other: Collection[Any]) -> bool:
+        self.sizes.append(sum(map(count_nodes, (*base, *other))))
+        self.statements.append(self._statement)
+        return self._keep(len(self.sizes) - 1)
+
+    def _mix_lists(self, base: list[Any], other: list[Any]) -> list[Any]:
+        made: list[Any] = []
+        are_statements = is_block(base) and is_block(other)
+        self._depth += are_statements
+        for was, now in align(base, other):
+            if self._depth == 1:
+                self._statement += 1
+            if was is not None and now is not None:
+                made.append(self.mix(was, now))
+            elif self._decide(*([] if one is None else [one] for one in (was, now))):
+                made += [] if now is None else [now]
+            else:
+                made += [] if was is None else [was]
+        self._depth -= are_statements
+        return made or ([ast.Pass()] if are_statements and base else [])
+
+
+def is_block(items: list[Any]) -> bool:
+    """Return whether a list holds statements, or nothing."""
+    return all(isinstance(item, ast.stmt) for item in items)
+
+
+def count_nodes(part: Any) -> int:
+    """Return the number of nodes in a part of a tree."""
+    return sum(1 for _ in ast.walk(part)) if isinstance(part, ast.AST) else 1
+
+
+def measure_distance(base: ast.AST, other: ast.AST) -> int:
+    """Return how many nodes the differences of two trees are about."""
+    found = DifferenceFilter()
+    found.mix(base, other)
+    return sum(found.sizes)
+
+
+def find_correspondence(base: Any, other: Any) -> tuple[str, Any]:
+    """Return how two parts that differ correspond.
+
+    That is "same" if their fields do, "wraps" if a part of `other` corresponds to `base`, "unwraps" if `other` corresponds to a
+    part of `base`, each with this part; or "".
+    """
+    if not isinstance(base, ast.AST) or not isinstance(other, ast.AST):
+        return "", None
+    alike = have_same_fields(base, other)
+    direct = measure_similarity(base, other) if alike else 0.0
+    if isinstance(base, ast.expr) and isinstance(other, ast.expr) and direct < INSIDE:
+        around = _find_inside(base, other, max(direct, INSIDE))
+        within = _find_inside(other, base, max(direct, INSIDE))
+        if around[0] or within[0]:
+            return ("wraps", around[1]) if around[0] >= within[0] else ("unwraps", within[1])
+    return ("same", None) if alike else ("", None)
+
+
+def have_same_fields(base: ast.AST, other: ast.AST) -> bool:
+    """Return whether two nodes can be compared field by field."""
+    if type(base) is not type(other) or not base._fields or isinstance(base, (ast.Name, ast.Constant)):
+        return False
+    lists = [name for name in base._fields if isinstance(getattr(base, name), list)]
+    return not isinstance(base, COUPLED) or all(len(getattr(base, name)) == len(getattr(other, name)) for name in lists)
+
+
+def _find_inside(part: ast.expr, whole: ast.expr, least: float) -> tuple[float, ast.expr | None]:
+    """Return the expression within another that is most similar to a part, and how similar that is."""
+    best: tuple[float, ast.expr | None] = (0.0, None)
+    for node in ast.walk(whole):
+        if node is not whole and type(node) is type(part) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+            similarity = measure_similarity(part, node)
+            if similarity >= least and similarity > best[0]:
+                assert isinstance(node, ast.expr)  # of the type of the part
+                best = similarity, node
+    return best
+
+
+def replace_part(whole: ast.expr, part: ast.expr, new: ast.expr) -> ast.expr:
+    """Return a copy of an expression with another one in the place of a part."""
+
+    class Exchange(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> ast.AST:
+            return new if node is part else self.generic_visit(node)
+
+    # The part must be found by its identity, so that nothing but the copy's own nodes may be copied.
+    twin = copy.deepcopy(whole, {id(part): part})
+    made: ast.expr = Exchange().visit(twin)
+    return made
+
+
+def measure_similarity(one: ast.AST, other: ast.AST) -> float:
+    """Return how similar two parts are, from 0 to 1: the share of nodes and of whole expressions that both have."""
+    first, second = _list_features(one), _list_features(other)
+    return 2 * (first & second).total() / (first.total() + second.total())
+
+
+def _list_features(node: ast.AST) -> Counter[str]:
+    found: Counter[str] | None = getattr(node, "features", None)
+    if found is None:
+        nodes = [part for part in ast.walk(node) if not isinstance(part, ast.expr_context)]
+        found = Counter(type(part).__name__ for part in nodes) + Counter(map(ast.dump, nodes))
+        node.features = found  # type: ignore[attr-defined]  # trees are not changed once they are compared
+    return found
+
+
+def align(base: Sequence[Any], other: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield pairs of corresponding items of two lists in both orders; None stands where an item has no counterpart."""
+    statements = is_block([*base, *other])
+    if len(base) == len(other) and not statements:
+        yield from zip(base, other, strict=True)
+        return
+
+    def score(was: Any, now: Any) -> float:
+        if dump(was) == dump(now):
+            return 1.0
+        if not isinstance(was, ast.AST) or type(was) is not type(now):
+            return 0.0
+        if isinstance(was, (ast.FunctionDef, ast.ClassDef)):
+            return float(was.name == now.name)
+        similarity = measure_similarity(was, now)
+        return similarity if similarity >= PAIRED or not statements else 0.0
+
+    scores = [[score(was, now) for now in other] for was in base]
+    best = [[0.0] * (len(other) + 1) for _ in range(len(base) + 1)]
+    for row in reversed(range(len(base))):
+        for column in reversed(range(len(other))):
+            paired = scores[row][column] + best[row + 1][column + 1] if scores[row][column] else 0.0
+            best[row][column] = max(paired, best[row + 1][column], best[row][column + 1])
+    row = column = 0
+    while row < len(base) or column < len(other):
+        both = row < len(base) and column < len(other)
+        if both and scores[row][column] and best[row][column] == scores[row][column] + best[row + 1][column + 1]:
+            yield base[row], other[column]
+            row, column = row + 1, column + 1
+        elif row < len(base) and best[row][column] == best[row + 1][column]:
+            yield base[row], None
+            row += 1
+        else:
+            yield None, other[column]
+            column += 1
