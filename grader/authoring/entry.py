@@ -57,9 +57,16 @@ class NewMistake:
         if not self.edits:
             text = re.sub(rf"\b(def|class)\s+{re.escape(self.function)}\b", rf"\1 {self.id}", self.text, count=1)
             return f"@mistake({', '.join([question, *options])})\n{text}"
-        edits = "".join(f"        {_render_text(old)}: {_render_text(new)},\n" for old, new in self.edits)
-        lines = "".join(f"    {option},\n" for option in options)
-        return f"{self.id} = altered(\n    {question},\n    {{\n{edits}    }},\n{lines})\n"
+        edits = [f"{_render_text(old)}: {_render_text(new)}" for old, new in self.edits]
+        if len(edits) == 1 and len(edits[0]) < MAX_LITERAL:
+            made = f"{{{edits[0]}}}"
+        else:
+            made = "".join(["{\n", *(f"        {edit},\n" for edit in edits), "    }"])
+        lines = [question, made, *options]
+        short = f"{self.id} = altered({', '.join(lines)})\n"
+        if len(short) < MAX_LITERAL:
+            return short
+        return f"{self.id} = altered(\n" + "".join(f"    {line},\n" for line in lines) + ")\n"
 
 
 def _render_text(text: str) -> str:

@@ -13,6 +13,8 @@ from typing import Any
 
 PAIRED = 0.25  # similarity from which two statements are taken for two forms of one
 INSIDE = 0.6  # from which an expression is taken for a part of another
+WITHIN = 0.9  # times the similarity that counts for a statement within another
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 COUPLED = (ast.Dict, ast.Compare, ast.arguments, ast.MatchMapping)  # lists of theirs belong together, item by item
 
 
@@ -108,12 +110,19 @@ def find_correspondence(base: Any, other: Any) -> tuple[str, Any]:
         return "", None
     alike = have_same_fields(base, other)
     direct = measure_similarity(base, other) if alike else 0.0
-    if isinstance(base, ast.expr) and isinstance(other, ast.expr) and direct < INSIDE:
+    if _may_hold(base, other) and direct < INSIDE:
         around = _find_inside(base, other, max(direct, INSIDE))
         within = _find_inside(other, base, max(direct, INSIDE))
         if around[0] or within[0]:
             return ("wraps", around[1]) if around[0] >= within[0] else ("unwraps", within[1])
     return ("same", None) if alike else ("", None)
+
+
+def _may_hold(base: Any, other: Any) -> bool:
+    """Return whether one of the two may be found within the other: both are expressions, or statements of functions."""
+    if isinstance(base, ast.stmt) and isinstance(other, ast.stmt):
+        return not isinstance(base, DEFINITIONS) and not isinstance(other, DEFINITIONS)
+    return isinstance(base, ast.expr) and isinstance(other, ast.expr)
 
 
 def have_same_fields(base: ast.AST, other: ast.AST) -> bool:
@@ -124,20 +133,20 @@ def have_same_fields(base: ast.AST, other: ast.AST) -> bool:
     return not isinstance(base, COUPLED) or all(len(getattr(base, name)) == len(getattr(other, name)) for name in lists)
 
 
-def _find_inside(part: ast.expr, whole: ast.expr, least: float) -> tuple[float, ast.expr | None]:
-    """Return the expression within another that is most similar to a part, and how similar that is."""
-    best: tuple[float, ast.expr | None] = (0.0, None)
+def _find_inside(part: ast.AST, whole: ast.AST, least: float) -> tuple[float, ast.AST | None]:
+    """Return the expression or statement within another that is most similar to a part, and how similar that is."""
+    best: tuple[float, ast.AST | None] = (0.0, None)
     for node in ast.walk(whole):
-        if node is not whole and type(node) is type(part) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
-            similarity = measure_similarity(part, node)
-            if similarity >= least and similarity > best[0]:
-                assert isinstance(node, ast.expr)  # of the type of the part
-                best = similarity, node
+        if node is whole or type(node) is not type(part):
+            continue
+        similarity = measure_similarity(part, node) if isinstance(getattr(node, "ctx", ast.Load()), ast.Load) else 0.0
+        if similarity >= least and similarity > best[0]:
+            best = similarity, node
     return best
 
 
-def replace_part(whole: ast.expr, part: ast.expr, new: ast.expr) -> ast.expr:
-    """Return a copy of an expression with another one in the place of a part."""
+def replace_part(whole: ast.AST, part: ast.AST, new: ast.AST) -> ast.AST:
+    """Return a copy of an expression or statement with another one in the place of a part."""
 
     class Exchange(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> ast.AST:
@@ -145,7 +154,7 @@ def replace_part(whole: ast.expr, part: ast.expr, new: ast.expr) -> ast.expr:
 
     # The part must be found by its identity, so that nothing but the copy's own nodes may be copied.
     twin = copy.deepcopy(whole, {id(part): part})
-    made: ast.expr = Exchange().visit(twin)
+    made: ast.AST = Exchange().visit(twin)
     return made
 
 
@@ -174,9 +183,11 @@ def align(base: Sequence[Any], other: Sequence[Any]) -> Iterator[tuple[Any, Any]
     def score(was: Any, now: Any) -> float:
         if dump(was) == dump(now):
             return 1.0
+        if statements and type(was) is not type(now) and _may_hold(was, now):
+            return max(_find_inside(was, now, INSIDE)[0], _find_inside(now, was, INSIDE)[0]) * WITHIN
         if not isinstance(was, ast.AST) or type(was) is not type(now):
             return 0.0
-        if isinstance(was, (ast.FunctionDef, ast.ClassDef)):
+        if isinstance(was, DEFINITIONS) and isinstance(now, DEFINITIONS):
             return float(was.name == now.name)
         similarity = measure_similarity(was, now)
         return similarity if similarity >= PAIRED or not statements else 0.0

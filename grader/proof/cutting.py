@@ -12,17 +12,18 @@ from typing import Any
 
 from grader.proof.alignment import DifferenceFilter, dump, measure_distance
 from grader.proof.naming import rename_like
+from grader.proof.rewriting import list_blocks, rewrite
 from grader.proof.textedits import drop_docstrings, find_edits
 
 Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 MOST_CUTS = 400  # in one step: a function with more differences is cut by halves first
 
 
-def begin(submitted: object, solution: str, source: str, function: str, asked: list[str]) -> dict[str, Any]:
+def begin(_submitted: object, solution: str, source: str, function: str, asked: list[str]) -> dict[str, Any]:
     """Return the student's definition, with all that it needs of their file inside, to stand in the solution's file.
 
     Args:
-        submitted: Nothing.
+        _submitted: Nothing.
         solution: The whole file of the solution.
         source: The whole file of the student.
         function: The name of the definition.
@@ -78,7 +79,7 @@ def _list_needed(node: ast.AST, carried: dict[str, ast.stmt]) -> list[ast.stmt]:
 def _clean(definition: ast.stmt) -> None:
     """Take out docstrings, and the types of variables, which decide nothing; in place."""
     drop_docstrings(definition)
-    for block in _list_blocks(definition):
+    for block in list_blocks(definition):
         block[:] = [_without_type(statement) for statement in block]
 
 
@@ -123,7 +124,7 @@ def _list_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[as
     return [argument for argument in found if argument is not None]
 
 
-def list_cuts(submitted: object, solution: str, current: str) -> dict[str, Any]:
+def list_cuts(_submitted: object, solution: str, current: str) -> dict[str, Any]:
     """Return texts that are nearer to the solution than `current` is, the boldest first."""
     base, other = _read_both(solution, current)
     whole = measure_distance(base, other)
@@ -146,52 +147,7 @@ def _rewrite(base: ast.stmt, other: ast.stmt) -> Iterator[ast.stmt]:
     """Yield other ways to write the same, which may be more like the solution's."""
     renamed = rename_like(base, other)
     yield renamed
-    yield from inline_variables(renamed)
-
-
-def inline_variables(definition: ast.stmt) -> Iterator[ast.stmt]:
-    """Yield a definition with one variable less each: one that is assigned once, and read once, in a later statement."""
-    for block in _list_blocks(definition):
-        for place, statement in enumerate(block[:-1]):
-            if not (isinstance(statement, ast.Assign) and len(statement.targets) == 1):
-                continue
-            (target,) = statement.targets
-            if not isinstance(target, ast.Name):
-                continue
-            uses = [node for node in ast.walk(definition) if isinstance(node, ast.Name) and node.id == target.id]
-            later = {id(node) for following in block[place + 1 :] for node in ast.walk(following)}
-            reads = [node for node in uses if node is not target and isinstance(node.ctx, ast.Load) and id(node) in later]
-            if len(uses) == 2 and len(reads) == 1:
-                yield _inlined(definition, statement, reads[0])
-
-
-def _inlined(definition: ast.stmt, statement: ast.Assign, read: ast.Name) -> ast.stmt:
-    class Inline(ast.NodeTransformer):
-        def visit(self, node: ast.AST) -> Any:
-            # New nodes throughout: the definition itself must stay as it is.
-            if node is statement:
-                return None
-            if node is read:
-                return statement.value
-            fields = {}
-            for name, value in ast.iter_fields(node):
-                if isinstance(value, list):
-                    items = [self.visit(item) if isinstance(item, ast.AST) else item for item in value]
-                    fields[name] = [new for item, new in zip(value, items, strict=True) if new is not None or item is None]
-                else:
-                    fields[name] = self.visit(value) if isinstance(value, ast.AST) else value
-            return type(node)(**fields)
-
-    made: ast.stmt = Inline().visit(definition)
-    return made
-
-
-def _list_blocks(definition: ast.stmt) -> Iterator[list[ast.stmt]]:
-    for node in ast.walk(definition):
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(node, name, None)
-            if isinstance(block, list):
-                yield block
+    yield from (rename_like(base, changed) for changed in rewrite(renamed))
 
 
 def _choose_kept(statements: list[int]) -> Iterator[frozenset[int]]:
@@ -222,7 +178,7 @@ def _split(every: Collection[int], parts: int) -> Iterator[frozenset[int]]:
         yield from (frozenset(every) - chunk for chunk in chunks)
 
 
-def describe(submitted: object, solution: str, current: str) -> dict[str, Any]:
+def describe(_submitted: object, solution: str, current: str) -> dict[str, Any]:
     """Return how to make the last form of the solution: the edits of its text, if there are any, or the whole definition.
 
     With the definition, which has no types and docstrings, come the names that it reads.

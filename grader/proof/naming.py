@@ -115,15 +115,15 @@ def _vote(base: Any, other: Any, votes: Counter[tuple[str, str]]) -> None:
     elif isinstance(base, ast.AST) and isinstance(other, ast.AST):
         if hasattr(base, "was") and hasattr(other, "was"):
             votes[other.was, base.was] += 1
-        if type(base) is type(other) and ast.dump(base) == ast.dump(other):
-            how = "same"
-        else:
-            how, inner = find_correspondence(base, other)
+        same = ast.dump(base) == ast.dump(other)
+        how, inner = ("same", None) if same else find_correspondence(base, other)
         if how == "same":
             for name in base._fields:
                 _vote(getattr(base, name), getattr(other, name, None), votes)
-        elif how:
-            _vote(*((base, inner) if how == "wraps" else (inner, other)), votes)
+        elif how == "wraps":
+            _vote(base, inner, votes)
+        elif how == "unwraps":
+            _vote(inner, other, votes)
 
 
 def _rename(node: ast.AST, names: Mapping[str, str], variables: bool) -> None:

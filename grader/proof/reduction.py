@@ -1,4 +1,4 @@
-"""The smallest change of the solution that shows the same as a wrong submission: delta debugging, judged by the question's checks.
+"""The smallest change of the solution that shows the same as a wrong submission: delta debugging, judged by checks.
 
 The texts are cut by workers of a sandbox (`cutting.py`), and each is tried as any submission is; this process parses neither.
 A mutant of the solution that shows the same is taken where it is smaller: a student who has written the function in another
@@ -205,12 +205,14 @@ class Reducer:
         change = self._measure(cut, current, len(first))
         self.report(f"cut from {len(first)} characters to a change of {change.size}, {len(self._tried)} texts tried")
         if change.size > SMALL or len(change.edits) > 1:
-            change = min(change, *self._list_mutants(pool, cut, symptoms, len(first)), key=lambda one: one.size)
+            mutants = self._find_mutant(pool, cut, symptoms, len(first))
+            change = min([change, *mutants], key=lambda one: one.size)
         return change
 
-    def _list_mutants(self, pool: TrialPool, cut: Cutter, symptoms: Symptoms, first_size: int) -> Sequence[SmallestChange]:
-        """Return the mutant of the solution that shows the same, the first of several, as a change; the change twice without."""
+    def _find_mutant(self, pool: TrialPool, cut: Cutter, symptoms: Symptoms, first_size: int) -> list[SmallestChange]:
+        """Return the change of the first mutant of the solution that shows the symptoms; none without one."""
         mutants = [one for one in make_mutants(self.home) if one.function == self.function]
+        mutants = [one for one in mutants if one.question == self.question] or mutants
         texts = {cutting.find_definition(one.submission, self.function): None for one in mutants}
         shown = self._try(pool, list(texts), symptoms)
         return [] if shown is None else [self._measure(cut, shown, first_size, mutant=True)]

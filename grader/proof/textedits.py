@@ -37,8 +37,8 @@ class _Replacement:
 def find_edits(text: str, wanted: ast.stmt) -> list[list[str]]:
     """Return (old text, new text) of each edit that makes a definition of a text, or nothing if no edits do.
 
-    Each old text stands in the text once. They are to be made as `grader.proof.catalogue.altered` makes them: further lines of a
-    new text are indented like the line in which the old one begins.
+    Each old text stands in the text once. They are to be made as `grader.proof.catalogue.altered` makes them: further lines
+    of a new text are indented like the line in which the old one begins.
 
     Args:
         text: The definition as it stands in its file.

@@ -287,7 +287,8 @@ def test_a_group_is_headed_by_what_was_expected_and_found(messages: tuple[str, .
     """Catches: a heading "returns:" with nothing after it, or the inputs of a case in place of what came out."""
     made = Planted()
     for name in "one", "two":
-        made.add(name, **{letter: wrong(message=message) for letter, message in zip("de", messages, strict=False)})
+        failed: dict[str, Any] = {letter: wrong(message=message) for letter, message in zip("de", messages, strict=False)}
+        made.add(name, **failed)
     found = Parsed(made.page()).text
     heading = "a: 1 of 9 differ; largest difference at [0]: expected 1, got 2" if heading is None else heading
     checks = " · ".join(("It does d.", "It does e. hidden")[: len(messages)])

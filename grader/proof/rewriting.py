@@ -1,0 +1,110 @@
+"""Other ways to write what a student wrote, which may be nearer to the solution; none is believed without a trial.
+
+It needs the standard library alone: workers of a sandbox use it on what a student wrote.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+ITEM = "item_of_loop"  # of a loop that had an index
+
+
+def rewrite(definition: ast.stmt) -> Iterator[ast.stmt]:
+    """Yield a definition with one part each in another form; the definition stays as it is.
+
+    A variable that is assigned once and read once goes, `x += 1` becomes `x = x + 1`, and a loop over indices one over items.
+    """
+    for block in list_blocks(definition):
+        for place, statement in enumerate(block):
+            yield from _inline(definition, block, place)
+            if isinstance(statement, ast.AugAssign):
+                yield _exchange(definition, {id(statement): _spell_out(statement)})
+            elif isinstance(statement, ast.While):
+                yield from _count_by_range(definition, block, place, statement)
+            elif isinstance(statement, ast.For):
+                yield from _loop_over_items(definition, statement)
+
+
+def list_blocks(definition: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Yield all lists of statements in a definition."""
+    for node in ast.walk(definition):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                yield block
+
+
+def _inline(definition: ast.stmt, block: list[ast.stmt], place: int) -> Iterator[ast.stmt]:
+    """Yield the definition without a variable that is assigned once, and read once in a later statement."""
+    match block[place]:
+        case ast.Assign(targets=[ast.Name() as target], value=value) as statement:
+            uses = [node for node in ast.walk(definition) if isinstance(node, ast.Name) and node.id == target.id]
+            later = {id(node) for following in block[place + 1 :] for node in ast.walk(following)}
+            reads = [node for node in uses if isinstance(node.ctx, ast.Load) and id(node) in later]
+            if len(uses) == 2 and len(reads) == 1:
+                yield _exchange(definition, {id(statement): None, id(reads[0]): value})
+
+
+def _spell_out(statement: ast.AugAssign) -> ast.stmt:
+    target: Any = type(statement.target)(**dict(ast.iter_fields(statement.target)) | {"ctx": ast.Load()})
+    return ast.Assign([statement.target], ast.BinOp(target, statement.op, statement.value), lineno=0)
+
+
+def _count_by_range(definition: ast.stmt, block: list[ast.stmt], place: int, loop: ast.While) -> Iterator[ast.stmt]:
+    """Yield the definition with `for i in range(n)` for `i = 0`, `while i < n`, and `i += 1` at the end of the loop."""
+    match loop:
+        case ast.While(
+            test=ast.Compare(left=ast.Name(id=name), ops=[ast.Lt()], comparators=[end]),
+            body=[*body, ast.AugAssign(target=ast.Name(id=counted), op=ast.Add(), value=ast.Constant(value=1))],
+            orelse=[],
+        ) if name == counted and body:
+            starts = [one for one in block[:place] if _assigns(one, name)]
+            if len(starts) == 1 and isinstance(starts[0], ast.Assign):
+                first = [] if ast.dump(starts[0].value) == ast.dump(ast.Constant(0)) else [starts[0].value]
+                numbers = ast.Call(ast.Name("range", ast.Load()), [*first, end], [])
+                counting = ast.For(ast.Name(name, ast.Store()), numbers, body, [], lineno=0)
+                changes: dict[int, ast.AST | None] = {id(starts[0]): None, id(loop): counting}
+                yield _exchange(definition, changes)
+                yield from (_exchange(definition, changes | {id(loop): one}) for one in _loop_over_items(counting, counting))
+
+
+def _assigns(statement: ast.stmt, name: str) -> bool:
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=found)]):
+            return found == name
+    return False
+
+
+def _loop_over_items(definition: ast.stmt, loop: ast.For) -> Iterator[ast.stmt]:
+    """Yield the definition with `for item in items` for `for i in range(len(items))`, where i is read in `items[i]` alone."""
+    match loop:
+        case ast.For(
+            target=ast.Name(id=index),
+            iter=ast.Call(func=ast.Name(id="range"), args=[ast.Call(func=ast.Name(id="len"), args=[items])], keywords=[]),
+        ):
+            item = ast.Subscript(items, ast.Name(index, ast.Load()), ast.Load())
+            inside = [node for statement in loop.body for node in ast.walk(statement)]
+            found = [node for node in inside if ast.dump(node) == ast.dump(item)]
+            uses = [node for node in inside if isinstance(node, ast.Name) and node.id == index]
+            if found and len(found) == len(uses):
+                changes: dict[int, ast.AST | None] = {id(node): ast.Name(ITEM, ast.Load()) for node in found}
+                yield _exchange(definition, changes | {id(loop.target): ast.Name(ITEM, ast.Store()), id(loop.iter): items})
+
+
+def _exchange(definition: ast.stmt, changes: dict[int, ast.AST | None]) -> ast.stmt:
+    """Return a copy with other nodes in the place of some, by their ids; None leaves one out."""
+
+    def copy(node: Any) -> Any:
+        if isinstance(node, list):
+            return [made for item in node if (made := copy(item)) is not None or item is None]
+        if not isinstance(node, ast.AST):
+            return node
+        if id(node) in changes:
+            return changes[id(node)]
+        return type(node)(**{name: copy(value) for name, value in ast.iter_fields(node)})
+
+    made: ast.stmt = copy(definition)
+    return made
