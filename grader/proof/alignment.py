@@ -34,6 +34,7 @@ class DifferenceFilter:
     Attributes:
         sizes: Of each difference, how many nodes it is about.
         statements: For each difference, the number of the outermost statement that it lies in.
+        expressions: Pairs of expressions, of `base` and of `other`, that have nothing in common.
     """
 
     def __init__(self, keep: Callable[[int], bool] = lambda _: True) -> None:
@@ -41,6 +42,7 @@ class DifferenceFilter:
         self._depth = self._statement = 0
         self.sizes: list[int] = []
         self.statements: list[int] = []
+        self.expressions: list[tuple[ast.expr, ast.expr]] = []
 
     def mix(self, base: Any, other: Any) -> Any:
         """Return the tree between `base` and `other`; parts of both are in it."""
@@ -59,6 +61,8 @@ class DifferenceFilter:
             keeps = self._decide([base], [])
             mixed = self.mix(inner, other)
             return mixed if keeps else replace_part(base, inner, mixed)
+        if isinstance(base, ast.expr) and isinstance(other, ast.expr):
+            self.expressions.append((base, other))
         return other if self._decide([base], [other]) else base
 
     def _decide(self, base: Collection[Any], other: Collection[Any]) -> bool:

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from grader.proof.alignment import DifferenceFilter, dump, measure_distance
+from grader.proof.alignment import DifferenceFilter, dump, measure_distance, replace_part
 from grader.proof.naming import rename_like
 from grader.proof.rewriting import list_blocks, rewrite
 from grader.proof.textedits import drop_docstrings, find_edits
@@ -141,6 +141,25 @@ def list_cuts(_submitted: object, solution: str, current: str) -> dict[str, Any]
         found[made] = None
     same = {_unparse(base), _unparse(other)}
     return {"cuts": [text for text in found if text not in same]}
+
+
+def list_grafts(_submitted: object, solution: str, current: str) -> dict[str, Any]:
+    """Return the solution with one expression each as in `current`, a part of which is the solution's expression.
+
+    Where the student has min(1, r[t]) and the solution has reward, that is min(1, reward), min(reward, r[t]), and so on: what
+    the student does to a value is kept, and how they come by it is not.
+    """
+    base, other = _read_both(solution, current)
+    differences = DifferenceFilter()
+    differences.mix(base, other)
+    found: dict[str, None] = {}
+    for was, now in differences.expressions:
+        for part in ast.walk(now):
+            is_value = isinstance(part, ast.expr) and isinstance(getattr(part, "ctx", ast.Load()), ast.Load)
+            if is_value and part is not now and len(found) < MOST_CUTS:
+                made = replace_part(base, was, replace_part(now, part, was))
+                found[_unparse(made)] = None
+    return {"cuts": list(found)}
 
 
 def _rewrite(base: ast.stmt, other: ast.stmt) -> Iterator[ast.stmt]:

@@ -32,7 +32,7 @@ SEEDS = (0, 1)
 CUTTING_SECONDS = 20.0  # for a step, which takes hundredths of one
 MAX_TEXT = 200_000  # characters of a definition
 MAX_STEPS = 200
-SMALL = 80  # characters of a change, up to which no mutant is looked for
+SMALL = 80  # characters of a change
 LIMIT_SECONDS = 2.0  # of a trial's call: what is cut may run for ever
 
 
@@ -77,6 +77,11 @@ class SmallestChange:
     first_size: int
     tried: int
     mutant: bool = False
+
+    @property
+    def small(self) -> bool:
+        """Whether nothing smaller is worth a search."""
+        return len(self.edits) == 1 and self.size <= SMALL
 
 
 @dataclass
@@ -197,25 +202,25 @@ class Reducer:
                 "elsewhere in the file, or needs more of it; write the entry by hand"
             )
         for _ in range(MAX_STEPS):
-            cuts = cut("list_cuts", solution=self.definition, current=current).get("cuts", [])
-            shown = self._try(pool, [text for text in cuts if isinstance(text, str) and len(text) < MAX_TEXT], symptoms)
+            shown = self._try(pool, _list_texts(cut("list_cuts", solution=self.definition, current=current)), symptoms)
             if shown is None:
                 break
             current = shown
         change = self._measure(cut, current, len(first))
         self.report(f"cut from {len(first)} characters to a change of {change.size}, {len(self._tried)} texts tried")
-        if change.size > SMALL or len(change.edits) > 1:
-            mutants = self._find_mutant(pool, cut, symptoms, len(first))
-            change = min([change, *mutants], key=lambda one: one.size)
+        if not change.small:
+            grafts = _list_texts(cut("list_grafts", solution=self.definition, current=current))
+            if shown := self._try(pool, grafts, symptoms):
+                change = min(change, self._measure(cut, shown, len(first)), key=lambda one: one.size)
+        if not change.small and (shown := self._try(pool, self._list_mutants(), symptoms)):
+            change = min(change, self._measure(cut, shown, len(first), mutant=True), key=lambda one: one.size)
         return change
 
-    def _find_mutant(self, pool: TrialPool, cut: Cutter, symptoms: Symptoms, first_size: int) -> list[SmallestChange]:
-        """Return the change of the first mutant of the solution that shows the symptoms; none without one."""
+    def _list_mutants(self) -> list[str]:
+        """Return the definition of each mutant of the question's code, or of the whole function if none of it is marked so."""
         mutants = [one for one in make_mutants(self.home) if one.function == self.function]
         mutants = [one for one in mutants if one.question == self.question] or mutants
-        texts = {cutting.find_definition(one.submission, self.function): None for one in mutants}
-        shown = self._try(pool, list(texts), symptoms)
-        return [] if shown is None else [self._measure(cut, shown, first_size, mutant=True)]
+        return list(dict.fromkeys(cutting.find_definition(one.submission, self.function) for one in mutants))
 
     def _measure(self, cut: Cutter, current: str, first_size: int, mutant: bool = False) -> SmallestChange:
         described = cut("describe", solution=self.definition, current=current)
@@ -289,6 +294,10 @@ def _open_cutter() -> Iterator[Cutter]:
             yield cut
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _list_texts(facts: dict[str, Any]) -> list[str]:
+    return [text for text in facts.get("cuts", []) if isinstance(text, str) and len(text) < MAX_TEXT]
 
 
 def _get_text(facts: dict[str, Any], name: str) -> str:

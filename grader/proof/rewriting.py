@@ -54,21 +54,44 @@ def _spell_out(statement: ast.AugAssign) -> ast.stmt:
 
 
 def _count_by_range(definition: ast.stmt, block: list[ast.stmt], place: int, loop: ast.While) -> Iterator[ast.stmt]:
-    """Yield the definition with `for i in range(n)` for `i = 0`, `while i < n`, and `i += 1` at the end of the loop."""
+    """Yield the definition with a for loop over a range in place of a while loop that counts at its end, by ones."""
     match loop:
         case ast.While(
-            test=ast.Compare(left=ast.Name(id=name), ops=[ast.Lt()], comparators=[end]),
-            body=[*body, ast.AugAssign(target=ast.Name(id=counted), op=ast.Add(), value=ast.Constant(value=1))],
+            test=ast.Compare(left=ast.Name(id=name), ops=[comparison], comparators=[end]),
+            body=[*body, ast.AugAssign(target=ast.Name(id=counted), op=step, value=ast.Constant(value=1))],
             orelse=[],
         ) if name == counted and body:
             starts = [one for one in block[:place] if _assigns(one, name)]
-            if len(starts) == 1 and isinstance(starts[0], ast.Assign):
-                first = [] if ast.dump(starts[0].value) == ast.dump(ast.Constant(0)) else [starts[0].value]
-                numbers = ast.Call(ast.Name("range", ast.Load()), [*first, end], [])
+            if len(starts) != 1 or not isinstance(starts[0], ast.Assign):
+                return
+            numbers = _count(starts[0].value, comparison, end, step)
+            if numbers is not None:
                 counting = ast.For(ast.Name(name, ast.Store()), numbers, body, [], lineno=0)
                 changes: dict[int, ast.AST | None] = {id(starts[0]): None, id(loop): counting}
                 yield _exchange(definition, changes)
                 yield from (_exchange(definition, changes | {id(loop): one}) for one in _loop_over_items(counting, counting))
+
+
+def _count(start: ast.expr, comparison: ast.cmpop, end: ast.expr, step: ast.operator) -> ast.expr | None:
+    """Return the numbers that a loop counts through: upward to before `end`, or downward to 0; None for other loops."""
+    match comparison, step, ast.unparse(end):
+        case ast.Lt(), ast.Add(), _:
+            return _call("range", *([] if ast.unparse(start) == "0" else [start]), end)
+        case (ast.GtE(), ast.Sub(), "0") | (ast.Gt(), ast.Sub(), "-1"):
+            return _count_down(start)
+    return None
+
+
+def _count_down(start: ast.expr) -> ast.expr:
+    """Return the numbers from `start` to 0."""
+    match start:
+        case ast.BinOp(left=count, op=ast.Sub(), right=ast.Constant(value=1)):
+            return _call("reversed", _call("range", count))
+    return _call("reversed", _call("range", ast.BinOp(start, ast.Add(), ast.Constant(1))))
+
+
+def _call(name: str, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
 
 
 def _assigns(statement: ast.stmt, name: str) -> bool:
@@ -79,19 +102,25 @@ def _assigns(statement: ast.stmt, name: str) -> bool:
 
 
 def _loop_over_items(definition: ast.stmt, loop: ast.For) -> Iterator[ast.stmt]:
-    """Yield the definition with `for item in items` for `for i in range(len(items))`, where i is read in `items[i]` alone."""
-    match loop:
-        case ast.For(
-            target=ast.Name(id=index),
-            iter=ast.Call(func=ast.Name(id="range"), args=[ast.Call(func=ast.Name(id="len"), args=[items])], keywords=[]),
-        ):
-            item = ast.Subscript(items, ast.Name(index, ast.Load()), ast.Load())
-            inside = [node for statement in loop.body for node in ast.walk(statement)]
-            found = [node for node in inside if ast.dump(node) == ast.dump(item)]
-            uses = [node for node in inside if isinstance(node, ast.Name) and node.id == index]
-            if found and len(found) == len(uses):
+    """Yield the definition with `for item in items` for `for i in range(len(items))`, where i is read in `items[i]` alone.
+
+    A range that counts down becomes a reversed one first.
+    """
+    match loop.iter:
+        case ast.Call(func=ast.Name(id="range"), args=[start, end, step]) if _unparse(end, step) == ["-1", "-1"]:
+            yield _exchange(definition, {id(loop.iter): _count_down(start)})
+        case ast.Call(func=ast.Name(id="range"), args=[ast.Call(func=ast.Name(id="len"), args=[items])], keywords=[]):
+            item = f"{ast.unparse(items)}[{ast.unparse(loop.target)}]"
+            inside = [node for statement in loop.body for node in ast.walk(statement) if isinstance(node, ast.expr)]
+            found = [node for node in inside if isinstance(node, ast.Subscript) and _unparse(node) == [item]]
+            uses = [node for node in inside if isinstance(node, ast.Name) and _unparse(node) == _unparse(loop.target)]
+            if len(found) == len(uses) and all(isinstance(node.ctx, ast.Load) for node in found):
                 changes: dict[int, ast.AST | None] = {id(node): ast.Name(ITEM, ast.Load()) for node in found}
                 yield _exchange(definition, changes | {id(loop.target): ast.Name(ITEM, ast.Store()), id(loop.iter): items})
+
+
+def _unparse(*nodes: ast.expr) -> list[str]:
+    return [ast.unparse(node) for node in nodes]
 
 
 def _exchange(definition: ast.stmt, changes: dict[int, ast.AST | None]) -> ast.stmt:
