@@ -34,7 +34,7 @@ class DifferenceFilter:
     Attributes:
         sizes: Of each difference, how many nodes it is about.
         statements: For each difference, the number of the outermost statement that it lies in.
-        expressions: Pairs of expressions, of `base` and of `other`, that have nothing in common.
+        expressions: Pairs of expressions, of `base` and of `other`, that differ as a whole.
     """
 
     def __init__(self, keep: Callable[[int], bool] = lambda _: True) -> None:
@@ -53,6 +53,8 @@ class DifferenceFilter:
         how, inner = find_correspondence(base, other)
         if how == "same":
             return type(base)(**{name: self.mix(getattr(base, name), getattr(other, name)) for name in base._fields})
+        if isinstance(base, ast.expr) and isinstance(other, ast.expr):
+            self.expressions.append((base, other))
         if how == "wraps":
             keeps = self._decide([], [other])
             mixed = self.mix(base, inner)
@@ -61,8 +63,6 @@ class DifferenceFilter:
             keeps = self._decide([base], [])
             mixed = self.mix(inner, other)
             return mixed if keeps else replace_part(base, inner, mixed)
-        if isinstance(base, ast.expr) and isinstance(other, ast.expr):
-            self.expressions.append((base, other))
         return other if self._decide([base], [other]) else base
 
     def _decide(self, base: Collection[Any], other: Collection[Any]) -> bool:
@@ -184,19 +184,7 @@ def align(base: Sequence[Any], other: Sequence[Any]) -> Iterator[tuple[Any, Any]
         yield from zip(base, other, strict=True)
         return
 
-    def score(was: Any, now: Any) -> float:
-        if dump(was) == dump(now):
-            return 1.0
-        if statements and type(was) is not type(now) and _may_hold(was, now):
-            return max(_find_inside(was, now, INSIDE)[0], _find_inside(now, was, INSIDE)[0]) * WITHIN
-        if not isinstance(was, ast.AST) or type(was) is not type(now):
-            return 0.0
-        if isinstance(was, DEFINITIONS) and isinstance(now, DEFINITIONS):
-            return float(was.name == now.name)
-        similarity = measure_similarity(was, now)
-        return similarity if similarity >= PAIRED or not statements else 0.0
-
-    scores = [[score(was, now) for now in other] for was in base]
+    scores = [[_score(was, now, statements) for now in other] for was in base]
     best = [[0.0] * (len(other) + 1) for _ in range(len(base) + 1)]
     for row in reversed(range(len(base))):
         for column in reversed(range(len(other))):
@@ -214,3 +202,18 @@ def align(base: Sequence[Any], other: Sequence[Any]) -> Iterator[tuple[Any, Any]
         else:
             yield None, other[column]
             column += 1
+
+
+def _score(was: Any, now: Any, statements: bool) -> float:
+    """Return how many nodes two items of lists have in common, about; 0 where they do not correspond."""
+    if not isinstance(was, ast.AST) or not isinstance(now, ast.AST):
+        return float(dump(was) == dump(now))
+    if isinstance(was, DEFINITIONS) and isinstance(now, DEFINITIONS):
+        return float(was.name == now.name) * count_nodes(was)
+    if type(was) is type(now):
+        similarity = measure_similarity(was, now)
+        return similarity * (count_nodes(was) + count_nodes(now)) / 2 if similarity >= PAIRED or not statements else 0.0
+    if statements and _may_hold(was, now):
+        inside = (_find_inside(one, other, INSIDE)[0] * count_nodes(one) for one, other in ((was, now), (now, was)))
+        return max(inside) * WITHIN
+    return 0.0

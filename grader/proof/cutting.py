@@ -10,7 +10,7 @@ import ast
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from grader.proof.alignment import DifferenceFilter, dump, measure_distance, replace_part
+from grader.proof.alignment import DifferenceFilter, count_nodes, dump, measure_distance, replace_part
 from grader.proof.naming import rename_like
 from grader.proof.rewriting import list_blocks, rewrite
 from grader.proof.textedits import drop_docstrings, find_edits
@@ -127,10 +127,9 @@ def _list_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[as
 def list_cuts(_submitted: object, solution: str, current: str) -> dict[str, Any]:
     """Return texts that are nearer to the solution than `current` is, the boldest first."""
     base, other = _read_both(solution, current)
-    whole = measure_distance(base, other)
     found: dict[str, None] = {}
     for changed in _rewrite(base, other):
-        if measure_distance(base, changed) < whole:
+        if _weigh(base, changed) < _weigh(base, other):
             found[_unparse(changed)] = None
     differences = DifferenceFilter()
     differences.mix(base, other)
@@ -141,6 +140,11 @@ def list_cuts(_submitted: object, solution: str, current: str) -> dict[str, Any]
         found[made] = None
     same = {_unparse(base), _unparse(other)}
     return {"cuts": [text for text in found if text not in same]}
+
+
+def _weigh(base: ast.stmt, other: ast.stmt) -> int:
+    """Return how far a definition is from the solution; of two that are as far, the shorter one is nearer."""
+    return measure_distance(base, other) + count_nodes(other)
 
 
 def list_grafts(_submitted: object, solution: str, current: str) -> dict[str, Any]:

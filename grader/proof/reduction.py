@@ -206,7 +206,7 @@ class Reducer:
             if shown is None:
                 break
             current = shown
-        change = self._measure(cut, current, len(first))
+        change = min((self._measure(cut, text, len(first)) for text in (current, first)), key=lambda one: one.size)
         self.report(f"cut from {len(first)} characters to a change of {change.size}, {len(self._tried)} texts tried")
         if not change.small:
             grafts = _list_texts(cut("list_grafts", solution=self.definition, current=current))

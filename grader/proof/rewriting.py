@@ -6,16 +6,18 @@ It needs the standard library alone: workers of a sandbox use it on what a stude
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
 
+Tree = TypeVar("Tree", bound=ast.AST)
 ITEM = "item_of_loop"  # of a loop that had an index
 
 
 def rewrite(definition: ast.stmt) -> Iterator[ast.stmt]:
     """Yield a definition with one part each in another form; the definition stays as it is.
 
-    A variable that is assigned once and read once goes, `x += 1` becomes `x = x + 1`, and a loop over indices one over items.
+    A value that is read once goes where it is read, and what a helper returns where it is called; `x += 1` becomes `x = x + 1`,
+    and a loop over indices one over items.
     """
     for block in list_blocks(definition):
         for place, statement in enumerate(block):
@@ -26,6 +28,8 @@ def rewrite(definition: ast.stmt) -> Iterator[ast.stmt]:
                 yield from _count_by_range(definition, block, place, statement)
             elif isinstance(statement, ast.For):
                 yield from _loop_over_items(definition, statement)
+            elif isinstance(statement, ast.FunctionDef):
+                yield from _inline_helper(definition, statement)
 
 
 def list_blocks(definition: ast.AST) -> Iterator[list[ast.stmt]]:
@@ -38,14 +42,33 @@ def list_blocks(definition: ast.AST) -> Iterator[list[ast.stmt]]:
 
 
 def _inline(definition: ast.stmt, block: list[ast.stmt], place: int) -> Iterator[ast.stmt]:
-    """Yield the definition without a variable that is assigned once, and read once in a later statement."""
+    """Yield the definition without a value of a variable that is read once, before the variable gets another one."""
     match block[place]:
-        case ast.Assign(targets=[ast.Name() as target], value=value) as statement:
-            uses = [node for node in ast.walk(definition) if isinstance(node, ast.Name) and node.id == target.id]
-            later = {id(node) for following in block[place + 1 :] for node in ast.walk(following)}
-            reads = [node for node in uses if isinstance(node.ctx, ast.Load) and id(node) in later]
-            if len(uses) == 2 and len(reads) == 1:
+        case ast.Assign(targets=[ast.Name(id=name) as target], value=value) as statement:
+            following = block[place + 1 :]
+            again = next((number for number, one in enumerate(following, 1) if _assigns(one, name)), None)
+            scope = [definition] if again is None else following[:again]
+            uses = [part for one in scope for part in ast.walk(one) if isinstance(part, ast.Name) and part.id == name]
+            later = {id(part) for one in following for part in ast.walk(one)}
+            reads = [part for part in uses if isinstance(part.ctx, ast.Load) and id(part) in later]
+            if len(reads) == 1 and len([part for part in uses if part is not target]) == 1 + (again is not None):
                 yield _exchange(definition, {id(statement): None, id(reads[0]): value})
+
+
+def _inline_helper(definition: ast.stmt, helper: ast.FunctionDef) -> Iterator[ast.stmt]:
+    """Yield the definition with what a function in it returns in place of its calls, if that is all that it does."""
+    match helper:
+        case ast.FunctionDef(name=name, body=[ast.Return(value=ast.expr() as value)], decorator_list=[]):
+            parameters = [argument.arg for argument in helper.args.args]
+            changes: dict[int, ast.AST | None] = {id(helper): None}
+            for call in (node for node in ast.walk(definition) if isinstance(node, ast.Call)):
+                if isinstance(call.func, ast.Name) and call.func.id == name:
+                    if call.keywords or len(call.args) != len(parameters):
+                        return
+                    given = dict(zip(parameters, call.args, strict=True))
+                    read = [node for node in ast.walk(value) if isinstance(node, ast.Name) and node.id in given]
+                    changes[id(call)] = _exchange(value, {id(node): given[node.id] for node in read})
+            yield _exchange(definition, changes)
 
 
 def _spell_out(statement: ast.AugAssign) -> ast.stmt:
@@ -123,8 +146,8 @@ def _unparse(*nodes: ast.expr) -> list[str]:
     return [ast.unparse(node) for node in nodes]
 
 
-def _exchange(definition: ast.stmt, changes: dict[int, ast.AST | None]) -> ast.stmt:
-    """Return a copy with other nodes in the place of some, by their ids; None leaves one out."""
+def _exchange(tree: Tree, changes: Mapping[int, ast.AST | None]) -> Tree:
+    """Return a copy of a tree with other nodes in the place of some, by their ids; None leaves one out."""
 
     def copy(node: Any) -> Any:
         if isinstance(node, list):
@@ -135,5 +158,5 @@ def _exchange(definition: ast.stmt, changes: dict[int, ast.AST | None]) -> ast.s
             return changes[id(node)]
         return type(node)(**{name: copy(value) for name, value in ast.iter_fields(node)})
 
-    made: ast.stmt = copy(definition)
+    made: Tree = copy(tree)
     return made
