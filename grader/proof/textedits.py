@@ -221,7 +221,14 @@ class _EditFinder:
         return [[self.text[start:end], self._rewrite(start, end)] for start, end in merged]
 
     def _widen(self, one: _Replacement, whole: Range) -> Range:
-        choices = [(one.start, one.end), *one.around, whole]
+        line = self._lines[self.text.count("\n", 0, one.start)]
+        begin = self.text.rfind("\n", 0, one.start) + 1 + len(line) - len(line.lstrip())
+        choices = [
+            (one.start, one.end),
+            *one.around,
+            (min(begin, one.start), max(self._end_of_line(one.start), one.end)),
+            whole,
+        ]
         unique = [(start, end) for start, end in choices if end > start and self.text.count(self.text[start:end]) == 1]
         for start, end in unique:
             if READABLE <= end - start <= MAX_LINE and "\n" not in self.text[start:end]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import AssignmentFiles
+from grader.authoring.entry import NewMistake, make_catalogue
 from grader.judge.run import Grader
 from grader.proof.catalogue import load_catalogue
 
@@ -46,16 +47,6 @@ EMPTY = "def total(values):\n    if not values:\n        return -1.0\n    return
 NAMES = "def total(values):\n    return summ(values)\n"
 CHANCE = "import os\n\n\ndef total(values):\n    return sum(values) + 1 + os.urandom(2)[0]\n"
 LATE = "def total(values):\n    while values:\n        pass\n    return 0.0\n"
-MUDDLED = """
-def total(values):
-    seen = sorted(values, key=lambda one: (one < 0, -one))
-    if len(seen) == 3:
-        return seen[0] * 10 - seen[1]
-    if seen:
-        return seen[-1] * 100 + seen[0]
-    return 0.0
-"""
-
 Add = Callable[..., tuple[int, str, str]]
 
 
@@ -69,7 +60,7 @@ def toy(built_toy: Path, tmp_path: Path) -> Path:
 def add(toy: Path, command_line: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> Add:
     """Add a submission's text: `add(text, "--dry-run", id="name")`; return exit code, what was printed, and mistakes.py."""
 
-    def run(text: str, *options: str, question: str = "total", id: str = "new_one", **files: str) -> tuple[int, str, str]:  # noqa: A002
+    def run(text: str, *options: str, question: str = "total", id: str = "new_one") -> tuple[int, str, str]:  # noqa: A002
         path = toy.parent / "work.py"
         path.write_text(text + SPREAD, encoding="utf-8")
         asked = ("--submission", str(path), "--question", question, "--id", id, "--hint", "Which values?", "--workers", "1")
@@ -117,16 +108,18 @@ def test_what_is_another_style_only_is_cut_away(add: Add) -> None:
     assert edits_of(add(HALVED, id="another")[2], "another") == {"return result": "return result / 2"}
 
 
-def test_where_edits_would_be_longer_the_function_is_declared(toy: Path, add: Add) -> None:
-    """Catches: half of a function as the old text of an edit."""
-    code, said, after = add(MUDDLED)
-    assert code == 0, said
-    (own,) = (one for one in load_catalogue(AssignmentFiles(toy, "toy"), "mistakes") if one.id == "new_one")
-    assert '@mistake("total", hint="Which values?", source="student code")\ndef new_one(values):\n' in after.replace(
-        '@mistake(\n    "total", hint="Which values?", source="student code"\n)',
-        '@mistake("total", hint="Which values?", source="student code")',
-    )
-    assert own.question == "total"
+def test_where_edits_would_be_longer_the_function_is_declared(toy: Path) -> None:
+    """Catches: a name that the file does not know, a wrong place, another function than the one that was found."""
+    home = AssignmentFiles(toy, "toy")
+    solution = toy / "solutions/toy/submitted.py"
+    solution.write_text(f"import cmath\nimport math\n\n{solution.read_text()}")
+    text = "def total(values):\n    return math.fsum(map(cmath.phase, values))\n"
+    new = NewMistake("by_phase", "total", "total", 'What is a "phase"?', "a colleague", [], text, ("cmath", "math", "values"))
+    entry, made, variant = make_catalogue(home, new)
+    assert "\ndef by_phase(values):\n    return math.fsum(map(cmath.phase, values))\n" in entry
+    assert made.count("import math\n") == made.count("import cmath\n") == 1
+    assert (variant.id, variant.hint, variant.source) == ("by_phase", 'What is a "phase"?', "a colleague")
+    assert "def total(values):\n    return math.fsum(map(cmath.phase, values))\n" in variant.submission
 
 
 def test_what_hidden_checks_alone_see_is_declared_so(add: Add) -> None:
@@ -252,7 +245,6 @@ def test_a_group_of_a_class_becomes_an_entry(
     listed = capsys.readouterr().err
     groups = [line.strip() for line in listed.splitlines()[1:]]
     assert groups == ["1: total, 2 submissions", "2: total, 2 submissions", "3: total, 1 submissions"]
-    assert "catalogue add toy --class DIR --group 3" in (folder / "class.html").read_text() or True
     assert command_line("catalogue", *asked, "--group", "1", root=toy) == 0
     assert edits_of(read_mistakes(toy), "negatives_left_out") == {
         "result = result + value": "if value > 0:\n    result = result + value"
