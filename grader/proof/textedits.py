@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ from grader.proof.alignment import align, dump, have_same_fields, is_block
 
 READABLE = 8  # characters of a text to be replaced, fewer of which say little
 MAX_LINE = 80  # characters, up to which a replaced text is made longer to be read more easily
+MOST_LINES = 6  # around a line that stands in the text several times
 OPERATIONS = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Await)
 BINDING = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Attribute, ast.Subscript, ast.Await, ast.Starred, ast.IfExp)
 
@@ -221,19 +223,23 @@ class _EditFinder:
         return [[self.text[start:end], self._rewrite(start, end)] for start, end in merged]
 
     def _widen(self, one: _Replacement, whole: Range) -> Range:
-        line = self._lines[self.text.count("\n", 0, one.start)]
-        begin = self.text.rfind("\n", 0, one.start) + 1 + len(line) - len(line.lstrip())
-        choices = [
-            (one.start, one.end),
-            *one.around,
-            (min(begin, one.start), max(self._end_of_line(one.start), one.end)),
-            whole,
-        ]
+        """Return a part of the text that stands there once, holds what is replaced, and is short but readable."""
+        choices = [(one.start, one.end), *one.around, *self._list_lines_around(one), whole]
         unique = [(start, end) for start, end in choices if end > start and self.text.count(self.text[start:end]) == 1]
         for start, end in unique:
             if READABLE <= end - start <= MAX_LINE and "\n" not in self.text[start:end]:
                 return start, end
-        return unique[0]
+        return min(unique, key=lambda chosen: chosen[1] - chosen[0] + MAX_LINE * (chosen[1] - chosen[0] < READABLE))
+
+    def _list_lines_around(self, one: _Replacement) -> Iterator[Range]:
+        """Yield the lines of what is replaced, and these with some before and after, but for the first indentation."""
+        first, last = (self.text.count("\n", 0, place) for place in (one.start, one.end))
+        for more in range(MOST_LINES):
+            for before in range(more + 1):
+                begin, end = first - before, last + more - before
+                if begin >= 0 and end < len(self._lines):
+                    indent = len(self._lines[begin]) - len(self._lines[begin].lstrip())
+                    yield min(self._begins[begin] + indent, one.start), self._begins[end] + len(self._lines[end].rstrip("\n"))
 
     def _rewrite(self, start: int, end: int) -> str:
         """Return what shall stand in a part of the text, its further lines without the indentation of the first."""
