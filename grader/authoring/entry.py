@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import copy
 import importlib.util
-import json
 import keyword
 import re
 import subprocess
@@ -50,10 +49,10 @@ class NewMistake:
 
     def render(self) -> str:
         """Return the declaration."""
-        options = [f"hint={json.dumps(self.hint, ensure_ascii=False)}"]
-        options += [f"source={json.dumps(self.source, ensure_ascii=False)}"] if self.source else []
+        options = [f"hint={_quote(self.hint)}"]
+        options += [f"source={_quote(self.source)}"] if self.source else []
         options += ["copies_answers=True"] if self.hidden_only else []
-        question = json.dumps(self.question)
+        question = _quote(self.question)
         if not self.edits:
             text = re.sub(rf"\b(def|class)\s+{re.escape(self.function)}\b", rf"\1 {self.id}", self.text, count=1)
             return f"@mistake({', '.join([question, *options])})\n{text}"
@@ -72,9 +71,13 @@ class NewMistake:
 def _render_text(text: str) -> str:
     """Return a text as it is written in Python, a string for each of its lines, and several for a long one."""
     pieces = [piece for line in text.splitlines(keepends=True) or [""] for piece in _split(line)]
-    return "\n        ".join(
-        repr(one) if '"' in one and "'" not in one else json.dumps(one, ensure_ascii=False) for one in pieces
-    )
+    return "\n        ".join(map(_quote, pieces))
+
+
+def _quote(text: str) -> str:
+    """Return a text as a string of Python, in double quotes where that is shorter; what cannot be printed is escaped."""
+    made = repr(text)
+    return f'"{made[1:-1]}"' if made[0] == "'" and '"' not in text else made
 
 
 def _split(line: str) -> Iterator[str]:

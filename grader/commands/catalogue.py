@@ -43,6 +43,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
     from grader.authoring.entry import NewMistake, make_catalogue, require_free_name
     from grader.proof.reduction import Reducer
     from grader.report.model import write_atomically
+    from grader.report.text import sanitize
 
     home = AssignmentFiles(root, options.name)
     if not home.solution.is_dir():
@@ -64,13 +65,13 @@ def run(root: Path, options: argparse.Namespace) -> int:
     )
     entry, text, variant = make_catalogue(home, mistake)
     if not reducer.shows(variant.submission, symptoms):
-        raise UsageError(f"the entry shows something else than the submission; nothing was written. It was:\n{entry}")
+        raise UsageError(f"the entry shows something else than the submission; nothing was written. It was:\n{sanitize(entry)}")
     if options.dry_run:
-        print(f"\n{entry}\nnothing was written")
+        print(f"\n{sanitize(entry)}\nnothing was written")
         return GRADED
     write_atomically(path, text)
     print(
-        f"\n{entry}\nwrote {path.relative_to(root)}. Next:\n"
+        f"\n{sanitize(entry)}\nwrote {path.relative_to(root)}. Next:\n"
         f"  python -m grader build {options.name}     # stores what the checks see of it\n"
         f"  python -m grader verify {options.name}    # proves that they catch it, and nothing else does"
     )

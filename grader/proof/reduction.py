@@ -33,7 +33,8 @@ CUTTING_SECONDS = 20.0  # for a step, which takes hundredths of one
 MAX_TEXT = 200_000  # characters of a definition
 MAX_STEPS = 200
 SMALL = 80  # characters of a change
-LIMIT_SECONDS = 2.0  # of a trial's call: what is cut may run for ever
+MOST_TRIED = 600  # texts
+LEAST_SECONDS, SLOWER = 2.0, 5.0  # of a trial's call, and times the slowest check of the submission
 
 
 @dataclass(frozen=True)
@@ -112,9 +113,6 @@ class Reducer:
                 f"{', '.join(one.id for one in self.home.assignment.questions if not one.together)}"
             )
         self.function = asked.function
-        limits = self.home.assignment.limits
-        quick = limits.model_copy(update={"seconds": min(limits.seconds, LIMIT_SECONDS)})
-        self.home.assignment = self.home.assignment.model_copy(update={"limits": quick})
         self.solution = (self.home.solution / self.home.assignment.submission).read_text(encoding="utf-8")
         self.definition = cutting.find_definition(self.solution, self.function)
 
@@ -142,7 +140,8 @@ class Reducer:
         if staged.looked.status != "ok":
             raise UsageError(f"{path}: {staged.looked.details.get('message', 'it cannot be read')}")
         source = staged.path.read_bytes().decode("utf-8")
-        self._require_wrong_answer(try_variant(grader, source, {self.question}).report)
+        report = try_variant(grader, source, {self.question}).report
+        self._require_wrong_answer(report)
         first = {check: failure.evidence for check, failure in grader.seen.items() if failure is not None}
         passes = frozenset(grader.seen.keys() - first.keys())
         recorded = [one for one in list_recorded_mistakes(self.home) if one.question == self.question]
@@ -158,7 +157,17 @@ class Reducer:
         shows = {check: saw if second[check].fits(saw) else UNPREDICTABLE for check, saw in shows.items()}
         if all(saw == UNPREDICTABLE for saw in shows.values()):
             raise UsageError(f"{path}: each check that fails sees something else each time, so that it cannot be recognised")
+        self._limit_calls(SLOWER * max(check.seconds for check in report.checks))
         return Symptoms(self.question, shows, passes), source
+
+    def _limit_calls(self, seconds: float) -> None:
+        """Let no call of a trial take much longer than those of the submission: what is cut may run for ever."""
+        assignment, most = self.home.assignment, max(seconds, LEAST_SECONDS)
+        limits = assignment.limits.model_copy(update={"seconds": min(assignment.limits.seconds, most)})
+        questions = tuple(
+            one.model_copy(update={"seconds": min(one.seconds, most)}) if one.seconds else one for one in assignment.questions
+        )
+        self.home.assignment = assignment.model_copy(update={"limits": limits, "questions": questions})
 
     def _require_wrong_answer(self, report: Report) -> None:
         """Raise UsageError unless checks of the question have received a wrong answer."""
@@ -225,7 +234,7 @@ class Reducer:
     def _measure(self, cut: Cutter, current: str, first_size: int, mutant: bool = False) -> SmallestChange:
         described = cut("describe", solution=self.definition, current=current)
         text, edits = _get_text(described, "text"), described.get("edits", [])
-        sound = all(isinstance(edit, list) and len(edit) == 2 and all(isinstance(part, str) for part in edit) for edit in edits)
+        sound = all(isinstance(edit, list) and len(edit) == 2 and all(map(_is_text, edit)) for edit in edits)
         size = sum(len(part) for edit in edits for part in edit) if sound else 0
         if not 0 < size < len(text):
             edits, size = [], len(text)
@@ -234,7 +243,7 @@ class Reducer:
 
     def _try(self, pool: TrialPool, definitions: Sequence[str], symptoms: Symptoms) -> str | None:
         """Return the first definition that shows the symptoms in place of the solution's, or None."""
-        fresh = [text for text in definitions if text not in self._tried]
+        fresh = [text for text in definitions if text not in self._tried][: MOST_TRIED - len(self._tried)]
         for start in range(0, len(fresh), self.workers):
             batch = fresh[start : start + self.workers]
             whole = [self.solution.replace(self.definition, text, 1) for text in batch]
@@ -297,11 +306,16 @@ def _open_cutter() -> Iterator[Cutter]:
 
 
 def _list_texts(facts: dict[str, Any]) -> list[str]:
-    return [text for text in facts.get("cuts", []) if isinstance(text, str) and len(text) < MAX_TEXT]
+    return [text for text in facts.get("cuts", []) if _is_text(text)]
+
+
+def _is_text(value: Any) -> bool:
+    """Return whether a worker's answer is a text that can be written to a file."""
+    return isinstance(value, str) and len(value) <= MAX_TEXT and value.encode("utf-8", "replace").decode() == value
 
 
 def _get_text(facts: dict[str, Any], name: str) -> str:
     text = facts.get(name)
-    if not isinstance(text, str) or len(text) > MAX_TEXT:
+    if not _is_text(text):
         raise UsageError("this submission is too long to be cut; write the entry by hand")
-    return text
+    return str(text)
