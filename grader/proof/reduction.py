@@ -138,7 +138,8 @@ class Reducer:
         """Return the symptoms of a submission, and its text."""
         staged = grader.take(path)
         if staged.looked.status != "ok":
-            raise UsageError(f"{path}: {staged.looked.details.get('message', 'it cannot be read')}")
+            what = "is not valid Python" if staged.looked.status == "syntax" else "cannot be read"
+            raise UsageError(f"{path} {what}: {staged.looked.details.get('message', staged.looked.status)}")
         source = staged.path.read_bytes().decode("utf-8")
         report = try_variant(grader, source, {self.question}).report
         self._require_wrong_answer(report)

@@ -115,7 +115,7 @@ def test_names_become_those_of_the_solution() -> None:
     renamed = ast.unparse(rename_like(parse(SOLUTION), unlike))
     namespace = {"utils": type("Utils", (), {"scale": 3.0})}
     exec(renamed, namespace)
-    assert namespace["total"]([1.0, 2.0], 2.0) == 18.0  # type: ignore[operator]
+    assert namespace["total"]([1.0, 2.0], 2.0) == 18.0
 
 
 def test_attributes_of_self_become_those_of_the_solution() -> None:
