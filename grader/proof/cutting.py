@@ -170,7 +170,15 @@ def _rewrite(base: ast.stmt, other: ast.stmt) -> Iterator[ast.stmt]:
     """Yield other ways to write the same, which may be more like the solution's."""
     renamed = rename_like(base, other)
     yield renamed
-    yield from (rename_like(base, changed) for changed in rewrite(renamed))
+    yield from (rename_like(base, changed) for changed in [*rewrite(renamed), *_put_into_context(base, renamed)])
+
+
+def _put_into_context(base: ast.stmt, other: ast.stmt) -> Iterator[ast.stmt]:
+    """Yield a function with all of its body below the `with` that the whole body of the solution stands below."""
+    match base, other:
+        case ast.FunctionDef(body=[ast.With(items=items)]), ast.FunctionDef(body=body) if not isinstance(body[0], ast.With):
+            fields = dict(ast.iter_fields(other)) | {"body": [ast.With(items, body, lineno=0)]}
+            yield ast.FunctionDef(**fields)
 
 
 def _choose_kept(statements: list[int]) -> Iterator[frozenset[int]]:

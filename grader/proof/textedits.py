@@ -225,11 +225,23 @@ class _EditFinder:
     def _widen(self, one: _Replacement, whole: Range) -> Range:
         """Return a part of the text that stands there once, holds what is replaced, and is short but readable."""
         choices = [(one.start, one.end), *one.around, *self._list_lines_around(one), whole]
-        unique = [(start, end) for start, end in choices if end > start and self.text.count(self.text[start:end]) == 1]
+        unique = [
+            (start, end)
+            for start, end in choices
+            if end > start and self.text.count(self.text[start:end]) == 1 and not self._leaves_block(one, start)
+        ]
+        if not unique:
+            return whole
         for start, end in unique:
             if READABLE <= end - start <= MAX_LINE and "\n" not in self.text[start:end]:
                 return start, end
         return min(unique, key=lambda chosen: chosen[1] - chosen[0] + MAX_LINE * (chosen[1] - chosen[0] < READABLE))
+
+    def _leaves_block(self, one: _Replacement, start: int) -> bool:
+        """Return whether a new line is further to the left than the line in which the edit begins, which no edit can say."""
+        line = self.text[self.text.rfind("\n", 0, start) + 1 :]
+        indent = len(line) - len(line.lstrip(" "))
+        return any(len(new) - len(new.lstrip(" ")) < indent for new in one.new.split("\n")[1:] if new.strip())
 
     def _list_lines_around(self, one: _Replacement) -> Iterator[Range]:
         """Yield the lines of what is replaced, and these with some before and after, but for the first indentation."""

@@ -88,6 +88,15 @@ def test_edits_are_short_and_leave_comments_alone(old: str, new: str, edits: lis
     assert found == edits
 
 
+def test_a_statement_behind_a_block_stays_outside_of_it() -> None:
+    """Catches: further lines that get the indentation of the block's last line, in which the old text begins."""
+    text = "def show(values):\n    for value in values:\n        print(value)\n"
+    changed = f"{text}    print(len(values))\n"
+    found = find_edits(text, parse(changed))
+    assert dump(parse(apply_edits(text, found))) == dump(parse(changed))
+    assert found
+
+
 def test_what_is_not_there_makes_no_edit() -> None:
     """Catches: an edit that changes nothing, for a form that is the solution's."""
     assert find_edits(SOLUTION, parse(SOLUTION)) == []
