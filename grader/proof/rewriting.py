@@ -42,7 +42,7 @@ def list_blocks(definition: ast.AST) -> Iterator[list[ast.stmt]]:
 
 
 def _inline(definition: ast.stmt, block: list[ast.stmt], place: int) -> Iterator[ast.stmt]:
-    """Yield the definition without a value of a variable that is read once, before the variable gets another one."""
+    """Yield the definition without a value of a variable, before it gets another one, that is read once or is a mere name."""
     match block[place]:
         case ast.Assign(targets=[ast.Name(id=name) as target], value=value) as statement:
             following = block[place + 1 :]
@@ -51,8 +51,9 @@ def _inline(definition: ast.stmt, block: list[ast.stmt], place: int) -> Iterator
             uses = [part for one in scope for part in ast.walk(one) if isinstance(part, ast.Name) and part.id == name]
             later = {id(part) for one in following for part in ast.walk(one)}
             reads = [part for part in uses if isinstance(part.ctx, ast.Load) and id(part) in later]
-            if len(reads) == 1 and len([part for part in uses if part is not target]) == 1 + (again is not None):
-                yield _exchange(definition, {id(statement): None, id(reads[0]): value})
+            others = len([part for part in uses if part is not target]) - (again is not None)
+            if len(reads) == others and (others == 1 or (others and isinstance(value, (ast.Name, ast.Constant)))):
+                yield _exchange(definition, {id(statement): None} | {id(read): value for read in reads})
 
 
 def _inline_helper(definition: ast.stmt, helper: ast.FunctionDef) -> Iterator[ast.stmt]:

@@ -134,6 +134,7 @@ def test_attributes_of_self_become_those_of_the_solution() -> None:
 
 
 FORMS = [
+    "def f(xs):\n    a = xs\n    n = 2\n    return sum(a) * n + len(a) - n\n",
     "def f(xs):\n    i = 0\n    s = 0\n    while i < len(xs):\n        s += xs[i]\n        i += 1\n    return s\n",
     "def f(xs):\n    i = len(xs) - 1\n    s = 0\n    while i >= 0:\n        s = 2 * s + xs[i]\n        i -= 1\n    return s\n",
     "def f(xs):\n    s = 0\n    for i in range(len(xs) - 1, -1, -1):\n        s = 2 * s + xs[i]\n    return s\n",
