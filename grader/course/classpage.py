@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from grader.course import feedback
+from grader.course.behaviour import summarise_message
 from grader.course.insight import STATES, ClassHeatmap, ClassInsight, HistogramBin, QuestionInsight, analyze_results
 from grader.course.results import Course, ResultsFolder, SubmissionResult
 from grader.course.similarity import SimilarPair
@@ -135,6 +136,7 @@ def _template() -> jinja2.Template:
         "percent": format_percent,
         "place": lambda entry: f"{STUDENTS}/{quote(entry.id)}.html",
         "seconds": lambda value: f"{value:,.{2 if value < 1 else 1 if value < 100 else 0}f} s",
+        "summary": summarise_message,
         "text": lambda value: sanitize(value, MAX_TEXT),
         "times": lambda count, word: f"{count:,} {word}" if count == 1 else f"{count:,} {word}s",
     }

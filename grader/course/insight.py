@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from grader.assignment import Question
+from grader.course.behaviour import Behaviour, choose_telling_check, list_failed_checks
 from grader.course.results import Course, SubmissionResult
 from grader.course.worklist import WorklistEntry
 from grader.report.model import SUSPICIOUS, CheckResult, Outcome, QuestionResult
@@ -89,11 +90,15 @@ class CommonFailure:
     """Submissions that are wrong in the same way, which the catalogue does not have.
 
     Attributes:
+        number: Its place among them, by which `catalogue add` finds it; the largest group is 1.
         checks: The failed checks of the first submission.
+        telling: The one of them whose message says most.
     """
 
+    number: int
     question: str
     checks: tuple[CheckResult, ...]
+    telling: CheckResult
     submissions: tuple[WorklistEntry, ...]
 
 
@@ -394,19 +399,34 @@ def _mistakes(course: Course, graded: Sequence[GradedEntry], tried: Mapping[str,
 
 
 def _unknown(graded: Sequence[GradedEntry]) -> list[CommonFailure]:
-    groups: dict[tuple[str, frozenset[tuple[str, str]]], list[tuple[WorklistEntry, tuple[CheckResult, ...]]]] = defaultdict(
-        list
-    )
+    groups: dict[tuple[str, frozenset[tuple[str, str]]], list[_Group]] = defaultdict(list)
     for one in graded:
         for question, checks in one.checks.items() if not one.reason else ():
-            failed = tuple(check for check in checks if check.outcome not in (*OPEN, Outcome.PASSED) and not check.unwritten)
+            failed = list_failed_checks(checks)
             # What was only stopped has not answered: it stands among the troubles.
             answered = any(check.outcome is Outcome.FAILED and check.signature for check in failed)
             if answered and not find_recognising_check(checks):
-                seen = frozenset((check.id, check.signature or check.outcome.value) for check in failed)
-                groups[question, seen].append((one.entry, failed))
-    found = [CommonFailure(question, ones[0][1], tuple(entry for entry, _ in ones)) for (question, _), ones in groups.items()]
-    return sorted(found, key=lambda group: -len(group.submissions))
+                behaviour = Behaviour(failed, one.result.shows)
+                near = groups[question, behaviour.outline]
+                group = next((known for known in near if behaviour.agrees(known.behaviour)), None)
+                if group is None:
+                    near.append(group := _Group(question, behaviour, failed))
+                group.entries.append(one.entry)
+    found = sorted((group for near in groups.values() for group in near), key=lambda group: -len(group.entries))
+    return [
+        CommonFailure(number, group.question, group.checks, choose_telling_check(group.checks), tuple(group.entries))
+        for number, group in enumerate(found, 1)
+    ]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Submissions that behave like the first of them."""
+
+    question: str
+    behaviour: Behaviour
+    checks: tuple[CheckResult, ...]
+    entries: list[WorklistEntry] = field(default_factory=list)
 
 
 def _failed_checks(graded: Sequence[GradedEntry]) -> list[FailedCheck]:

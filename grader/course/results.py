@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field
 
@@ -45,6 +45,7 @@ class SubmissionResult(StoredModel):
             the reason in its message; or "failed" if the grader failed, and the next run tries
             again.
         checks: For each check, a hash of all that decides about it except the submission.
+        shows: For each failed check, what it saw (see `behaviour.record_behaviour`).
         retried: Checks that ran twice because the grader failed the first time.
         seconds: Wall-clock time of the whole grading.
         cpu_seconds: CPU time of judge and sandbox.
@@ -56,6 +57,7 @@ class SubmissionResult(StoredModel):
     status: Literal["graded", "refused", "failed"]
     report: Report
     checks: dict[str, str] = Field(default_factory=dict)
+    shows: dict[str, Any] = Field(default_factory=dict)
     retried: tuple[str, ...] = ()
     host: str = ""
     seconds: float = 0.0

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Literal
 from grader import fingerprints, machine
 from grader.assignment import AssignmentFiles, UsageError
 from grader.course import contents, stopping
+from grader.course.behaviour import record_behaviour
 from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
 from grader.course.worklist import WorklistEntry, find_unread_files, read_export
 from grader.judge.run import Grader, GradingOptions
@@ -97,12 +98,15 @@ class GradingJob:
             why = LAID_OUT.sub("", str(error).replace(f"{self.export}{os.sep}", ""))  # a student reads it
             report = grader.grade(grader.refused(self.export / entry.path, why), options)
         report.submission = sanitize(entry.path)
+        present = {check.id for check in report.checks} - grader.seen.keys()
+        kept = {check: saw for check, saw in before.shows.items() if check in present} if before else {}
         return SubmissionResult(
             entry=entry.id,
             key=self.key(entry),
             status=status if report.final else "failed",
             report=report,
             checks={check.id: self.checks.get(check.id.partition("[")[0], "") for check in report.checks},
+            shows=kept | record_behaviour(grader.seen),
             retried=tuple(grader.retried),
             host=platform.node(),
             seconds=round(time.monotonic() - began, 3),

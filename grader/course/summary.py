@@ -10,6 +10,7 @@ from pathlib import Path
 from grader import submission
 from grader.assignment import AssignmentFiles, UsageError
 from grader.course import classpage, rescore
+from grader.course.insight import CommonFailure, analyze_results
 from grader.course.results import Course, ResultsFolder
 from grader.course.scoring import Score, identify_student
 from grader.course.similarity import SimilarPair, find_similar_pairs
@@ -41,10 +42,23 @@ def write_class_results(
         pairs = _found_before(folder.path / SIMILAR)
     stored = rescore.read_scores(folder)
     assert stored is not None  # they have just been written
-    older = {entry.id for entry in course.entries} - {score.entry for score in stored.scores}
+    older = _list_older_entries(course, stored.scores)
     classpage.write_pages(folder, course, results, pairs, explain_scores(course, stored.scores), older, bool(stored.policy))
     pages = len(list((folder.path / classpage.STUDENTS).glob("*.html")))
     yield f"wrote {classpage.NAME}, {pages} pages in {classpage.STUDENTS}/ and {SIMILAR} ({len(pairs)} pairs) to {folder.path}"
+
+
+def _list_older_entries(course: Course, scores: Sequence[Score]) -> set[str]:
+    """Return the entries that count for nobody."""
+    return {entry.id for entry in course.entries} - {score.entry for score in scores}
+
+
+def list_unnamed_groups(folder: ResultsFolder) -> Sequence[CommonFailure]:
+    """Return the groups of wrong answers without a name, in the order and with the numbers of class.html."""
+    course, stored = folder.course(), rescore.read_scores(folder)
+    older = _list_older_entries(course, stored.scores) if stored else set()
+    counting = course.model_copy(update={"entries": [entry for entry in course.entries if entry.id not in older]})
+    return analyze_results(counting, folder.of(course)).unknown
 
 
 def explain_scores(course: Course, scores: Sequence[Score]) -> dict[str, list[str]]:

@@ -239,6 +239,64 @@ def test_mistakes_are_counted_once_a_submission() -> None:
     assert shown.mistakes[0].share == pytest.approx(5 / 24)
 
 
+def raised(kind: str, message: str) -> dict[str, str]:
+    return {"status": "error", "type": kind, "message": message}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ([["0a1b", 3.0, -7.5]], [["0a1b", 3.0000001, -7.4999999]], True),
+        ([["0a1b", [3], 3.0]], [["0a1b", [3], 3.0]], True),
+        ([["0a1b", 3.0, -7.5]], [["0a1b", 3.1, -7.5]], False),
+        ([["0a1b", 3.0]], [["ffff", 3.0]], False),
+        ([["0a1b", 3.0], ["0a1c", 4.0]], [["0a1c", 4.0]], True),
+        (raised("NameError", "name 'rets' is not defined"), raised("NameError", "name 'g' is not defined"), True),
+        (raised("NameError", "name 'g' is not defined"), raised("KeyError", "'g'"), False),
+        (raised("TypeError", "can't add 'NoneType'"), raised("TypeError", "can't add 'list'"), False),
+        (raised("TypeError", "f.<locals>.g() takes 1"), raised("TypeError", "h() takes 1"), True),
+        (raised("TypeError", "f() takes 1"), raised("TypeError", "h() takes 2"), False),
+        ({"case": "c", "said": "moved by 0.3000001"}, {"case": "c", "said": "moved by 0.3"}, True),
+        ({"case": "c", "said": "moved by 0.3"}, {"case": "c", "said": "moved by 0.6"}, False),
+        ("something else each time", "something else each time", True),
+    ],
+)
+def test_what_submissions_do_makes_a_group(one: Any, other: Any, alike: bool) -> None:
+    """Catches: groups by variable names, line numbers or last digits; two behaviours in one group."""
+    made = Planted()
+    for number, saw in enumerate((one, other)):
+        text = wrong(message=f"NameError: x{number}\n  line {number}", signature=f"{number}")
+        made.add(f"{number}", d=text, shows={"visible/test_d": saw})
+    groups = [(group.number, ids(group.submissions)) for group in made.shown().unknown]
+    assert groups == ([(1, ["0", "1"])] if alike else [(1, ["0"]), (2, ["1"])])
+
+
+COMPARED = "returns:\n  expected [1.5, 2]\n  got      [1.5, 3]\n  1 of 2 differ\nf was tried with (case c):\n  a = 9"
+
+
+@pytest.mark.parametrize(
+    ("messages", "heading"),
+    [
+        ((COMPARED,), "returns: expected [1.5, 2], got [1.5, 3], 1 of 2 differ"),
+        (("ValueError: bad\n  line 3, in f", COMPARED), "returns: expected [1.5, 2], got [1.5, 3], 1 of 2 differ"),
+        (("a:\n  expected " + "1, " * 80 + "\n  got 2\n  1 of 9 differ; largest difference at [0]: expected 1, got 2",), None),
+        (("ValueError: bad\n  line 3, in f",), "ValueError: bad"),
+    ],
+)
+def test_a_group_is_headed_by_what_was_expected_and_found(messages: tuple[str, ...], heading: str | None) -> None:
+    """Catches: a heading "returns:" with nothing after it, or the inputs of a case in place of what came out."""
+    made = Planted()
+    for name in "one", "two":
+        failed: dict[str, Any] = {letter: wrong(message=message) for letter, message in zip("de", messages, strict=False)}
+        made.add(name, **failed)
+    found = Parsed(made.page()).text
+    heading = "a: 1 of 9 differ; largest difference at [0]: expected 1, got 2" if heading is None else heading
+    checks = " · ".join(("It does d.", "It does e. hidden")[: len(messages)])
+    many = "1 check" if len(messages) == 1 else "2 checks"
+    assert f"2 second : fails {many} {checks} {heading} It does " in found
+    assert "catalogue add planted --class DIR --group 1" in found
+
+
 def test_unknown_answers_are_grouped_by_what_the_checks_saw() -> None:
     """The same checks with the same signatures; what the catalogue knows, or was only stopped, is not among them."""
     groups = [ids(one.submissions) for one in planted().shown().unknown]
@@ -380,7 +438,7 @@ def test_the_page_shows_what_was_counted() -> None:
         "The grader failed on 1 submission",
         "5 minus one first, 21 % of those who tried Is it one?",
         "minus one or 1 other like it",
-        "3 It does d. second, fails 2 checks got 7",
+        "3 second : fails 2 checks It does d. · It does e. hidden got 7",
         "3 wrong answers that only one submission gives",
         "nothing could be graded : 2 submissions",
         "timed out : 1 submission",
