@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from grader import answers
-from grader.assignment import OVERVIEW, SUITES, AssignmentFiles
+from grader.assignment import OVERVIEW, SUITES, AssignmentFiles, UsageError
 from grader.authoring.build import render_notebook
 from grader.authoring.overview import write_overview
 from grader.authoring.recipes import cook_case, load_recipes, same_inputs
@@ -34,6 +34,8 @@ def list_stale_files(home: AssignmentFiles) -> Iterator[StaleFile]:
         UsageError: If a source cannot be read; `build` says the same then.
     """
     solution = home.solution / home.assignment.submission
+    if not solution.is_file():
+        raise UsageError(f"there is no {_name(home, solution)}: stub and answers are made from it, which only instructors have")
     stub = make_stub(solution.read_text(encoding="utf-8"), home.assignment)
     if _text(home.stub) != stub:
         yield StaleFile(home.stub, f"{_name(home, solution)} makes another stub")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.console import GRADED, GRADER_ERROR
@@ -54,6 +55,25 @@ def require_sound(home: AssignmentFiles, options: argparse.Namespace) -> None:
         raise UsageError(f"nothing was graded: {said}")
     if not sound:
         print(f"Right work loses points on this machine: {said}", flush=True)
+
+
+def require_proven(root: Path, options: argparse.Namespace) -> None:
+    """Refuse to pack an assignment that is stale or not proven; with --unproven, say so and make it a draft.
+
+    Raises:
+        UsageError: If it is; the message ends with the next command.
+    """
+    from grader.assignment import AssignmentFiles, UsageError
+    from grader.proof.standing import find_gaps
+
+    name = options.name
+    gaps = find_gaps(AssignmentFiles(root, name))
+    if gaps and not options.unproven:
+        commands = f"`python -m grader build {name}`, then `python -m grader verify {name}`"
+        raise UsageError(f"nothing was written: {'; '.join(gaps)}. Next: {commands}; or add --unproven to pack a draft")
+    if gaps:
+        options.draft = True
+        print(f"draft: not proven ({'; '.join(gaps)})", flush=True)
 
 
 def end_class(failed: list[str], lost: list[str] | None = None) -> int:

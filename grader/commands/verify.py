@@ -25,7 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(root: Path, options: argparse.Namespace) -> int:
     """Return 0, or 1 where something is not proven."""
-    from grader.assignment import UsageError, list_assignments
+    from grader.assignment import AssignmentFiles, UsageError, list_assignments
+    from grader.proof.standing import LastProof
     from grader.proof.verify import ProofOptions, verify
 
     code, chosen = GRADED, options.names or list_assignments(root)
@@ -44,9 +45,12 @@ def run(root: Path, options: argparse.Namespace) -> int:
             anew=options.all,
             sample=options.sample,
         )
+        home = AssignmentFiles(root, name)
+        note = LastProof.begin(home)  # a change during the proof is a change since
         for line, fault in verify(root, name, asked):
             print(line if fault is None else f"{'FAULT' if fault else 'ok   '} {name}: {line}", flush=True)
             faults += [line] if fault else []
+        note.write(home, faults)
         if faults:
             code = 1
             print("\n".join([f"\n{name}: not proven, {len(faults)} found:", *(f"  {line}" for line in faults)]))

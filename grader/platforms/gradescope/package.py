@@ -19,7 +19,7 @@ from typing import Any
 from grader.assignment import AssignmentFiles, UsageError
 from grader.authoring.stub import make_stub
 from grader.packing.package import ENTRY_SCRIPT, SETUP, collect_platform_modules, collect_server_files, convert_to_unix_lines
-from grader.packing.release import make_zip, write_zip
+from grader.packing.release import make_zip, open_for_packing, write_zip
 from grader.platforms.entry import STOPPED
 from grader.platforms.gradescope.report import render_refusal
 
@@ -49,7 +49,7 @@ def write_package(root: Path, options: argparse.Namespace) -> Iterator[str]:
     Raises:
         UsageError: If a submission is not graded as it must be; then nothing is written.
     """
-    home, wheels = AssignmentFiles(root, options.name), options.wheels
+    home, wheels = open_for_packing(root, options.name, options.draft), options.wheels
     content = collect_autograder_files(home, options.require_level)
     if wheels is not None:
         found = sorted(wheels.glob("*.whl"))
