@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from grader import answers
-from grader.assignment import OVERVIEW, SUITES, AssignmentFiles, UsageError
+from grader.assignment import SUITES, AssignmentFiles, UsageError
 from grader.authoring.build import render_notebook
-from grader.authoring.overview import write_overview
 from grader.authoring.recipes import cook_case, load_recipes, same_inputs
 from grader.authoring.stub import make_stub
 from grader.proof.catalogue import Variant, load_catalogue
@@ -28,7 +27,7 @@ class StaleFile(NamedTuple):
 
 
 def list_stale_files(home: AssignmentFiles) -> Iterator[StaleFile]:
-    """Yield the built files that do not match their sources.
+    """Yield the built files of an assignment's own that do not match their sources.
 
     Raises:
         UsageError: If a source cannot be read; `build` says the same then.
@@ -46,8 +45,6 @@ def list_stale_files(home: AssignmentFiles) -> Iterator[StaleFile]:
     for suite in SUITES:
         if why := _find_stale_answers(home, suite, functions):
             yield StaleFile(home.answers[suite], why)
-    for path in write_overview(home.root, check=True):
-        yield StaleFile(path, f"{OVERVIEW} holds other answers than tests/visible/answers/")
     yield from _list_stale_mistakes(home, load_catalogue(home, "mistakes"))
 
 

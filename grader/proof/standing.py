@@ -72,11 +72,14 @@ class LastProof(BaseModel):
 
 
 def find_gaps(home: AssignmentFiles) -> list[str]:
-    """Return what keeps an assignment from being proven as it stands, each in a line; nothing if it is proven.
+    """Return what keeps an assignment from being proven as it stands, each in a line; nothing if it is proven."""
+    try:
+        return _list_gaps(home)
+    except UsageError as error:  # of a source that cannot be read, of which nothing is proven
+        return [str(error)]
 
-    Raises:
-        UsageError: If a source cannot be read.
-    """
+
+def _list_gaps(home: AssignmentFiles) -> list[str]:
     last, now = LastProof.read(home), LastProof.begin(home)
     same = last is not None and (last.kit, last.files) == (now.kit, now.files)
     if last and same and last.faults:
