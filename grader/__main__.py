@@ -18,6 +18,7 @@ COMMANDS = {
     "grade": "grade submissions",
     "new": "begin an assignment: a small one that is proven already, to be changed",
     "remove": "delete all files of an assignment, which lie in several folders",
+    "rename": "give a question another name, in all files at once",
     "release": "make the zip that students get",
     "course": "grade a class: resumable, in parallel, on many machines",
     "regrade": "score a class anew by a policy, or by checks that were corrected",
