@@ -18,7 +18,7 @@ Span = tuple[int, int]
 
 # Of each call in which an id stands: its keyword, and its position among the others.
 DECLARES = {"case": 1, "points": 1, "mistake": 0, "alternative": 0, "altered": 0}
-KEYS = {"id", "needs", "pieces", "question"}  # of TOML, whose texts are ids of questions
+IDS = {"id", "needs", "pieces", "question"}  # of TOML, whose texts are ids of questions
 MODULES = {"submitted", "self", "cls"}  # by which drivers and notebooks reach what a student has written
 READS = {"getattr", "setattr", "hasattr", "delattr"}
 TEXTS = {tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
@@ -46,6 +46,21 @@ class Naming:
         return re.compile(rf"(?<![\w]){re.escape(self.name)}(?!\w)")
 
     @property
+    def id(self) -> re.Pattern[str]:
+        """The name in quotes, as an id; that of a function also as the beginning of one: `Model` in "Model.forward"."""
+        return re.compile(rf"""(?<=["']){re.escape(self.name)}(?=["']{self._or_dot})""")
+
+    @property
+    def heading(self) -> re.Pattern[str]:
+        """The name as an id in a comment: where a solution begins, and above what is about the question."""
+        name = re.escape(self.name)
+        return re.compile(rf"(?:(?<=# BEGIN SOLUTION )|(?<=^# )){name}(?=[ \t\r]*${self._or_dot})", re.MULTILINE)
+
+    @property
+    def _or_dot(self) -> str:
+        return r"|\." if self.is_function else ""
+
+    @property
     def code(self) -> re.Pattern[str]:
         """The name as prose writes code: in backticks, called, or as an attribute of a submission."""
         name = re.escape(self.name)
@@ -53,39 +68,53 @@ class Naming:
 
 
 def means_only_one_thing(name: str, texts: Iterable[str]) -> bool:
-    """Return whether a name is a question's alone in these Python texts: no word, variable or attribute of something else."""
+    """Return whether a name can be replaced wherever it stands in these Python texts.
+
+    It cannot if it is a plain word, or an attribute or argument of something that none of them defines.
+    """
     if re.fullmatch(r"[a-z]+", name):
         return False
-    for node in (node for text in texts for node in ast.walk(ast.parse(text))):
-        match node:
-            case ast.Attribute(value=ast.Name(id=module), attr=found) if found == name and module in MODULES:
-                continue
-            case ast.Attribute(attr=found) | ast.arg(arg=found) | ast.keyword(arg=found) if found == name:
-                return False
-            case ast.Name(id=found, ctx=ast.Store()) if found == name:
-                return False
-    return True
+    trees = [ast.parse(text) for text in texts]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    own = any(isinstance(node, ast.arg) and node.arg == name for node in nodes)
+    if not own and any(isinstance(node, ast.keyword) and node.arg == name for node in nodes):
+        return False
+    return all(_defines_attribute(tree, name) or not _reads_attribute(tree, name) for tree in trees)
 
 
-def find_in_python(text: str, naming: Naming, holds_function: bool) -> list[Span]:
+def _reads_attribute(tree: ast.Module, name: str) -> bool:
+    """Return whether a module reads an attribute of this name of something else than a submission or an object of its own."""
+    attributes = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == name)
+    return any(not isinstance(node.value, ast.Name) or node.value.id not in MODULES for node in attributes)
+
+
+def _defines_attribute(tree: ast.Module, name: str) -> bool:
+    """Return whether a module has a class with a method of this name, or sets an attribute of it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store):
+            return True
+        if isinstance(node, ast.ClassDef) and any(getattr(item, "name", "") == name for item in node.body):
+            return True
+    return False
+
+
+def find_in_python(text: str, naming: Naming, holds_function: bool, solution: str = "") -> list[Span]:
     """Return where a Python text mentions the question.
 
     Args:
         holds_function: Whether the text is of the solution or spliced into it, so that the bare name is the function.
+        solution: The renamed solution, which texts to be replaced in it must fit.
 
     Raises:
         SyntaxError: If it is not valid Python.
     """
     tree, where = ast.parse(text), _Offsets(text)
     tokens = [token for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.string]
-    spans = {where.of_node(node) for node in _list_ids(tree)} if naming.is_id else set()
-    exact = {span for start, end in spans for span in _matches(naming.word, text, start, end)}
-    if naming.is_id:
-        marker = re.compile(rf"(?<=# BEGIN SOLUTION ){re.escape(naming.name)}(?=\s*$)", re.MULTILINE)
-        exact |= set(_matches(marker, text))
+    exact = {span for node in _list_ids(tree) for span in _matches(naming.id, text, *where.of_node(node))}
+    exact |= set(_matches(naming.heading, text))
     if naming.is_function:
-        imports = [where.of_node(node) for node in ast.walk(tree) if _imports(node, naming.name)]
-        code = [where.of_node(node) for node in _list_edits(tree)]
+        imports = [where.of_node(node) for node in _list_imports(tree, naming.name)]
+        code = [where.of_node(node) for node in _list_edits(tree, solution)]
         named = _find_references(tree, where, naming.name, bare=holds_function or bool(imports))
         for token in tokens:
             start, end = where.of_token(token)
@@ -102,11 +131,10 @@ def find_in_python(text: str, naming: Naming, holds_function: bool) -> list[Span
 def find_in_toml(text: str, naming: Naming) -> list[Span]:
     """Return where a TOML text mentions the question: as an id or function, and in its texts."""
     found: set[Span] = set()
-    quoted = re.compile(rf"""(?<=["']){re.escape(naming.name)}(?=["'])""")
-    for start, end in _matches(quoted, text):
+    for start, end in _matches(naming.id, text):
         keys = re.findall(r"^[ \t]*(\w+)[ \t]*=", text[:start], re.MULTILINE)
         key = keys[-1] if keys else ""
-        if (naming.is_id and key in KEYS) or (naming.is_function and key == "function"):
+        if (key == "function" and naming.is_function) or (key in IDS and (naming.is_id or text[end] == ".")):
             found.add((start, end))
     if naming.is_function:
         for line in re.finditer(r"^[ \t]*(task|title|change|reason)[ \t]*=.*$", text, re.MULTILINE):
@@ -157,10 +185,13 @@ def _list_ids(tree: ast.Module) -> Iterator[ast.expr]:
         yield from (keyword.value for keyword in call.keywords if keyword.arg == "question")
 
 
-def _list_edits(tree: ast.Module) -> Iterator[ast.expr]:
-    """Yield the dictionaries of code that `altered` replaces."""
+def _list_edits(tree: ast.Module, solution: str) -> Iterator[ast.expr]:
+    """Yield the texts that `altered` replaces, and their replacements, where the renamed solution does not hold the former."""
     for call in _list_calls(tree, {"altered"}):
-        yield from (value for value in (*call.args, *(each.value for each in call.keywords)) if isinstance(value, ast.Dict))
+        for edits in (node for node in ast.walk(call) if isinstance(node, ast.Dict)):
+            for old, new in zip(edits.keys, edits.values, strict=True):
+                if isinstance(old, ast.Constant) and str(old.value) not in solution:
+                    yield from (old, new)
 
 
 def _list_reads(tree: ast.Module, name: str) -> Iterator[ast.expr]:
@@ -177,9 +208,11 @@ def _list_calls(tree: ast.Module, names: set[str]) -> Iterator[ast.Call]:
             yield node
 
 
-def _imports(node: ast.AST, name: str) -> bool:
-    """Return whether a statement imports this name from a submission."""
-    return isinstance(node, ast.ImportFrom) and node.module == "submitted" and name in {alias.name for alias in node.names}
+def _list_imports(tree: ast.Module, name: str) -> Iterator[ast.ImportFrom]:
+    """Yield the statements that import this name from a submission."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "submitted" and name in {alias.name for alias in node.names}:
+            yield node
 
 
 def _within(place: int, spans: Iterable[Span]) -> bool:
@@ -190,8 +223,8 @@ def _find_references(tree: ast.Module, where: _Offsets, name: str, bare: bool) -
     """Return where names begin that refer to the function: attributes of a submission and, with `bare`, the global name."""
     found = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.value, ast.Name):
-            if node.value.id == "submitted":
+        match node:
+            case ast.Attribute(value=ast.Name(id="submitted"), attr=attribute) if attribute == name:
                 found.add(where.of_node(node)[1] - len(name))
     if bare:
         found |= set(_global_uses(tree, where, name, shadowed=False))

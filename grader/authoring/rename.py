@@ -38,12 +38,12 @@ class Renaming:
     left: list[str]
 
     def describe(self, root: Path) -> Iterator[str]:
-        """Yield each line that changes, as it is and as it will be."""
+        """Yield each line that changes: where it is, as it is and as it will be."""
         for path, text in self.texts.items():
             name, before, after = path.relative_to(root).as_posix(), _read(path).splitlines(), text.splitlines()
             for number, (old, new) in enumerate(zip(before, after, strict=True), 1):
                 if old != new:
-                    yield f"{name}:{number}\n  - {old.strip()}\n  + {new.strip()}"
+                    yield from (f"{name}:{number}", f"  - {old.strip()}", f"  + {new.strip()}")
 
 
 def plan_renaming(home: AssignmentFiles, old: str, new: str) -> Renaming:
@@ -73,7 +73,9 @@ def plan_renaming(home: AssignmentFiles, old: str, new: str) -> Renaming:
         distinct = means_only_one_thing(old, [text for path, text in files.items() if path.suffix == ".py"])
         naming = Naming(old, is_id, is_function, distinct)
         _require_free(home, new, files, is_function)
-        spans = {path: _find(home, path, text, naming) for path, text in files.items()}
+        solution = home.solution / home.assignment.submission
+        own = replace_spans(files[solution], find_in_python(files[solution], naming, holds_function=True), new)
+        spans = {path: _find(home, path, text, naming, own) for path, text in files.items()}
     except SyntaxError as error:
         raise UsageError(f"nothing was changed: {_damaged(home, files)} is not valid Python: {error}") from error
     texts = {path: replace_spans(files[path], found, new) for path, found in spans.items() if found}
@@ -97,20 +99,20 @@ def write_all(texts: dict[Path, str]) -> None:
         for path, text in texts.items():
             write_atomically(path, text)
     except BaseException:
-        for path, text in before.items():
+        for path, was in before.items():
             with contextlib.suppress(OSError):
-                if text is None:
+                if was is None:
                     path.unlink(missing_ok=True)
-                else:
-                    write_atomically(path, text)
+                elif _read(path) != was:
+                    write_atomically(path, was)
         raise
 
 
-def _find(home: AssignmentFiles, path: Path, text: str, naming: Naming) -> list[tuple[int, int]]:
+def _find(home: AssignmentFiles, path: Path, text: str, naming: Naming, solution: str) -> list[tuple[int, int]]:
     if path.suffix == ".toml":
         return find_in_toml(text, naming)
     spliced = path.parent == home.solution and path.name in (home.assignment.submission, *SPLICED)
-    return find_in_python(text, naming, spliced or path.parent == home.folder)
+    return find_in_python(text, naming, spliced or path.parent == home.folder, solution)
 
 
 def _require_usable(home: AssignmentFiles, new: str, is_function: bool) -> None:

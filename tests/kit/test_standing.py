@@ -1,4 +1,4 @@
-"""What is packed is proven, by the last proof in the checkout or by records; all else is refused, or says that it is a draft."""
+"""What is packed is proven, by the last proof in the checkout or by records; all else is refused, or called a draft."""
 
 from __future__ import annotations
 
@@ -88,7 +88,8 @@ def test_any_change_after_the_proof_is_named(kit: Path, file: str) -> None:
     (gap, *_) = gaps(kit)
     expected = {
         "cases": "tests/visible/answers/toy.json is stale: cases.py makes other inputs of many_values",
-        "mistakes": "tests/visible/mistakes/toy.json is stale: mistakes.py has another question or hint, or none, of scale_ignored",
+        "mistakes": "tests/visible/mistakes/toy.json is stale: "
+        "mistakes.py has another question or hint, or none, of scale_ignored",
     }
     assert gap == expected.get(Path(file).stem, f"changed since the last `verify`: {file}")
 
