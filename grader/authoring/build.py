@@ -16,7 +16,7 @@ from grader.assignment import SUITES, AssignmentFiles, UsageError
 from grader.authoring.moves import describe_moves
 from grader.authoring.notebook import make_notebook
 from grader.authoring.overview import write_overview
-from grader.authoring.recipes import cook_case, load_recipes, same_inputs
+from grader.authoring.recipes import cook_case, list_unstorable, load_recipes, same_inputs
 from grader.authoring.stub import make_stub
 from grader.judge.compare import difference
 from grader.judge.failure import explain_failure
@@ -187,8 +187,17 @@ def solve_cases(harness: Harness, cases: dict[str, Case]) -> dict[str, Case]:
             question = home.assignment.question(case.question)
             why = explain_failure(reply, question, SECONDS, home.assignment.limits.memory_mb, reply.output)
             raise UsageError(f"case {key}: its driver {case.driver!r} fails on the solution: {why}\n{reply.output}".strip())
+        if reply.facts is None:
+            raise UsageError(f"case {key}: its driver {case.driver!r} returns None; let it return its facts, in a dict by name")
         solved[key] = Case(key, case.driver, case.question, case.inputs, reply.facts)
-        size = len(answers.render_answers("", SuiteAnswers(0, {key: solved[key]}, {})))
+        try:
+            size = len(answers.render_answers("", SuiteAnswers(0, {key: solved[key]}, {})))
+        except ValueError as error:  # of numbers that JSON cannot hold, and that no answer can agree with
+            bad = ", ".join(map(str, list_unstorable(reply.facts))) or "its inputs"
+            raise UsageError(
+                f"case {key}: the solution answers with NaN or infinity in {bad}, which cannot be stored; "
+                "choose other inputs, or let the driver report whether the number is finite"
+            ) from error
         if size > MAX_CASE:
             raise UsageError(
                 f"case {key} takes {size / 1e3:.0f} kB of text, at most {MAX_CASE / 1e3:.0f}: give it fewer numbers"

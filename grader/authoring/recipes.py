@@ -5,6 +5,9 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+import numpy as np
 
 from grader.answers import Case, CaseRecipe
 from grader.assignment import AssignmentFiles, UsageError
@@ -43,6 +46,20 @@ def cook_case(recipe: CaseRecipe, seed: int) -> Case:
             f"case {recipe.name} must return a dict, the driver's arguments by name; found {format_value(case.inputs)}"
         )
     return case
+
+
+def list_unstorable(facts: Any) -> list[str]:
+    """Return the names of inputs or facts that hold NaN or infinity, which JSON cannot hold and no answer agrees with."""
+    return [str(key) for key, value in facts.items() if not _is_finite(value)] if isinstance(facts, dict) else []
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_finite, value.values()))
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_finite, value))
+    kind = getattr(getattr(value, "dtype", None), "kind", "f" if isinstance(value, float) else "")
+    return kind != "f" or bool(np.isfinite(np.asarray(value)).all())
 
 
 def same_inputs(was: Case, now: Case) -> bool:

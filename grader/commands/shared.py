@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.console import GRADED, GRADER_ERROR
+from grader.console import GRADED, GRADER_ERROR, print_line
 
 if TYPE_CHECKING:
     from grader.assignment import AssignmentFiles
@@ -55,6 +55,18 @@ def require_sound(home: AssignmentFiles, options: argparse.Namespace) -> None:
         raise UsageError(f"nothing was graded: {said}")
     if not sound:
         print(f"Right work loses points on this machine: {said}", flush=True)
+
+
+def report_slips(root: Path, name: str) -> None:
+    """Print what an author has slipped on, a line each; where nothing can be built because of it, raise UsageError instead."""
+    from grader.assignment import UsageError
+    from grader.authoring.inspection import inspect_assignment
+
+    slips = inspect_assignment(root, name, stale=False)
+    if stops := [slip.describe(root) for slip in slips if slip.stops]:
+        raise UsageError("\n".join([f"nothing was built, {len(stops)} found:", *(f"  {line}" for line in stops)]))
+    for slip in slips:
+        print_line(f"look: {slip.describe(root)}")
 
 
 def require_proven(root: Path, options: argparse.Namespace) -> None:
