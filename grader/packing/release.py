@@ -185,10 +185,21 @@ def collect_mistakes_file(home: AssignmentFiles, suite: str) -> dict[str, bytes]
 
 
 def render_requirements(home: AssignmentFiles, desk: bool) -> str:
-    """Return requirements.txt: what pyproject.toml and the assignment say that grading needs, with `desk` a student's desk."""
+    """Return requirements.txt: what pyproject.toml and the assignment say that grading needs, with `desk` a student's desk.
+
+    gymnasium is left out where no file of the assignment imports it.
+    """
     project = tomllib.loads((home.root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     desks = project["optional-dependencies"]["desk"] if desk else []
-    return "\n".join([*project["dependencies"], *home.assignment.requirements, *desks]) + "\n"
+    needed = [each for each in project["dependencies"] if not each.startswith("gymnasium") or _imports_gymnasium(home)]
+    return "\n".join([*needed, *home.assignment.requirements, *desks]) + "\n"
+
+
+def _imports_gymnasium(home: AssignmentFiles) -> bool:
+    """Return whether a Python file of the assignment, or its solution, imports gymnasium, which the grader itself does not."""
+    paths = [home.drivers, home.views, *home.checks.values(), *home.support(), *home.solution.glob("*.py"), home.stub]
+    texts = (path.read_text(encoding="utf-8") for path in paths if path.is_file() and path.suffix == ".py")
+    return any(re.search(r"^\s*(from|import)\b.*\bgym(nasium)?\b", text, re.MULTILINE) for text in texts)
 
 
 def make_zip(

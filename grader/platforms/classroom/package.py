@@ -18,6 +18,7 @@ from grader.assignment import Assignment, AssignmentFiles, UsageError
 from grader.packing.package import (
     collect_platform_modules,
     convert_to_unix_lines,
+    find_pin,
     run_entry_script,
     try_out_package,
     write_files,
@@ -73,7 +74,7 @@ jobs:
           cache-dependency-path: requirements.txt
       - name: Install
         run: |
-          python -m pip install --quiet torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu
+          python -m pip install --quiet {torch} --index-url https://download.pytorch.org/whl/cpu
           python -m pip install --quiet -r requirements.txt
       - name: Grade
         id: grade
@@ -110,7 +111,7 @@ def collect_repository_files(home: AssignmentFiles) -> dict[str, bytes]:
     """Return the content of the repository by name: the student's folder, the workflow and what it runs."""
     minutes = int(home.assignment.limits.budget // 60) + 11  # up to ten of them to install, without a cache
     mine = {
-        WORKFLOW: STEPS.format(minutes=minutes, command=COMMAND).encode(),
+        WORKFLOW: STEPS.format(minutes=minutes, command=COMMAND, torch=find_pin(home, "torch")).encode(),
         ENTRY: GRADE.format(refusal=f"result={render_refusal(STOPPED, home.assignment)}").encode(),
         ".gitignore": b"__pycache__/\n.venv/\nreport.*\n",
         **collect_platform_modules(home, "classroom"),

@@ -54,7 +54,9 @@ def write_package(root: Path, options: argparse.Namespace) -> Iterator[str]:
     if wheels is not None:
         found = sorted(wheels.glob("*.whl"))
         if not found:
-            raise UsageError(f"there are no wheels in {wheels}; make some with `pip download -d {wheels} torch==2.13.0 ...`")
+            raise UsageError(
+                f"there are no wheels in {wheels}; make some with `pip download -d {wheels} -c constraints.txt torch ...`"
+            )
         content |= {f"wheels/{path.name}": path.read_bytes() for path in found}
     data = make_zip(content, executable=SCRIPTS)
     yield from _try_out(home, data, offline=wheels is not None)
