@@ -16,7 +16,7 @@ from grader.assignment import SUITES, AssignmentFiles, UsageError
 from grader.authoring.moves import describe_moves
 from grader.authoring.notebook import make_notebook
 from grader.authoring.overview import write_overview
-from grader.authoring.recipes import cook_case, list_unstorable, load_recipes, same_inputs
+from grader.authoring.recipes import cook_case, holds_nan, list_unstorable, load_recipes, same_inputs
 from grader.authoring.stub import make_stub
 from grader.judge.compare import difference
 from grader.judge.failure import explain_failure
@@ -106,6 +106,8 @@ def _from_trials(harness: Harness, recipes: list[CaseRecipe], stub: dict[str, st
         chosen = seed if seed is not None and suite == "hidden" else old.seed if old else DEFAULT_SEED
         cooked = {recipe.name: cook_case(recipe, chosen) for recipe in recipes if recipe.suite == suite}
         solved = solve_cases(harness, cooked)
+        for key in (key for key, case in solved.items() if holds_nan(case.answer)):
+            options.report(f"case {key}: the solution answers with NaN, with which no answer agrees; choose other inputs")
         before, allowed = old.cases if old else {}, _tolerances(home, suite)
         both = {key: (before[key], case) for key, case in solved.items() if key in before}
         moved = {key: pair for key, pair in both.items() if not _same(*pair, allowed.get(key, {}))}

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import difflib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from grader import answers
 from grader.answers import CaseRecipe
 from grader.assignment import SUITES, AssignmentFiles, UsageError
 from grader.authoring.checks_read import ReadCheck, list_checks, read_calls
-from grader.authoring.recipes import cook_case, list_unstorable, load_recipes
+from grader.authoring.recipes import cook_case, holds_nan, list_unstorable, load_recipes
 from grader.authoring.slips import Slip, find_question_line, list_setting_slips, suggest
 from grader.authoring.staleness import list_stale_files
 from grader.authoring.stub import BEGIN, make_stub
@@ -48,8 +50,8 @@ def inspect_assignment(root: Path, name: str, stale: bool = True) -> list[Slip]:
     found += _inspect_checks(home, checks, recipes)
     mistakes, slips = _read_catalogue(home, blind)
     found += slips
-    found += _inspect_questions(home, checks, mistakes, whole=not slips)
-    found += _inspect_sizes(home)
+    found += _inspect_questions(home, checks, mistakes, whole=not slips and not blind)
+    found += _inspect_stored(home)
     if stale and not any(slip.stops for slip in found):
         found += [Slip(file.path, 0, f"stale: {file.why}", stops=False) for file in list_stale_files(home)]
     return found
@@ -232,7 +234,13 @@ def _find_strange_decorators(path: Path) -> Iterator[Slip]:
                     yield Slip(path, decorator.lineno, f"@{call.id} declares nothing; write @{close[0]}(...)")
 
 
-def _inspect_sizes(home: AssignmentFiles) -> Iterator[Slip]:
+def _inspect_stored(home: AssignmentFiles) -> Iterator[Slip]:
+    """Yield answers that hold NaN, and files that have grown too large."""
+    for path in home.answers.values():
+        with contextlib.suppress(OSError, KeyError, TypeError, ValueError):  # it is stale then
+            for name, case in answers.read_answers(path, home.assignment.name).cases.items():
+                if holds_nan(case.answer):
+                    yield Slip(path, 0, f"the answer of case {name} holds NaN, with which no other agrees", stops=False)
     for path in (*home.answers.values(), *home.mistakes.values()):
         if path.is_file() and (size := path.stat().st_size) > LARGE:
             text = f"{size / 1e6:.1f} MB, which every clone and package holds: report fewer numbers from the drivers"

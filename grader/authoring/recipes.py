@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
+from grader import answers
 from grader.answers import Case, CaseRecipe
 from grader.assignment import AssignmentFiles, UsageError
 from grader.judge.compare import difference, format_value
@@ -49,17 +49,23 @@ def cook_case(recipe: CaseRecipe, seed: int) -> Case:
 
 
 def list_unstorable(facts: Any) -> list[str]:
-    """Return the names of inputs or facts that hold NaN or infinity, which JSON cannot hold and no answer agrees with."""
-    return [str(key) for key, value in facts.items() if not _is_finite(value)] if isinstance(facts, dict) else []
+    """Return the names of inputs or facts with an array that holds NaN or infinity, which JSON has no numbers for."""
+    found = []
+    for key, value in facts.items() if isinstance(facts, dict) else ():
+        try:
+            answers.hash_content(value)
+        except ValueError:
+            found.append(str(key))
+    return found
 
 
-def _is_finite(value: Any) -> bool:
-    if isinstance(value, dict):
-        return all(map(_is_finite, value.values()))
-    if isinstance(value, (list, tuple)):
-        return all(map(_is_finite, value))
-    kind = getattr(getattr(value, "dtype", None), "kind", "f" if isinstance(value, float) else "")
-    return kind != "f" or bool(np.isfinite(np.asarray(value)).all())
+def holds_nan(facts: Any) -> bool:
+    """Return whether a number among these facts is NaN, with which no answer agrees."""
+    if isinstance(facts, dict):
+        return any(map(holds_nan, facts.values()))
+    if isinstance(facts, (list, tuple)):
+        return any(map(holds_nan, facts))
+    return isinstance(facts, float) and math.isnan(facts)
 
 
 def same_inputs(was: Case, now: Case) -> bool:

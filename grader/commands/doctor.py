@@ -46,8 +46,8 @@ def _inspect(root: Path, options: argparse.Namespace) -> int:
     if not slips:
         print_line(f"{name}: nothing found. Next: `python -m grader verify {name}`")
         return GRADED
-    found = f"{name}: {len(slips)} found" if len(slips) > 1 else f"{name}: one found"
-    print_line(f"{found}. Next: mend them, `python -m grader build {name}`, then `python -m grader verify {name}`")
+    commands = f"`python -m grader build {name}`, then `python -m grader verify {name}`"
+    print_line(f"{name}: {len(slips)} found. Next: change these files, {commands}")
     return 1
 
 

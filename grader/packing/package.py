@@ -96,7 +96,7 @@ os._exit(0)
 
 
 def find_pin(home: AssignmentFiles, package: str) -> str:
-    """Return the version of a package that is tested, as constraints.txt pins it: "torch==2.9.1"."""
+    """Return the version of a package that is tested, as constraints.txt pins it, as in "numpy==1.2"."""
     lines = (home.root / "constraints.txt").read_text(encoding="utf-8").splitlines()
     return next(line for line in lines if line.startswith(f"{package}=="))
 
