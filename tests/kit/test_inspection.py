@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ INPUTS = {
     "*": ("tests/kit/toy/**",),
     "test_doctor_says_all_at_once": ("command:doctor",),
     "test_doctor_has_nothing_to_say_of_the_toy": ("command:doctor",),
+    "test_an_answer_that_is_not_a_number_names_its_case": ("command:build",),
     "test_build_and_verify_begin_with_it": ("command:build", "command:verify"),
 }
 TOML, SOLUTION, DRIVERS = "assignments/toy/assignment.toml", "solutions/toy/submitted.py", "tests/drivers/toy.py"
@@ -195,7 +197,7 @@ def toy(built_toy: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(built_toy, tmp_path / "toy"))
 
 
-def slip(root: Path, file: str, old: str | bool | None, new: str) -> None:
+def slip(root: Path, file: str, old: Any, new: str) -> None:
     path = root / file
     if old is False:
         path.unlink()
