@@ -13,8 +13,9 @@ import pytest
 
 from grader.assignment import AssignmentFiles, list_assignments
 from grader.authoring.build import build
+from grader.authoring.new import remove
 from grader.console import GRADED, USAGE
-from grader.packing.release import make_student_zip, open_for_packing
+from grader.packing.release import make_student_zip, open_for_packing, render_requirements
 from grader.platforms.autolab.package import collect_package_files
 from grader.platforms.classroom.package import collect_repository_files
 from grader.platforms.gradescope.package import collect_autograder_files
@@ -239,6 +240,24 @@ def test_a_mistake_without_a_record_in_the_answers_is_stale(kit: Path) -> None:
     ]
     build(kit, "toy")
     assert "changed since the last `verify`" in gaps(kit)[0]
+
+
+def test_the_note_goes_with_the_assignment(kit: Path) -> None:
+    """Catches: a proof of an assignment that is gone, found by the next one of its name."""
+    remove(kit, "toy", lambda _: True)
+    assert not list((kit / ".cache" / "proofs").iterdir())
+
+
+@pytest.mark.parametrize("line", ["import gymnasium as gym", "from gymnasium.spaces import Box", "    import gym"])
+def test_a_release_asks_only_for_what_its_assignment_imports(kit: Path, line: str) -> None:
+    """Catches: gymnasium installed for an assignment that has no environment, or missing for one that has."""
+    home = AssignmentFiles(kit, "toy")
+    assert "gymnasium" not in render_requirements(home, desk=True)
+    assert "numpy" in render_requirements(home, desk=True)
+    drivers = kit / "tests" / "drivers" / "toy.py"
+    indent = "def one():\n" if line.startswith(" ") else ""
+    drivers.write_text(f"{drivers.read_text()}\n\n{indent}{line}\n")
+    assert "gymnasium>=" in render_requirements(home, desk=True)
 
 
 @pytest.mark.parametrize("name", list_assignments(ROOT))
