@@ -48,7 +48,7 @@ setup: $(VENV)/ready
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet $(TORCH_OPTIONS) torch==2.13.0
+	$(RUN) -m pip install --quiet $(TORCH_OPTIONS) $$(grep ^torch== constraints.txt)
 	$(RUN) -m pip install --quiet --constraint constraints.txt ".[desk,course,cluster,dev]"
 	touch $@
 

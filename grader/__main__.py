@@ -19,6 +19,7 @@ COMMANDS = {
     "grade": "grade submissions",
     "new": "create a small assignment that is already proven, to build on",
     "remove": "delete all files of an assignment",
+    "rename": "rename a question in all files at once",
     "release": "make the zip for students",
     "course": "grade a class: resumable, in parallel, on many machines",
     "regrade": "rescore a class by a policy, or after correcting checks",

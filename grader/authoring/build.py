@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import importlib.util
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypedDict
 
 import numpy as np
@@ -17,11 +15,12 @@ import numpy as np
 from grader import answers
 from grader.answers import UNPREDICTABLE, Case, CaseRecipe, Mistake, SuiteAnswers
 from grader.assignment import SUITES, AssignmentFiles, UsageError
+from grader.authoring.moves import describe_moves
 from grader.authoring.notebook import make_notebook
 from grader.authoring.overview import write_overview
+from grader.authoring.recipes import cook_case, holds_nan, list_unstorable, load_recipes, same_inputs
 from grader.authoring.stub import make_stub
-from grader.fingerprints import list_check_ingredients
-from grader.judge.compare import difference, format_value, is_number
+from grader.judge.compare import difference
 from grader.judge.failure import explain_failure
 from grader.judge.harness import Harness
 from grader.judge.influence import MAX_NUDGES, MAX_OUTPUT, Influences, list_nudges, measure_influences
@@ -91,7 +90,7 @@ def build(root: Path, name: str, options: BuildOptions | None = None, harness: H
         if not check:
             _keep_work(home, stub)
             write_atomically(home.stub, stub)
-    notebook = _notebook(home)
+    notebook = render_notebook(home)
     if notebook is not None and (not home.notebook.is_file() or home.notebook.read_text(encoding="utf-8") != notebook):
         stale.append(home.notebook)
         if not check:
@@ -110,15 +109,17 @@ def _from_trials(harness: Harness, recipes: list[CaseRecipe], stub: dict[str, st
         path = home.answers[suite]
         old = _old(path, name)
         chosen = seed if seed is not None and suite == "hidden" else old.seed if old else DEFAULT_SEED
-        cooked = {recipe.name: _cook(recipe, chosen) for recipe in recipes if recipe.suite == suite}
+        cooked = {recipe.name: cook_case(recipe, chosen) for recipe in recipes if recipe.suite == suite}
         solved = solve_cases(harness, cooked)
+        for key in (key for key, case in solved.items() if holds_nan(case.answer)):
+            options.report(f"case {key}: the solution answers with NaN, with which no answer agrees; choose other inputs")
         before, allowed = old.cases if old else {}, _tolerances(home, suite)
         both = {key: (before[key], case) for key, case in solved.items() if key in before}
         moved = {key: pair for key, pair in both.items() if not _same(*pair, allowed.get(key, {}))}
         same_cases = list(before) == list(solved) and not moved
         if old is None or (old.seed, old.stub) != (chosen, stub) or not same_cases:
             stale.append(path)
-            for line in _moved(home, suite, moved):
+            for line in describe_moves(home, suite, moved):
                 options.report(line)
             if not check:
                 released = old.replaced_by(stub) if old else {}
@@ -179,35 +180,6 @@ def _kept(was: Mistake | None, now: Mistake) -> Mistake:
     return replace(now, shows=shows, pairs=pairs)
 
 
-def load_recipes(home: AssignmentFiles) -> list[CaseRecipe]:
-    """Return the cases declared in the assignment's cases.py, checked."""
-    path = home.solution / "cases.py"
-    try:
-        module = _import(path)
-    except Exception as error:
-        raise UsageError(f"{path.relative_to(home.root)} cannot be imported: {type(error).__name__}: {error}") from error
-    recipes = [value for value in vars(module).values() if isinstance(value, CaseRecipe)]
-    ids = {question.id for question in home.assignment.questions}
-    for recipe in recipes:
-        if recipe.question not in ids:
-            raise UsageError(
-                f"case {recipe.name}: there is no question {recipe.question!r}; there are: {', '.join(sorted(ids))}"
-            )
-    return recipes
-
-
-def _cook(recipe: CaseRecipe, seed: int) -> Case:
-    try:
-        case = recipe.cook(seed)
-    except Exception as error:
-        raise UsageError(f"case {recipe.name} cannot be made: {type(error).__name__}: {error}") from error
-    if not isinstance(case.inputs, dict):
-        raise UsageError(
-            f"case {recipe.name} must return a dict, the driver's arguments by name; found {format_value(case.inputs)}"
-        )
-    return case
-
-
 def solve_cases(harness: Harness, cases: dict[str, Case]) -> dict[str, Case]:
     """Return the cases with the answers that the solution's drivers give, computed in the sandbox."""
     solved, home = {}, harness.home
@@ -222,8 +194,17 @@ def solve_cases(harness: Harness, cases: dict[str, Case]) -> dict[str, Case]:
             question = home.assignment.question(case.question)
             why = explain_failure(reply, question, SECONDS, home.assignment.limits.memory_mb, reply.output)
             raise UsageError(f"case {key}: its driver {case.driver!r} fails on the solution: {why}\n{reply.output}".strip())
+        if reply.facts is None:
+            raise UsageError(f"case {key}: its driver {case.driver!r} returns None; let it return its facts, in a dict by name")
         solved[key] = replace(case, answer=reply.facts, influences=_measure(harness, submission, case))
-        size = len(answers.render_answers("", SuiteAnswers(0, {key: solved[key]}, {})))
+        try:
+            size = len(answers.render_answers("", SuiteAnswers(0, {key: solved[key]}, {})))
+        except ValueError as error:  # of numbers that JSON cannot hold, and that no answer can agree with
+            bad = ", ".join(map(str, list_unstorable(reply.facts))) or "its inputs"
+            raise UsageError(
+                f"case {key}: the solution answers with NaN or infinity in {bad}, which cannot be stored; "
+                "choose other inputs, or let the driver report whether the number is finite"
+            ) from error
         if size > MAX_CASE:
             raise UsageError(f"case {key} takes {size / 1e3:.0f} kB of text, at most {MAX_CASE / 1e3:.0f}: use fewer numbers")
     return solved
@@ -250,7 +231,7 @@ def _measure(harness: Harness, submission: Path, case: Case) -> Influences:
     return {name: {output: matrix.astype(np.float16) for output, matrix in of.items()} for name, of in found.items()}
 
 
-def _notebook(home: AssignmentFiles) -> str | None:
+def render_notebook(home: AssignmentFiles) -> str | None:
     """Return the text of the notebook, if the assignment has one."""
     source = home.solution / "notebook.py"
     return make_notebook(source.read_text(encoding="utf-8")) if source.is_file() else None
@@ -317,53 +298,8 @@ def _same(was: Case, now: Case, tolerance: _Tolerances) -> bool:
     """
     return (
         (was.driver, was.question) == (now.driver, now.question)
-        and difference(now.inputs, was.inputs, rtol=1e-12, atol=0.0, exact_dtype=True) is None
+        and same_inputs(was, now)
         and difference(now.answer, was.answer, **tolerance, exact_dtype=True) is None
         and difference(was.answer, now.answer, **tolerance, exact_dtype=True) is None  # a tensor is an array, not the reverse
-        and was.nudges == now.nudges
         and difference(was.influences, now.influences, rtol=0.02, atol=0.005) is None
     )
-
-
-def _moved(home: AssignmentFiles, suite: str, cases: dict[str, tuple[Case, Case]]) -> Iterator[str]:
-    """Yield by how much the answers of cases, as they were and as they are, have moved, and for which checks."""
-    about = {}
-    with contextlib.suppress(SyntaxError, OSError, ValueError):  # of checks, which trying them out will say
-        about = list_check_ingredients(home, (suite,)) if cases else {}
-    for key, (was, now) in cases.items():
-        checks = ", ".join(sorted(check for check in about if key in about[check].cases)) or "no check"
-        if difference(now.inputs, was.inputs, rtol=1e-12, atol=0.0, exact_dtype=True) is not None:
-            yield f"case {key} has new inputs; used by {checks}"
-        elif (was.driver, was.question) != (now.driver, now.question):
-            yield f"case {key} has a new driver or question; used by {checks}"
-        else:
-            yield f"case {key}: the answer {_distance(was.answer, now.answer)}; used by {checks}"
-
-
-def _distance(was: Any, now: Any) -> str:
-    """Return in words how far apart two trees of plain data are."""
-    old, new = (np.array(list(_numbers(value)), np.float64) for value in (was, now))
-    if len(old) != len(new) or not len(old) or np.array_equal(old, new) or not np.isfinite([*old, *new]).all():
-        return "has a new form"
-    apart = np.abs(new - old)
-    return f"moved in {np.count_nonzero(apart)} of {len(apart)} numbers, by at most {apart.max():.3g}"
-
-
-def _numbers(value: Any) -> Iterator[float]:
-    """Yield all numbers in plain data."""
-    if isinstance(value, (dict, list, tuple)):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _numbers(item)
-    elif isinstance(value, np.ndarray):
-        yield from value.ravel().astype(np.float64).tolist()
-    elif is_number(value):
-        yield float(value)
-
-
-def _import(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"{path.parent.name}_{path.stem}", path)
-    assert spec is not None  # as of every path that ends in .py
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

@@ -87,6 +87,7 @@ def remove(root: Path, name: str, agreed: Callable[[list[Path]], bool]) -> list[
     if not agreed(files):
         return []
     _delete(root, name)
+    (root / ".cache" / "proofs" / f"{name}.json").unlink(missing_ok=True)  # what `verify` noted (proof/standing.py)
     write_overview(root)
     return files
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from grader.commands.shared import add_workers, count_workers
+from grader.commands.shared import add_workers, count_workers, report_slips
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +24,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
 
     stale = []
     for name in options.names or list_assignments(root):
+        report_slips(root, name)
         for path in build(root, name, BuildOptions(options.check, options.seed, workers=count_workers(options), report=print)):
             stale.append(path)
             print(f"{'stale' if options.check else 'wrote'} {path.relative_to(root)}")

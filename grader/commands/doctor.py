@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.console import GRADED, add_level
+from grader.console import GRADED, add_level, print_line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,11 +15,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="assignments whose reference solution must get full marks here"
     )
+    about = "only read the files of this assignment, and list what is wrong in them; nothing is graded or attacked"
+    parser.add_argument("--assignment", metavar="NAME", help=about)
     add_level(parser)
 
 
 def run(root: Path, options: argparse.Namespace) -> int:
-    """Return 0, or 1 where an attack got through or a reference fell short."""
+    """Return 0, or 1 where an attack got through, a reference fell short, or an author has slipped."""
+    if options.assignment is not None:
+        return _inspect(root, options)
     from grader.doctor import attack_sandbox
 
     held = True
@@ -28,6 +32,25 @@ def run(root: Path, options: argparse.Namespace) -> int:
         held = held and fine is not False
         print(line if fine is None else f"{'ok   ' if fine else 'FAULT'} {line}", flush=True)
     return GRADED if held else 1
+
+
+def _inspect(root: Path, options: argparse.Namespace) -> int:
+    """Print the slips in one assignment; return 1 if there are any."""
+    from grader.assignment import UsageError
+    from grader.authoring.inspection import inspect_assignment
+
+    if options.names:
+        raise UsageError(f"--assignment reads one assignment, and {options.names[0]} would be graded: leave out one of the two")
+    name = options.assignment
+    slips = inspect_assignment(root, name)
+    for slip in slips:
+        print_line(slip.describe(root))
+    if not slips:
+        print_line(f"{name}: nothing found. Next: `python -m grader verify {name}`")
+        return GRADED
+    commands = f"`python -m grader build {name}`, then `python -m grader verify {name}`"
+    print_line(f"{name}: {len(slips)} found. Next: change these files, {commands}")
+    return 1
 
 
 def check_assignment(root: Path, name: str, require_level: str) -> Iterator[tuple[str, bool | None]]:

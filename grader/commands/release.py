@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from grader.commands.shared import require_proven
 from grader.console import GRADED, add_output, refuse_file
 
 
@@ -18,6 +19,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
     from grader.packing.release import release
 
     refuse_file(options.output)
-    for line in release(root, options.name, options.output):
+    require_proven(root, options)
+    for line in release(root, options.name, options.output, options.draft):
         print(line, flush=True)
     return GRADED

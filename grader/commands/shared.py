@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.console import GRADED, GRADER_ERROR
+from grader.console import GRADED, GRADER_ERROR, print_line
 
 if TYPE_CHECKING:
     from grader.assignment import AssignmentFiles
@@ -54,6 +55,37 @@ def require_sound(home: AssignmentFiles, options: argparse.Namespace) -> None:
         raise UsageError(f"nothing was graded: {said}")
     if not sound:
         print(f"Correct work loses points on this machine: {said}", flush=True)
+
+
+def report_slips(root: Path, name: str) -> None:
+    """Print what an author has slipped on, a line each; where nothing can be built because of it, raise UsageError instead."""
+    from grader.assignment import UsageError
+    from grader.authoring.inspection import inspect_assignment
+
+    slips = inspect_assignment(root, name, stale=False)
+    if stops := [slip.describe(root) for slip in slips if slip.stops]:
+        raise UsageError("\n".join([f"nothing was built, {len(stops)} found:", *(f"  {line}" for line in stops)]))
+    for slip in slips:
+        print_line(f"look: {slip.describe(root)}")
+
+
+def require_proven(root: Path, options: argparse.Namespace) -> None:
+    """Refuse to pack an assignment that is stale or not proven; with --unproven, say so and make it a draft.
+
+    Raises:
+        UsageError: If it is; the message ends with the next command.
+    """
+    from grader.assignment import AssignmentFiles, UsageError
+    from grader.proof.standing import find_gaps
+
+    name = options.name
+    gaps = find_gaps(AssignmentFiles(root, name))
+    if gaps and not options.unproven:
+        commands = f"`python -m grader build {name}`, then `python -m grader verify {name}`"
+        raise UsageError(f"nothing was written: {'; '.join(gaps)}. Next: {commands}; or add --unproven to pack a draft")
+    if gaps:
+        options.draft = True
+        print(f"draft: not proven ({'; '.join(gaps)})", flush=True)
 
 
 def end_class(failed: list[str], lost: list[str] | None = None) -> int:

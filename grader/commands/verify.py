@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 from pathlib import Path
 
 from grader.commands.shared import add_workers, count_workers
@@ -25,7 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(root: Path, options: argparse.Namespace) -> int:
     """Return 0, or 1 where something is not proven."""
-    from grader.assignment import UsageError, list_assignments
+    from grader.assignment import AssignmentFiles, UsageError, list_assignments
+    from grader.authoring.inspection import inspect_assignment
+    from grader.proof.standing import LastProof
     from grader.proof.verify import ProofOptions, verify
 
     code, chosen = GRADED, options.names or list_assignments(root)
@@ -44,9 +47,15 @@ def run(root: Path, options: argparse.Namespace) -> int:
             anew=options.all,
             sample=options.sample,
         )
-        for line, fault in verify(root, name, asked):
+        slips = [(slip.describe(root), slip.stops or None) for slip in inspect_assignment(root, name, stale=False)]
+        stopped = any(stops for _, stops in slips)
+        home = None if stopped else AssignmentFiles(root, name)
+        note = home and LastProof.begin(home)  # a change during the proof is a change since
+        for line, fault in itertools.chain(slips, () if stopped else verify(root, name, asked)):
             print(line if fault is None else f"{'FAULT' if fault else 'ok   '} {name}: {line}", flush=True)
             faults += [line] if fault else []
+        if note and home:
+            note.write(home, faults)
         if faults:
             code = 1
             print("\n".join([f"\n{name}: not proven, {len(faults)} found:", *(f"  {line}" for line in faults)]))

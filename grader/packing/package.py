@@ -44,10 +44,11 @@ else
 fi
 install=("$venv/bin/python" -m pip install --quiet --no-cache-dir --disable-pip-version-check)
 # torch first and in exactly one version: a range would take a build with gigabytes of CUDA.
-if ! "${install[@]}" --retries 1 --timeout 20 "${torch[@]}" torch==2.13.0; then
+version="$(grep '^torch==' "$source_folder/constraints.txt" | tr -d '\r')"
+if ! "${install[@]}" --retries 1 --timeout 20 "${torch[@]}" "$version"; then
     [ -d "$source_folder/wheels" ] && exit 1
-    echo "no torch 2.13.0 from ${torch_index:-the index}: trying pip's default" >&2
-    "${install[@]}" torch==2.13.0
+    echo "no $version from ${torch_index:-the index}: trying pip's default" >&2
+    "${install[@]}" "$version"
 fi
 "${install[@]}" "${everything[@]}" --constraint "$source_folder/constraints.txt" -r "$source_folder/requirements.txt"
 chmod -R u+rwX,go+rX,go-w "$venv"
@@ -92,6 +93,12 @@ for descriptor in range(64):
         pass
 os._exit(0)
 """
+
+
+def find_pin(home: AssignmentFiles, package: str) -> str:
+    """Return the version of a package that is tested, as constraints.txt pins it, as in "numpy==1.2"."""
+    lines = (home.root / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    return next(line for line in lines if line.startswith(f"{package}=="))
 
 
 def collect_server_files(home: AssignmentFiles) -> dict[str, bytes]:

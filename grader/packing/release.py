@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,7 @@ GRADER_PARTS = ("", "judge", "report", "sandbox")  # what a grader consists of t
 INSTRUCTORS_ONLY = ("__main__.py", "attempts.py", "doctor.py", "formats.py", "tripwire.py")
 # Of report: nothing of a platform.
 SHOWN_TO_STUDENTS = ("__init__.py", "layout.py", "model.py", "page.html", "page.py", "screen.py", "terminal.py", "text.py")
+DRAFT = "draft: not proven"  # in the title of what --unproven packs
 STAMP = (2020, 1, 1, 0, 0, 0)  # of what no person unpacks: fixed, so that the same content makes the same zip
 
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"  # where pip finds builds of PyTorch without gigabytes of CUDA
@@ -79,16 +81,28 @@ notebook.ipynb explains the method, tries out each function as you write it, and
 """
 
 
-def release(root: Path, name: str, folder: Path) -> Iterator[str]:
+def open_for_packing(root: Path, name: str, draft: bool) -> AssignmentFiles:
+    """Return the files of an assignment; those of a draft say so in title and version, which READMEs and reports show."""
+    home = AssignmentFiles(root, name)
+    if draft:
+        marked = {"title": f"{home.assignment.title} ({DRAFT})", "version": f"{home.assignment.version}-draft"}
+        home.assignment = home.assignment.model_copy(update=marked)
+    return home
+
+
+def release(root: Path, name: str, folder: Path, draft: bool = False) -> Iterator[str]:
     """Write `folder/NAME.zip`, in which the student's folder is called NAME; yield what was checked and written, line by line.
 
     Before it is written it is unpacked in a fresh place and graded there by its own grade.py,
     forked and spawned: the stub must get nothing, the solution everything.
 
+    Args:
+        draft: Whether the suite is not proven, which the title says then.
+
     Raises:
         UsageError: If stub or solution gets other points; nothing is written.
     """
-    home = AssignmentFiles(root, name)
+    home = open_for_packing(root, name, draft)
     data, count = make_student_zip(home)
     yield from _try_out(home, data)
     yield write_zip(folder / f"{name}.zip", data, count)
@@ -123,7 +137,7 @@ def collect_grading_files(home: AssignmentFiles) -> dict[str, bytes]:
     assignment, root = home.assignment, home.root
     content = {
         assignment.submission: home.stub.read_bytes(),
-        "assignment.toml": (home.folder / "assignment.toml").read_bytes(),
+        "assignment.toml": _render_assignment(home),
         OVERVIEW: home.answers["visible"].read_bytes(),
         f"tests/drivers/{assignment.name}.py": home.drivers.read_bytes(),
         f"tests/visible/test_{assignment.name}.py": home.checks["visible"].read_bytes(),
@@ -136,6 +150,19 @@ def collect_grading_files(home: AssignmentFiles) -> dict[str, bytes]:
     for part in GRADER_PARTS:
         content |= _collect_grader(root, part)
     return {key: value.replace(b"\r\n", b"\n") for key, value in sorted(content.items())}
+
+
+def _render_assignment(home: AssignmentFiles) -> bytes:
+    """Return assignment.toml, with the title and version that a draft has."""
+    text = (home.folder / "assignment.toml").read_text(encoding="utf-8")
+    for key in ("title", "version"):
+        value = getattr(home.assignment, key)
+        if tomllib.loads(text)[key] != value:
+            before, _, after = re.split(rf"^({key}[ \t]*=.*)$", text, maxsplit=1, flags=re.MULTILINE)
+            text = f"{before}{key} = {json.dumps(value, ensure_ascii=False)}{after}"
+            if tomllib.loads(text)[key] != value:
+                raise UsageError(f"nothing was written: in assignment.toml, {key} must be one line to be marked as a draft's")
+    return text.encode()
 
 
 def _collect_grader(root: Path, part: str) -> dict[str, bytes]:
@@ -160,12 +187,20 @@ def render_requirements(home: AssignmentFiles, desk: bool) -> str:
     """Return requirements.txt: what pyproject.toml and the assignment say that grading needs, with `desk` a student's desk.
 
     At a desk pip is also given the index of PyTorch's CPU builds, which it then prefers: 2.13.0+cpu is later than 2.13.0, and
-    within the same range.
+    within the same range. gymnasium is left out if no file of the assignment imports it.
     """
     project = tomllib.loads((home.root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     desks = project["optional-dependencies"]["desk"] if desk else []
     options = [f"--extra-index-url {CPU_INDEX}"] if desk else []
-    return "\n".join([*options, *project["dependencies"], *home.assignment.requirements, *desks]) + "\n"
+    needed = [each for each in project["dependencies"] if not each.startswith("gymnasium") or _imports_gymnasium(home)]
+    return "\n".join([*options, *needed, *home.assignment.requirements, *desks]) + "\n"
+
+
+def _imports_gymnasium(home: AssignmentFiles) -> bool:
+    """Return whether a Python file of the assignment, or its solution, imports gymnasium, which the grader itself does not."""
+    paths = [home.drivers, home.views, *home.checks.values(), *home.support(), *home.solution.glob("*.py"), home.stub]
+    texts = (path.read_text(encoding="utf-8") for path in paths if path.is_file() and path.suffix == ".py")
+    return any(re.search(r"^\s*(from|import)\b.*\bgym(nasium)?\b", text, re.MULTILINE) for text in texts)
 
 
 def make_zip(

@@ -11,7 +11,8 @@ import pytest
 
 from grader import answers
 from grader.assignment import AssignmentFiles, UsageError
-from grader.authoring.build import BuildOptions, build, load_recipes
+from grader.authoring.build import BuildOptions, build
+from grader.authoring.recipes import load_recipes
 from grader.authoring.stub import make_stub
 from grader.judge.run import grade
 from tests.kit.copies import copy_assignment

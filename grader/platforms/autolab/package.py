@@ -21,7 +21,7 @@ from grader.packing.package import (
     write_files,
     write_folder,
 )
-from grader.packing.release import make_zip
+from grader.packing.release import make_zip, open_for_packing
 from grader.platforms.autolab.report import list_problems
 
 ENTRY = "run"
@@ -97,7 +97,7 @@ def write_package(root: Path, options: argparse.Namespace) -> Iterator[str]:
     Raises:
         UsageError: If one of the three does not get the expected points; then nothing is written.
     """
-    home = AssignmentFiles(root, options.name)
+    home = open_for_packing(root, options.name, options.draft)
     content = collect_package_files(home, options.require_level)
     suites = ("visible", "hidden")
     yield from try_out_package(home, suites, lambda place, source: _points(place, content, home.assignment, source))

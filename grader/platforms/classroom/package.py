@@ -23,7 +23,7 @@ from grader.packing.package import (
     write_files,
     write_folder,
 )
-from grader.packing.release import collect_student_files
+from grader.packing.release import collect_student_files, open_for_packing
 from grader.platforms.classroom.report import render_refusal
 from grader.platforms.entry import STOPPED
 
@@ -97,7 +97,7 @@ def write_package(root: Path, options: argparse.Namespace) -> Iterator[str]:
     Raises:
         UsageError: If one of them does not get the points that it must; nothing is written.
     """
-    home = AssignmentFiles(root, options.name)
+    home = open_for_packing(root, options.name, options.draft)
     content = collect_repository_files(home)
     yield from try_out_package(home, ("visible",), lambda place, source: _points(place, content, home.assignment, source))
     yield write_folder(options.output / f"{options.name}-classroom", content)

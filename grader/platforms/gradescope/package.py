@@ -19,7 +19,7 @@ from typing import Any
 from grader.assignment import AssignmentFiles, UsageError
 from grader.authoring.stub import make_stub
 from grader.packing.package import ENTRY_SCRIPT, SETUP, collect_platform_modules, collect_server_files, convert_to_unix_lines
-from grader.packing.release import make_zip, write_zip
+from grader.packing.release import make_zip, open_for_packing, write_zip
 from grader.platforms.entry import STOPPED
 from grader.platforms.gradescope.report import render_refusal
 
@@ -49,12 +49,14 @@ def write_package(root: Path, options: argparse.Namespace) -> Iterator[str]:
     Raises:
         UsageError: If a submission is not graded as it must be; then nothing is written.
     """
-    home, wheels = AssignmentFiles(root, options.name), options.wheels
+    home, wheels = open_for_packing(root, options.name, options.draft), options.wheels
     content = collect_autograder_files(home, options.require_level)
     if wheels is not None:
         found = sorted(wheels.glob("*.whl"))
         if not found:
-            raise UsageError(f"there are no wheels in {wheels}; make some with `pip download -d {wheels} torch==2.13.0 ...`")
+            raise UsageError(
+                f"there are no wheels in {wheels}; make some with `pip download -d {wheels} -c constraints.txt torch ...`"
+            )
         content |= {f"wheels/{path.name}": path.read_bytes() for path in found}
     data = make_zip(content, executable=SCRIPTS)
     yield from _try_out(home, data, offline=wheels is not None)

@@ -23,7 +23,7 @@ from grader.packing.package import (
     write_files,
     write_folder,
 )
-from grader.packing.release import make_student_zip
+from grader.packing.release import make_student_zip, open_for_packing
 from grader.platforms.entry import STOPPED
 from grader.platforms.prairielearn.report import render_refusal
 
@@ -76,7 +76,7 @@ def write_package(root: Path, options: argparse.Namespace) -> Iterator[str]:
     """
     name, folder = options.name, options.output
     image = options.image or f"rl-grader-{name}"
-    home = AssignmentFiles(root, name)
+    home = open_for_packing(root, name, options.draft)
     content = collect_question_files(home, image, options.require_level)
     total = home.assignment.total("visible") + home.assignment.total("hidden")
 

@@ -1,0 +1,100 @@
+"""What a file of checks says of itself, read from its syntax: the checks with their points, and the cases that they name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+TAKE_A_CASE = {"expect", "case", "require"}  # methods of `student` whose first argument is a case
+
+
+class ReadCheck(NamedTuple):
+    """A check as its text declares it.
+
+    Attributes:
+        points: None without @points; 0 where the number is not written out.
+        question: None where it is not written out.
+        several: Whether its points cannot be summed by reading: pytest makes several of it, or a number is computed.
+    """
+
+    name: str
+    line: int
+    points: float | None
+    question: str | None
+    documented: bool
+    several: bool
+
+
+class ReadCalls(NamedTuple):
+    """Which cases a file of checks may look at.
+
+    Attributes:
+        cases: Those that calls name by a text, with the line of the call.
+        texts: All texts of the file: a case that is none of them is used by no check, unless names are `computed`.
+        computed: Whether a name of a case is put together when the check runs.
+    """
+
+    cases: list[tuple[str, int]]
+    texts: set[str]
+    computed: bool
+
+
+def list_checks(path: Path) -> list[ReadCheck]:
+    """Return the checks of a file: functions whose name begins with test, also those of classes."""
+    return list(_list_checks(ast.parse(path.read_text(encoding="utf-8")).body, ()))
+
+
+def _list_checks(body: list[ast.stmt], outer: tuple[ast.expr, ...]) -> Iterator[ReadCheck]:
+    for node in body:
+        if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+            yield from _list_checks(node.body, (*outer, *node.decorator_list))
+        elif isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
+            yield _read(node, (*outer, *node.decorator_list))
+
+
+def _read(node: ast.FunctionDef, decorators: tuple[ast.expr, ...]) -> ReadCheck:
+    calls = [each for each in decorators if isinstance(each, ast.Call)]
+    declared = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "points"]
+    several = any(isinstance(call.func, ast.Attribute) and call.func.attr == "parametrize" for call in calls)
+    if not declared:
+        # A decorator that is no call may be points(...) under a name of its own.
+        named = any(isinstance(each, ast.Name) for each in decorators)
+        return ReadCheck(node.name, node.lineno, 0.0 if named else None, None, _has_words(node), several)
+    given = {keyword.arg: keyword.value for keyword in declared[0].keywords}
+    values = [*declared[0].args, *(given[name] for name in ("value", "question") if name in given)]
+    numbers = [each.value for each in values if isinstance(each, ast.Constant) and isinstance(each.value, (int, float))]
+    names = [each.value for each in values if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    worth = float(numbers[0]) if numbers else 0.0
+    return ReadCheck(node.name, node.lineno, worth, names[0] if names else None, _has_words(node), several or not numbers)
+
+
+def _has_words(node: ast.FunctionDef) -> bool:
+    return bool((ast.get_docstring(node) or "").strip())
+
+
+def read_calls(path: Path) -> ReadCalls:
+    """Return which cases a file of checks names."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = list(ast.walk(tree))
+    cases: list[tuple[str, int]] = []
+    computed = False
+    for node in nodes:
+        if isinstance(node, ast.Call) and _is_of_student(node.func) and node.args:
+            match node.args[0]:
+                case ast.Constant(value=str(name)):
+                    cases.append((name, node.lineno))
+                case ast.Name():
+                    pass  # a parameter or a variable of a loop, whose values stand somewhere as texts
+                case _:
+                    computed = True
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return ReadCalls(cases, texts, computed or any(isinstance(node, ast.JoinedStr) for node in nodes))
+
+
+def _is_of_student(function: ast.expr) -> bool:
+    match function:
+        case ast.Attribute(value=ast.Name(id="student"), attr=attribute):
+            return attribute in TAKE_A_CASE
+    return False

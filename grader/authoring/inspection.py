@@ -1,0 +1,277 @@
+"""What an author has slipped on, found all at once, by reading: nothing of the assignment runs but cases.py, as in a build."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from grader import answers
+from grader.answers import CaseRecipe
+from grader.assignment import SUITES, AssignmentFiles, UsageError
+from grader.authoring.checks_read import ReadCheck, list_checks, read_calls
+from grader.authoring.recipes import cook_case, holds_nan, list_unstorable, load_recipes
+from grader.authoring.slips import Slip, find_question_line, list_setting_slips, suggest
+from grader.authoring.staleness import list_stale_files
+from grader.authoring.stub import BEGIN, make_stub
+from grader.proof.catalogue import PARAMETERS, CatalogueError, Variant, load_catalogue
+from grader.proof.collateral import read_exceptions
+from grader.proof.mutants import read_survivors
+
+LARGE = 2_000_000  # bytes of answers or of what mistakes show: every clone and every zip holds them
+
+
+def inspect_assignment(root: Path, name: str, stale: bool = True) -> list[Slip]:
+    """Return all slips in the files of an assignment, those of a kind together; of files that cannot be read, only these.
+
+    Args:
+        root: The kit's folder.
+        name: The assignment.
+        stale: Whether to look for built files that are behind their sources.
+
+    Raises:
+        UsageError: If there is no such assignment.
+    """
+    path = root / "assignments" / name / "assignment.toml"
+    if found := list(list_setting_slips(path)) if path.is_file() else []:
+        return found
+    home = AssignmentFiles(root, name)
+    if found := [*_find_missing(home), *_find_syntax_errors(home)]:
+        return found
+    found += _inspect_solution(home)
+    defined = _functions(home.solution / home.assignment.submission)
+    blind = any(question.function not in defined for question in home.assignment.questions)
+    recipes, slips = _read_cases(home)
+    found += slips
+    checks = {suite: list_checks(home.checks[suite]) for suite in SUITES}
+    found += _inspect_checks(home, checks, recipes)
+    mistakes, slips = _read_catalogue(home, blind)
+    found += slips
+    found += _inspect_questions(home, checks, mistakes, whole=not slips and not blind)
+    found += _inspect_stored(home)
+    if stale and not any(slip.stops for slip in found):
+        found += [Slip(file.path, 0, f"stale: {file.why}", stops=False) for file in list_stale_files(home)]
+    return found
+
+
+def _find_missing(home: AssignmentFiles) -> Iterator[Slip]:
+    solution = home.solution / home.assignment.submission
+    for path, what in (
+        (solution, "it is missing: stub and answers are made from it"),
+        (home.solution / "cases.py", "it is missing: it declares the inputs of the calls"),
+        (home.drivers, "it is missing: it calls what students write, one function for each driver that cases name"),
+        *((home.checks[suite], f"it is missing: it has the {suite} checks") for suite in SUITES),
+    ):
+        if not path.is_file():
+            yield Slip(path, 0, what)
+    try:
+        home.support()
+    except UsageError as error:
+        yield Slip(home.folder / "assignment.toml", 0, f"support names what is not there: {error}")
+    if not (home.solution / "mistakes.py").is_file():
+        yield Slip(
+            home.solution / "mistakes.py", 0, "it is missing: nothing shows that the checks catch any mistake", stops=False
+        )
+
+
+def _find_syntax_errors(home: AssignmentFiles) -> Iterator[Slip]:
+    paths = [*sorted(home.solution.glob("*.py")), home.drivers, home.views, *home.checks.values()]
+    for path in (path for path in paths if path.is_file()):
+        try:
+            ast.parse(path.read_bytes(), str(path))
+        except (SyntaxError, ValueError) as error:
+            yield Slip(path, getattr(error, "lineno", 0) or 0, f"not valid Python: {getattr(error, 'msg', error)}")
+
+
+def _inspect_solution(home: AssignmentFiles) -> Iterator[Slip]:
+    path, settings = home.solution / home.assignment.submission, home.folder / "assignment.toml"
+    text = path.read_text(encoding="utf-8")
+    try:
+        make_stub(text, home.assignment)
+    except UsageError as error:
+        found = re.match(r"line (\d+): (.*)", str(error), re.DOTALL)
+        yield Slip(path, int(found[1]) if found else 0, found[2] if found else str(error))
+    blanks = [number for number, line in enumerate(text.splitlines(), 1) if BEGIN.match(line)]
+    definitions = {node.name: node for node in ast.parse(text).body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    for question in home.assignment.questions:
+        node = definitions.get(question.function)
+        if node is None:
+            missing = f"{question.id} is about {question.function!r}, which {path.name} does not define at its top level"
+            where = find_question_line(settings, question.id)
+            yield Slip(settings, where, f"{missing}; {suggest(question.function, definitions)}")
+        elif not any(node.lineno <= blank <= (node.end_lineno or 0) for blank in blanks):
+            yield Slip(
+                path, node.lineno, f"{node.name} has no line # BEGIN SOLUTION: the stub would hold its solution", stops=False
+            )
+
+
+def _read_cases(home: AssignmentFiles) -> tuple[dict[str, CaseRecipe], list[Slip]]:
+    """Return the cases by name, and what is wrong with them."""
+    path, drivers = home.solution / "cases.py", _functions(home.drivers)
+    lines = _functions(path)
+    slips = [Slip(path, line, f"a second case is called {name}; only the last one counts") for name, line in _doubles(path)]
+    try:
+        recipes = {recipe.name: recipe for recipe in load_recipes(home)}
+    except UsageError as error:
+        named = re.match(r"case (\w+): ", str(error))
+        return {}, [*slips, Slip(path, lines.get(named[1], 0) if named else 0, str(error))]
+    for name, recipe in recipes.items():
+        line = lines.get(name, 0)
+        if recipe.driver not in drivers:
+            text = f"case {name} calls the driver {recipe.driver!r}, which {home.drivers.name} in tests/drivers does not define"
+            slips.append(Slip(path, line, f"{text}; {suggest(recipe.driver, drivers)}"))
+        try:
+            inputs = cook_case(recipe, 1).inputs
+            if bad := list_unstorable(inputs):
+                slips.append(Slip(path, line, f"case {name}: {', '.join(bad)} holds NaN or infinity, which cannot be stored"))
+        except UsageError as error:
+            slips.append(Slip(path, line, str(error)))
+    return recipes, slips
+
+
+def _inspect_checks(
+    home: AssignmentFiles, checks: Mapping[str, list[ReadCheck]], recipes: Mapping[str, CaseRecipe]
+) -> Iterator[Slip]:
+    ids = [question.id for question in home.assignment.questions]
+    for suite in SUITES:
+        path, calls = home.checks[suite], read_calls(home.checks[suite])
+        yield from (
+            Slip(path, line, f"a second check is called {name}; only the last one runs") for name, line in _doubles(path)
+        )
+        for check in checks[suite]:
+            if check.points is None:
+                yield Slip(path, check.line, f"{check.name} needs @points(number, question=...)")
+            elif check.question and check.question not in ids:
+                text = f"{check.name} is about {check.question!r}, which is no question of assignment.toml"
+                yield Slip(path, check.line, f"{text}; {suggest(check.question, ids)}")
+            if not check.documented:
+                yield Slip(path, check.line, f"{check.name} needs a docstring, the line that a student reads")
+        own = [name for name, recipe in recipes.items() if recipe.suite == suite]
+        for name, line in calls.cases if recipes else ():
+            if name in recipes and name not in own:
+                yield Slip(path, line, f"the case {name!r} is {recipes[name].suite}, and not for {suite} checks")
+            elif name not in recipes:
+                yield Slip(path, line, f"there is no case {name!r} in cases.py; {suggest(name, own)}")
+        lines = _functions(home.solution / "cases.py")
+        for name in own if not calls.computed else ():
+            if name not in calls.texts:
+                yield Slip(
+                    home.solution / "cases.py", lines.get(name, 0), f"no {suite} check uses the case {name}", stops=False
+                )
+
+
+def _inspect_questions(
+    home: AssignmentFiles, checks: Mapping[str, list[ReadCheck]], mistakes: list[Variant], whole: bool
+) -> Iterator[Slip]:
+    """Yield questions that lack checks, points or mistakes; the last only if the catalogue was read as a `whole`."""
+    path = home.folder / "assignment.toml"
+    for question in home.assignment.questions:
+        line = find_question_line(path, question.id)
+        about = {suite: [check for check in checks[suite] if check.question == question.id] for suite in SUITES}
+        unclear = any(check.question is None or check.several for suite in SUITES for check in checks[suite])
+        for suite in SUITES:
+            worth, said = sum(check.points or 0 for check in about[suite]), getattr(question.points, suite)
+            if not unclear and worth != said:
+                text = f"{question.id}: its {suite} checks are worth {worth:g} points, and points says {said:g}"
+                yield Slip(path, line, text, stops=False)
+        if not unclear and about["hidden"] and not about["visible"]:
+            yield Slip(path, line, f"{question.id} has no visible check: a student cannot see whether it is right", stops=False)
+        if whole and not question.together and question.function not in {variant.function for variant in mistakes}:
+            yield Slip(
+                path, line, f"{question.id} has no mistake in mistakes.py: nothing shows what its checks see", stops=False
+            )
+
+
+def _read_catalogue(home: AssignmentFiles, blind: bool) -> tuple[list[Variant], list[Slip]]:
+    """Return the mistakes, and what is wrong with them and the alternatives.
+
+    Args:
+        blind: Whether a function that they are about is missing, which has been said.
+    """
+    slips: list[Slip] = []
+    mistakes: list[Variant] = []
+    for kind in ("mistakes", "alternatives"):
+        path = home.solution / f"{kind}.py"
+        if not path.is_file():
+            continue
+        slips += _find_strange_decorators(path)
+        try:
+            found = load_catalogue(home, kind)
+        except CatalogueError as error:
+            faults = [fault.removeprefix(f"{path.name}: ") for fault in error.faults]
+            said = [fault for fault in faults if not (blind and fault.startswith("the solution defines"))]
+            slips += [Slip(path, _line_of_name(path, fault), fault) for fault in said]
+            continue
+        if kind == "mistakes":
+            mistakes = found
+    for variant in {variant.idea: variant for variant in mistakes}.values():
+        hint = variant.hint.strip()
+        fault = "is not one line" if "\n" in hint else "asks no question: nothing in it ends in ?" if "?" not in hint else ""
+        if fault:
+            path = home.solution / "mistakes.py"
+            slips.append(Slip(path, _line_of_name(path, variant.idea), f"the hint of {variant.idea} {fault}", stops=False))
+    for read in (read_survivors, read_exceptions):
+        try:
+            read(home)
+        except UsageError as error:
+            name, _, why = str(error).partition(": ")
+            slips.append(Slip(Path(name), 0, " ".join(why.split())))
+    return mistakes, slips
+
+
+def _find_strange_decorators(path: Path) -> Iterator[Slip]:
+    """Yield functions whose decorator looks like a declaration, and is none, so that they would be left out without a word."""
+    known = [name for name in PARAMETERS if name != "altered"]
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for decorator in getattr(node, "decorator_list", []):
+            call = decorator.func if isinstance(decorator, ast.Call) else decorator
+            if isinstance(call, ast.Name) and (call.id not in known or not isinstance(decorator, ast.Call)):
+                close = difflib.get_close_matches(call.id, known, 1)
+                if close:
+                    yield Slip(path, decorator.lineno, f"@{call.id} declares nothing; write @{close[0]}(...)")
+
+
+def _inspect_stored(home: AssignmentFiles) -> Iterator[Slip]:
+    """Yield answers that hold NaN, and files that have grown too large."""
+    for path in home.answers.values():
+        with contextlib.suppress(OSError, KeyError, TypeError, ValueError):  # it is stale then
+            for name, case in answers.read_answers(path, home.assignment.name).cases.items():
+                if holds_nan(case.answer):
+                    yield Slip(path, 0, f"the answer of case {name} holds NaN, with which no other agrees", stops=False)
+    for path in (*home.answers.values(), *home.mistakes.values()):
+        if path.is_file() and (size := path.stat().st_size) > LARGE:
+            text = f"{size / 1e6:.1f} MB, which every clone and package holds: report fewer numbers from the drivers"
+            yield Slip(path, 0, text, stops=False)
+
+
+def _doubles(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield each function that has the name of one above it, and its line."""
+    seen: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef):
+            if node.name in seen and not node.name.startswith("_"):
+                yield node.name, node.lineno
+            seen.add(node.name)
+
+
+def _functions(path: Path) -> dict[str, int]:
+    """Return the names that a module binds at its top level, with their lines."""
+    found: dict[str, int] = {}
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found[node.name] = node.lineno
+        elif isinstance(node, ast.Assign):
+            found |= {target.id: node.lineno for target in node.targets if isinstance(target, ast.Name)}
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found |= {alias.asname or alias.name: node.lineno for alias in node.names}
+    return found
+
+
+def _line_of_name(path: Path, text: str) -> int:
+    """Return where the entry is declared with whose id a text begins; 0 if it names none."""
+    name = re.match(r"\w+", text.removeprefix("two entries are called "))
+    line = re.match(r".*, line (\d+):", text)
+    return int(line[1]) if line else _functions(path).get(name[0], 0) if name else 0

@@ -1,0 +1,82 @@
+"""The cases that an author declares in cases.py: read, checked and made."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from grader import answers
+from grader.answers import Case, CaseRecipe
+from grader.assignment import AssignmentFiles, UsageError
+from grader.judge.compare import difference, format_value
+
+
+def load_recipes(home: AssignmentFiles) -> list[CaseRecipe]:
+    """Return the cases declared in the assignment's cases.py, checked."""
+    path = home.solution / "cases.py"
+    try:
+        module = _import(path)
+    except Exception as error:
+        raise UsageError(f"{path.relative_to(home.root)} cannot be imported: {type(error).__name__}: {error}") from error
+    recipes = [value for value in vars(module).values() if isinstance(value, CaseRecipe)]
+    ids = {question.id for question in home.assignment.questions}
+    for recipe in recipes:
+        if recipe.question not in ids:
+            raise UsageError(
+                f"case {recipe.name}: there is no question {recipe.question!r}; there are: {', '.join(sorted(ids))}"
+            )
+    return recipes
+
+
+def cook_case(recipe: CaseRecipe, seed: int) -> Case:
+    """Return a case without its answer.
+
+    Raises:
+        UsageError: If its function raises, or returns anything but the driver's arguments by name.
+    """
+    try:
+        case = recipe.cook(seed)
+    except Exception as error:
+        raise UsageError(f"case {recipe.name} cannot be made: {type(error).__name__}: {error}") from error
+    if not isinstance(case.inputs, dict):
+        raise UsageError(
+            f"case {recipe.name} must return a dict, the driver's arguments by name; found {format_value(case.inputs)}"
+        )
+    return case
+
+
+def list_unstorable(facts: Any) -> list[str]:
+    """Return the names of inputs or facts with an array that holds NaN or infinity, which JSON has no numbers for."""
+    found = []
+    for key, value in facts.items() if isinstance(facts, dict) else ():
+        try:
+            answers.hash_content(value)
+        except ValueError:
+            found.append(str(key))
+    return found
+
+
+def holds_nan(facts: Any) -> bool:
+    """Return whether a number among these facts is NaN, with which no answer agrees."""
+    if isinstance(facts, dict):
+        return any(map(holds_nan, facts.values()))
+    if isinstance(facts, (list, tuple)):
+        return any(map(holds_nan, facts))
+    return isinstance(facts, float) and math.isnan(facts)
+
+
+def same_inputs(was: Case, now: Case) -> bool:
+    """Return whether two cases have and nudge the same inputs, but for the last digits, in which machines differ."""
+    return was.nudges == now.nudges and difference(now.inputs, was.inputs, rtol=1e-12, atol=0.0, exact_dtype=True) is None
+
+
+def _import(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"{path.parent.name}_{path.stem}", path)
+    assert spec is not None  # as of every path that ends in .py
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

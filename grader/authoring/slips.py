@@ -1,0 +1,112 @@
+"""Slips of authors: what one is, and those in assignment.toml, which the model of an assignment says less well."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from grader.assignment import Assignment, Question
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+class Slip(NamedTuple):
+    """Something that an author has to mend, or at least to know.
+
+    Attributes:
+        path: The file.
+        line: In the file; 0 where it is about the whole.
+        text: What is wrong, and what to do.
+        stops: Whether nothing can be built before it is mended.
+    """
+
+    path: Path
+    line: int
+    text: str
+    stops: bool = True
+
+    def describe(self, root: Path) -> str:
+        """Return it in one line, with the file as it is found from the kit's folder."""
+        where = self.path.relative_to(root).as_posix() if self.path.is_relative_to(root) else str(self.path)
+        return f"{where}{f':{self.line}' if self.line else ''}: {self.text}"
+
+
+def list_setting_slips(path: Path) -> Iterator[Slip]:
+    """Yield what is wrong in assignment.toml, each with its line."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    lines = text.splitlines()
+    try:
+        content = tomllib.loads(text)
+        Assignment.model_validate(content)
+    except tomllib.TOMLDecodeError as error:
+        at = re.search(r"at line (\d+)", str(error))
+        yield Slip(path, int(at[1]) if at else 0, f"not valid TOML: {error}")
+    except ValidationError as error:
+        unknown = list(_find_unknown_needs(path, content, lines))
+        yield from unknown
+        faults = error.errors()
+        for fault in faults:
+            place = [str(part) for part in fault["loc"]]
+            if not place and unknown:
+                continue
+            if fault["type"] == "too_short" and len(faults) > 1:
+                continue  # of a question that is said to be faulty already
+            where, key = _line_of_setting(lines, fault["loc"]), place[-1] if place else ""
+            allowed = ", ".join(
+                Question.model_fields if place[:1] == ["questions"] and len(place) == 3 else Assignment.model_fields
+            )
+            what = f"there is no key {key!r} here; there are: {allowed}" if fault["type"] == "extra_forbidden" else fault["msg"]
+            named = "" if fault["type"] == "extra_forbidden" or not place else f"{'.'.join(place)}: "
+            yield Slip(path, where, f"{named}{what.removeprefix('Value error, ')}")
+
+
+def _find_unknown_needs(path: Path, content: dict[str, Any], lines: list[str]) -> Iterator[Slip]:
+    questions = [each for each in content.get("questions", []) if isinstance(each, dict)]
+    ids = [str(each.get("id")) for each in questions]
+    for question in questions:
+        for key in ("needs", "pieces"):
+            for need in question.get(key, []) if isinstance(question.get(key, []), list) else []:
+                if need not in ids:
+                    line = next(
+                        (number for number, text in enumerate(lines, 1) if f'"{need}"' in text and "id =" not in text), 0
+                    )
+                    yield Slip(
+                        path, line, f"{question.get('id')} {key} {need!r}, which is no question; {suggest(str(need), ids)}"
+                    )
+
+
+def _line_of_setting(lines: list[str], place: tuple[int | str, ...]) -> int:
+    """Return the line of a key; 0 if it cannot be told."""
+    first = 1
+    if len(place) > 1 and place[0] == "questions" and isinstance(place[1], int):
+        heads = [number for number, line in enumerate(lines, 1) if line.strip() == "[[questions]]"]
+        first = heads[place[1]] if place[1] < len(heads) else 1
+    keys = [part for part in place if isinstance(part, str) and part != "questions"]
+    for number, line in enumerate(lines[first - 1 :], first):
+        if keys and re.match(rf"\s*{re.escape(keys[0])}\s*=", line):
+            return number
+    return first if first > 1 else 0
+
+
+def find_question_line(path: Path, question: str) -> int:
+    """Return the line of a question's id in assignment.toml; 0 if it stands there in another form."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return next(
+        (number for number, line in enumerate(lines, 1) if re.match(rf"""id\s*=\s*["']{re.escape(question)}["']""", line)), 0
+    )
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return which of the known names may be meant, in words."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names, 1)
+    return f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(names[:8]) or 'none'}"

@@ -1,0 +1,92 @@
+"""Which built files are behind their sources, found without running the solution or a mistake.
+
+That finds what every slip of an author leaves behind but one: whether an answer is still what the solution returns, only a run
+of it can tell (`build --check`). A proof is of an answer and its solution together, so whoever asks for both misses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from grader import answers
+from grader.assignment import SUITES, AssignmentFiles, UsageError
+from grader.authoring.build import render_notebook
+from grader.authoring.recipes import cook_case, load_recipes, same_inputs
+from grader.authoring.stub import make_stub
+from grader.proof.catalogue import Variant, load_catalogue
+from grader.sandbox.worker import hash_functions
+
+
+class StaleFile(NamedTuple):
+    """A built file, and in words what it is behind."""
+
+    path: Path
+    why: str
+
+
+def list_stale_files(home: AssignmentFiles) -> Iterator[StaleFile]:
+    """Yield the built files of an assignment's own that do not match their sources.
+
+    Raises:
+        UsageError: If a source cannot be read; `build` says the same then.
+    """
+    solution = home.solution / home.assignment.submission
+    if not solution.is_file():
+        raise UsageError(f"there is no {_name(home, solution)}: stub and answers are made from it, which only instructors have")
+    stub = make_stub(solution.read_text(encoding="utf-8"), home.assignment)
+    if _text(home.stub) != stub:
+        yield StaleFile(home.stub, f"{_name(home, solution)} makes another stub")
+    notebook = render_notebook(home)
+    if notebook is not None and _text(home.notebook) != notebook:
+        yield StaleFile(home.notebook, f"{_name(home, home.solution / 'notebook.py')} makes another notebook")
+    functions = hash_functions(stub)
+    for suite in SUITES:
+        if why := _find_stale_answers(home, suite, functions):
+            yield StaleFile(home.answers[suite], why)
+    yield from _list_stale_mistakes(home, load_catalogue(home, "mistakes"))
+
+
+def _find_stale_answers(home: AssignmentFiles, suite: str, stub: dict[str, str]) -> str:
+    """Return in words why the answers of a suite are stale; nothing where they are not."""
+    try:
+        stored = answers.read_answers(home.answers[suite], home.assignment.name)
+    except FileNotFoundError:
+        return "it is not there"
+    except (KeyError, TypeError, ValueError):
+        return "it cannot be read"
+    made = {recipe.name: cook_case(recipe, stored.seed) for recipe in load_recipes(home) if recipe.suite == suite}
+    if lost := [*(made.keys() - stored.cases.keys()), *(stored.cases.keys() - made.keys())]:
+        return f"cases.py and it do not have the same cases: {', '.join(sorted(lost))}"
+    if other := [name for name, case in made.items() if not same_inputs(stored.cases[name], case)]:
+        return f"cases.py makes other inputs of {', '.join(other)}"
+    if list(made) != list(stored.cases):
+        return "cases.py has the cases in another order"
+    return "" if stored.stub == stub else "it was built with another stub"
+
+
+def _list_stale_mistakes(home: AssignmentFiles, catalogue: list[Variant]) -> Iterator[StaleFile]:
+    """Yield the records of mistakes that name other mistakes, questions or hints than the catalogue does."""
+    declared = {variant.id: (variant.question, variant.hint) for variant in catalogue}
+    unseen = set(declared)
+    for suite in SUITES:
+        try:
+            recorded = answers.read_mistakes(home.mistakes[suite], home.assignment.name)
+        except (KeyError, TypeError, ValueError):
+            yield StaleFile(home.mistakes[suite], "it cannot be read")
+            return
+        unseen -= recorded.keys()
+        if other := [key for key, was in recorded.items() if declared.get(key) != (was.question, was.hint)]:
+            yield StaleFile(home.mistakes[suite], f"mistakes.py has another question or hint, or none, of {', '.join(other)}")
+    if unseen:
+        why = f"mistakes.py has {', '.join(sorted(unseen))}, which it has not (`verify` says if no check sees them)"
+        yield StaleFile(home.mistakes["visible"], why)
+
+
+def _text(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.is_file() else None
+
+
+def _name(home: AssignmentFiles, path: Path) -> str:
+    return path.relative_to(home.root).as_posix()

@@ -1,0 +1,156 @@
+"""Whether an assignment is proven as it stands, found without running anything: for the commands that pack it.
+
+Either of two things is enough:
+
+- the note of the last `verify NAME` in this checkout, if it found no fault, and neither the assignment's files nor the kit have
+  changed since
+- the records in tests/proof/NAME.jsonl, if each alternative and each mistake has one that fits and shows what it must
+
+A record fits as long as nothing that decides about its trial has changed (records.py), but for the libraries: what was proven
+with others holds here as much as it does at a student's. A record of each mutant is not asked for: those of mistakes go stale
+with the same checks, cases, answers and functions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from grader.answers import Mistake
+from grader.assignment import AssignmentFiles, UsageError
+from grader.authoring.staleness import list_stale_files
+from grader.fingerprints import hash_kit, hash_parts
+from grader.proof.records import DECIDES, RecordKeys, Records
+from grader.proof.trials import TrialTask
+from grader.proof.verify import Proof, ProofOptions
+from grader.report.model import write_atomically
+
+NAMED = 3  # files or trials that are named; of more, their number is said
+SOURCES = ("cases.py", "mistakes.py", "alternatives.py", "survivors.toml", "collateral.toml")
+
+
+class LastProof(BaseModel):
+    """What the last `verify` of an assignment in this checkout found.
+
+    Attributes:
+        kit: The hash of what decides about outcomes in the kit.
+        files: The hash of each file that the proof was about, by its path in the checkout.
+        faults: What it found, each in a line.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kit: str
+    files: dict[str, str]
+    faults: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, home: AssignmentFiles) -> LastProof | None:
+        """Return the note of the last proof; None where there is none, or it is damaged."""
+        try:
+            return cls.model_validate_json(_place(home).read_bytes())
+        except (OSError, ValidationError):
+            return None
+
+    @classmethod
+    def begin(cls, home: AssignmentFiles) -> LastProof:
+        """Return the note of a proof of the files as they are now, which has found nothing yet."""
+        sources = [home.folder / "assignment.toml", home.drivers, home.views, *home.checks.values(), *home.answers.values()]
+        sources += [*home.mistakes.values(), *(home.solution / name for name in (home.assignment.submission, *SOURCES))]
+        found = {path for path in (*sources, *home.support()) if path.is_file()}
+        texts = {path.relative_to(home.root).as_posix(): path.read_bytes().replace(b"\r\n", b"\n") for path in found}
+        return cls(kit=hash_kit(*DECIDES), files={name: hash_parts([text]) for name, text in sorted(texts.items())})
+
+    def write(self, home: AssignmentFiles, faults: Sequence[str]) -> None:
+        """Note what the proof has found; nothing where the checkout cannot be written."""
+        with contextlib.suppress(OSError):
+            write_atomically(_place(home), self.model_copy(update={"faults": tuple(faults)}).model_dump_json(indent=1))
+
+
+def find_gaps(home: AssignmentFiles) -> list[str]:
+    """Return what keeps an assignment from being proven as it stands, each in a line; nothing if it is proven."""
+    try:
+        return _list_gaps(home)
+    except UsageError as error:  # of a source that cannot be read, of which nothing is proven
+        return [str(error)]
+
+
+def _list_gaps(home: AssignmentFiles) -> list[str]:
+    last, now = LastProof.read(home), LastProof.begin(home)
+    same = last is not None and (last.kit, last.files) == (now.kit, now.files)
+    if last and same and last.faults:
+        return [f"the last `verify` found {_count(len(last.faults), 'fault')}, the first: {last.faults[0]}"]
+    if stale := list(list_stale_files(home)):
+        return [f"{file.path.relative_to(home.root).as_posix()} is stale: {file.why}" for file in stale]
+    if same:
+        return []
+    proof = _RecordedProof(home, ProofOptions())
+    if not proof.records.known or (open_trials := proof.list_unrecorded()):
+        return [_describe_gap(home, last, now, open_trials if proof.records.known else [])]
+    return []
+
+
+def _describe_gap(home: AssignmentFiles, last: LastProof | None, now: LastProof, trials: list[str]) -> str:
+    """Return in words why neither the note of the last proof nor the records speak for an assignment."""
+    if last is not None:
+        paths = sorted({*last.files, *now.files})
+        if changed := [path for path in paths if last.files.get(path) != now.files.get(path)]:
+            return f"changed since the last `verify`: {_name_some(changed, 'file')}"
+        return "the kit's own code has changed since the last `verify`"
+    if trials:
+        where = f"tests/proof/{home.assignment.name}.jsonl"
+        return f"changed since the proof in {where}, which has no record that fits of {_name_some(trials, 'trial')}"
+    return "it was never proven in this checkout"
+
+
+class _RecordedProof(Proof):
+    """A proof that is read, and not run."""
+
+    @cached_property
+    def records(self) -> Records:
+        return Records(self.home)
+
+    def list_unrecorded(self) -> list[str]:
+        """Return the trials of alternatives and mistakes of which no record speaks for the suite."""
+        for _ in self.read_catalogue():
+            pass  # its faults are raised where stale files are looked for
+        recorded = self._recorded_mistakes()
+        try:
+            keys = _RecordedKeys(self.home, recorded, self.records.head.libraries if self.records.head else ())
+        except (SyntaxError, OSError) as error:
+            raise UsageError(f"the checks or drivers of {self.home.assignment.name} cannot be read: {error}") from error
+        right = [self._unit_task(variant) for variant in self.right]
+        wrong = [self._mistake_task(variant, recorded) for variant in self.wrong]
+        kept = [task for task in right if self._speaks(keys, task) and not self.records.known[task.id].verdict.lost]
+        kept += [task for task in wrong if self._speaks(keys, task) and self.records.known[task.id].verdict.failed]
+        return [task.id for task in (*right, *wrong) if task not in kept]
+
+    def _speaks(self, keys: RecordKeys, task: TrialTask) -> bool:
+        """Return whether there is a record of a task that `verify --all` wrote, and that fits."""
+        record = self.records.known.get(task.id)
+        return record is not None and task.id not in self.records.changed and keys.fits(task, record)
+
+
+class _RecordedKeys(RecordKeys):
+    """The keys that trials of the suite as it is would have had with the libraries of its records."""
+
+    def __init__(self, home: AssignmentFiles, mistakes: Mapping[str, Mapping[str, Mistake]], libraries: Sequence[str]) -> None:
+        super().__init__(home, mistakes)
+        self._common = [self._common[0], *libraries, self._common[-1]]
+
+
+def _place(home: AssignmentFiles) -> Path:
+    return home.root / ".cache" / "proofs" / f"{home.assignment.name}.json"
+
+
+def _name_some(names: Sequence[str], what: str) -> str:
+    more = f" and {_count(len(names) - NAMED, f'other {what}')}" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,304 @@
+"""What an author slips on is said in one line, with file and line, before anything runs: by doctor, build and verify."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.assignment import UsageError
+from grader.authoring import inspection
+from grader.authoring.inspection import inspect_assignment
+from grader.console import GRADED, USAGE
+
+pytestmark = pytest.mark.recorded
+
+INPUTS = {
+    "*": ("tests/kit/toy/**",),
+    "test_doctor_says_all_at_once": ("command:doctor",),
+    "test_doctor_has_nothing_to_say_of_the_toy": ("command:doctor",),
+    "test_an_answer_that_is_not_a_number_names_its_case": ("command:build",),
+    "test_build_and_verify_begin_with_it": ("command:build", "command:verify"),
+}
+TOML, SOLUTION, DRIVERS = "assignments/toy/assignment.toml", "solutions/toy/submitted.py", "tests/drivers/toy.py"
+CASES, MISTAKES, ALTERNATIVES = "solutions/toy/cases.py", "solutions/toy/mistakes.py", "solutions/toy/alternatives.py"
+VISIBLE, HIDDEN = "tests/visible/test_toy.py", "tests/hidden/test_toy.py"
+QUESTION = (
+    '\n[[questions]]\nid = "more"\ntitle = "More"\nfunction = "spread"\ntask = "more"\npoints = { visible = 0, hidden = 1 }\n'
+)
+OWN = QUESTION.replace('"spread"', '"more"').replace("hidden = 1", "hidden = 0")
+FUNCTION = '\n\ndef more(values):\n    """More."""\n    # BEGIN SOLUTION more\n    return 1\n    # END SOLUTION\n'
+
+# By what it is: the file, what is replaced (None: added at the end; False: the file is deleted), by what; and the slip's line.
+SLIPS = {
+    "a case no check uses": (
+        CASES,
+        None,
+        '\n\n@case("total", question="total")\ndef spare(rng):\n    return {"values": [1.0]}\n',
+        f"{CASES}:35: no visible check uses the case spare",
+    ),
+    "a check of a case that is not there": (
+        VISIBLE,
+        '"three_values"',
+        '"three_vales"',
+        f"{VISIBLE}:7: there is no case 'three_vales' in cases.py; did you mean 'three_values'?",
+    ),
+    "a visible check of a hidden case": (
+        VISIBLE,
+        '"three_values"',
+        '"no_values"',
+        f"{VISIBLE}:7: the case 'no_values' is hidden, and not for visible checks",
+    ),
+    "a check without points": (HIDDEN, '@points(1, question="total")\n', "", f"{HIDDEN}:5: test_nothing_to_add needs @points("),
+    "a check of no question": (
+        HIDDEN,
+        '@points(1, question="total")',
+        '@points(1, question="totl")',
+        f"{HIDDEN}:6: test_nothing_to_add is about 'totl', which is no question of assignment.toml; did you mean 'total'?",
+    ),
+    "a check without words": (
+        HIDDEN,
+        '    """The sum of nothing is 0."""\n',
+        "",
+        f"{HIDDEN}:6: test_nothing_to_add needs a doc",
+    ),
+    "two checks of a name": (VISIBLE, "def test_many", "def test_three", f"{VISIBLE}:11: a second check is called test_three"),
+    "two cases of a name": (CASES, "def many_values", "def three_values", f"{CASES}:10: a second case is called three_values"),
+    "a NaN": (
+        CASES,
+        '{"values": []}',
+        '{"values": __import__("numpy").array([float("nan")])}',
+        f"{CASES}:15: case no_values: values holds NaN or infinity",
+    ),
+    "a case that raises": (
+        CASES,
+        '{"values": []}',
+        '{"values": [1 / 0]}',
+        f"{CASES}:15: case no_values cannot be made: Zero",
+    ),
+    "a case of no driver": (
+        CASES,
+        '@case("together"',
+        '@case("togther"',
+        f"{CASES}:30: case both_of_four calls the driver 'togther', which toy.py in tests/drivers does not define",
+    ),
+    "a case of no question": (
+        CASES,
+        '@case("together", question="both")',
+        '@case("together", question="bth")',
+        f"{CASES}:30: case both_of_four: there is no question 'bth'",
+    ),
+    "a mistake of no question": (
+        MISTAKES,
+        '@mistake("total", hint="What is',
+        '@mistake("totl", hint="What is',
+        f"{MISTAKES}:7: begins_with_one: there is no question 'totl'",
+    ),
+    "a declaration misspelt": (
+        MISTAKES,
+        '@mistake("total", hint="What is',
+        '@mistakes("total", hint="What is',
+        f"{MISTAKES}:6: @mistakes declares nothing; write @mistake(...)",
+    ),
+    "an edit that is not found": (
+        MISTAKES,
+        '{" * scale": ""}',
+        '{" ** scale": ""}',
+        f"{MISTAKES}:33: scale_ignored: ' ** scale' stands 0 times in the solution's function",
+    ),
+    "an edit found twice": (MISTAKES, '{" * scale": ""}', '{"values": ""}', f"{MISTAKES}:33: scale_ignored: 'values' stands "),
+    "a hint that is missing": (MISTAKES, ', hint="What is scale for?"', "", f"{MISTAKES}:33: scale_ignored has no hint"),
+    "a hint of two lines": (
+        MISTAKES,
+        "What is scale for?",
+        "What is\\nscale for?",
+        f"{MISTAKES}:33: the hint of scale_ig",
+    ),
+    "a hint that asks nothing": (
+        MISTAKES,
+        "What is scale for?",
+        "Use scale.",
+        f"{MISTAKES}:33: the hint of scale",
+    ),
+    "an alternative of no question": (ALTERNATIVES, '@alternative("total")', '@alternative("totl")', f"{ALTERNATIVES}:16: "),
+    "needs that name nothing": (
+        TOML,
+        '["total", "spread"]',
+        '["total", "spred"]',
+        f"{TOML}:26: both needs 'spred', which is no question; did you mean 'spread'?",
+    ),
+    "a key that is not known": (
+        TOML,
+        'task = "return the sum',
+        'tsk = "return the sum',
+        f"{TOML}:10: there is no key 'tsk'",
+    ),
+    "invalid TOML": (TOML, 'title = "Total"', "title = Total", f"{TOML}:8: not valid TOML"),
+    "points that do not add up": (
+        TOML,
+        "visible = 2",
+        "visible = 3",
+        f"{TOML}:7: total: its visible checks are worth 2 points, and points says 3",
+    ),
+    "a question without mistakes": (TOML, None, OWN, f"{TOML}:29: more has no mistake in mistakes.py"),
+    "a question without visible checks": (TOML, None, QUESTION, f"{TOML}:29: more has no visible check"),
+    "a function misspelt": (
+        TOML,
+        'function = "spread"',
+        'function = "spred"',
+        f"{TOML}:14: spread is about 'spred', which submitted.py does not define at its top level; did you mean 'spread'?",
+    ),
+    "a blank of no question": (
+        SOLUTION,
+        "BEGIN SOLUTION spread",
+        "BEGIN SOLUTION spred",
+        f"{SOLUTION}:16: there is no",
+    ),
+    "a solution that is not closed": (
+        SOLUTION,
+        "* scale\n    # END SOLUTION",
+        "* scale",
+        f"{SOLUTION}:0: the solution of",
+    ),
+    "a function without a blank": (
+        SOLUTION,
+        "# BEGIN SOLUTION spread\n    return (max(values) - min(values)) * scale\n    # END SOLUTION",
+        "return (max(values) - min(values)) * scale",
+        f"{SOLUTION}:14: spread has no line # BEGIN SOLUTION",
+    ),
+    "a solution that is not Python": (SOLUTION, "    return result", "    return = result", f"{SOLUTION}:10: not valid Python"),
+    "drivers that are not Python": (DRIVERS, "def total(", "def total((", f"{DRIVERS}:1: not valid Python"),
+    "checks that are not Python": (VISIBLE, "def test_three", "de test_three", f"{VISIBLE}:5: not valid Python"),
+    "no cases": (CASES, False, "", f"{CASES}:0: it is missing"),
+    "no drivers": (DRIVERS, False, "", f"{DRIVERS}:0: it is missing"),
+    "no hidden checks": (HIDDEN, False, "", f"{HIDDEN}:0: it is missing"),
+    "no mistakes": (MISTAKES, False, "", f"{MISTAKES}:0: it is missing: nothing shows that"),
+    "no solution": (SOLUTION, False, "", f"{SOLUTION}:0: it is missing"),
+    "a survivor misspelt": (
+        "solutions/toy/survivors.toml",
+        None,
+        "[[survivor]]\nquestio = 1\n",
+        "solutions/toy/survivors.toml:0: ",
+    ),
+    "a stub behind its solution": (
+        "assignments/toy/submitted.py",
+        None,
+        "# more\n",
+        "assignments/toy/submitted.py:0: stale: solutions/toy/submitted.py makes another stub",
+    ),
+}
+
+
+@pytest.fixture
+def toy(built_toy: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(built_toy, tmp_path / "toy"))
+
+
+def slip(root: Path, file: str, old: Any, new: str) -> None:
+    path = root / file
+    if old is False:
+        path.unlink()
+        return
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    assert old is None or old in text, f"{file} has no {old!r}"
+    path.write_text(text + new if old is None else text.replace(old, new, 1), encoding="utf-8")
+
+
+def inspect(root: Path) -> list[str]:
+    return [
+        f"{found.path.relative_to(root).as_posix()}:{found.line}: {found.text}" for found in inspect_assignment(root, "toy")
+    ]
+
+
+def test_nothing_is_found_where_nothing_is_wrong(toy: Path) -> None:
+    """Catches: a line about what is right, after which nobody reads the others."""
+    assert inspect(toy) == []
+
+
+@pytest.mark.parametrize("what", SLIPS)
+def test_each_slip_has_a_line(toy: Path, what: str) -> None:
+    """Catches: a slip without a word, a traceback, or a message that does not say where."""
+    file, old, new, expected = SLIPS[what]
+    slip(toy, file, old, new)
+    if what == "a question without mistakes":
+        slip(toy, SOLUTION, None, FUNCTION)
+    if what == "a question without visible checks":
+        slip(toy, HIDDEN, None, '\n\n@points(1, question="more")\ndef test_more(student):\n    """More."""\n')
+    found = inspect(toy)
+    assert [line for line in found if line.startswith(expected)], found
+    assert len([line for line in found if "stale: " not in line]) <= 2, found
+
+
+def test_large_answers_are_named(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: 54 MB of answers without a word."""
+    monkeypatch.setattr(inspection, "LARGE", 100)
+    assert any(line.startswith("tests/visible/answers/toy.json:0: 0.0 MB, which every clone") for line in inspect(toy))
+
+
+def test_doctor_says_all_at_once(toy: Path, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str]) -> None:
+    """Catches: one slip a run, in six runs; a passer-by who is told that all is well."""
+    for what in (
+        "a check without points",
+        "an edit found twice",
+        "a check of a case that is not there",
+        "a blank of no question",
+    ):
+        slip(toy, *SLIPS[what][:3])
+    assert command_line("doctor", "--assignment", "toy", root=toy) == 1
+    said = capfd.readouterr().out.splitlines()
+    assert len(said) == 6, said  # the case that the check no longer names is used by none
+    assert said[-1] == (
+        "toy: 5 found. Next: change these files, `python -m grader build toy`, then `python -m grader verify toy`"
+    )
+    assert all(line.partition(":")[2].partition(":")[0].isdecimal() for line in said[:-1])
+
+
+def test_doctor_has_nothing_to_say_of_the_toy(
+    toy: Path, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Catches: an exit code that says there is something, and a name beside --assignment that would be left out."""
+    assert command_line("doctor", "--assignment", "toy", root=toy) == GRADED
+    assert capfd.readouterr().out == "toy: nothing found. Next: `python -m grader verify toy`\n"
+    assert command_line("doctor", "toy", "--assignment", "toy", root=toy) == USAGE
+    assert command_line("doctor", "--assignment", "nope", root=toy) == USAGE
+    assert "there is no assignment 'nope'; there are: toy" in capfd.readouterr().err
+
+
+def test_build_and_verify_begin_with_it(toy: Path, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str]) -> None:
+    """Catches: a slip that only doctor finds, and a build that has half its work done before it says so."""
+    slip(toy, *SLIPS["an edit found twice"][:3])
+    slip(toy, *SLIPS["a check of no question"][:3])
+    slip(toy, SOLUTION, "times `scale`", "`scale` times")
+    before = {path: path.read_bytes() for path in toy.rglob("*.json")}
+    assert command_line("build", "toy", root=toy) == USAGE
+    said = capfd.readouterr().err
+    assert said.startswith(
+        "error: nothing was built, 2 found:\n  tests/hidden/test_toy.py:6: test_nothing_to_add is about 'totl'"
+    )
+    assert {path: path.read_bytes() for path in toy.rglob("*.json")} == before
+    assert command_line("verify", "toy", root=toy) == 1
+    said = capfd.readouterr().out
+    assert "FAULT toy: solutions/toy/mistakes.py:33: scale_ignored: 'values' stands" in said
+    assert "toy: not proven, 2 found:" in said
+
+
+def test_an_answer_that_is_not_a_number_names_its_case(toy: Path, command_line: Callable[..., int], capfd) -> None:
+    """Catches: a traceback of the JSON writer, after which nobody knows which case it was."""
+    slip(toy, SOLUTION, "    return result", '    return result if len(values) < 9 else float("nan")')
+    assert command_line("build", "toy", root=toy) == USAGE
+    assert "case many_values: the solution answers with NaN, with which no answer agrees" in capfd.readouterr().out
+    assert "tests/visible/answers/toy.json:0: the answer of case many_values holds NaN, with which no other agrees" in inspect(
+        toy
+    )
+    slip(toy, SOLUTION, 'float("nan")', '__import__("numpy").array([float("nan")])')
+    assert command_line("build", "toy", root=toy) == USAGE
+    assert "case many_values: the solution answers with NaN or infinity in total, which" in capfd.readouterr().err
+
+
+def test_an_assignment_that_is_not_there(toy: Path) -> None:
+    """Catches: a traceback for a name that is misspelt."""
+    with pytest.raises(UsageError, match="there is no assignment 'tow'"):
+        inspect_assignment(toy, "tow")

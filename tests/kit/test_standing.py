@@ -1,0 +1,270 @@
+"""What is packed is proven, by the last proof in the checkout or by records; all else is refused, or called a draft."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.assignment import AssignmentFiles, list_assignments
+from grader.authoring.build import build
+from grader.authoring.new import remove
+from grader.console import GRADED, USAGE
+from grader.packing.release import make_student_zip, open_for_packing, render_requirements
+from grader.platforms.autolab.package import collect_package_files
+from grader.platforms.classroom.package import collect_repository_files
+from grader.platforms.gradescope.package import collect_autograder_files
+from grader.platforms.prairielearn.package import collect_question_files
+from grader.proof.standing import LastProof, find_gaps
+from grader.proof.verify import ProofOptions, verify
+
+pytestmark = pytest.mark.recorded
+
+ROOT = Path(__file__).resolve().parents[2]
+INPUTS = {
+    "*": (
+        "grade.py",
+        "pyproject.toml",
+        "constraints.txt",
+        "tests/kit/toy/**",
+        "released:grader",
+        "command:release",
+        "command:verify",
+    ),
+    "test_no_platform_gets_what_is_not_proven": ("command:{command}",),
+    "test_assignments_of_the_repository_count_as_proven": (
+        "grading:{name}",
+        "tests/proof/{name}.jsonl",
+        "solutions/{name}/**",
+        "assignments/{name}/**",
+    ),
+}
+SOURCES = {
+    "assignments/toy/assignment.toml": ("[[questions]]", "# a remark\n[[questions]]"),
+    "solutions/toy/submitted.py": ("    return result", "    return +result"),
+    "solutions/toy/cases.py": ("rng.normal(size=9)", "rng.normal(size=8)"),
+    "solutions/toy/mistakes.py": ("What is scale for?", "What does scale do?"),
+    "tests/drivers/toy.py": ('"total": submitted', '"total": 1 * submitted'),
+    "tests/hidden/test_toy.py": ("@points(1", "@points(1.0"),
+}
+
+
+@pytest.fixture(scope="module")
+def proven(built_toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy in a kit of its own, with the note of a proof that found nothing; to be copied, not changed."""
+    root = Path(shutil.copytree(built_toy, tmp_path_factory.mktemp("standing") / "kit"))
+    for name in ("grader", "grade.py", "pyproject.toml", "constraints.txt"):
+        (root / name).symlink_to(ROOT / name)
+    home = AssignmentFiles(root, "toy")
+    LastProof.begin(home).write(home, [])
+    return root
+
+
+@pytest.fixture
+def kit(proven: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(proven, tmp_path / "kit", symlinks=True))
+
+
+def gaps(root: Path) -> list[str]:
+    return find_gaps(AssignmentFiles(root, "toy"))
+
+
+def test_the_note_of_a_proof_that_found_nothing_is_enough(kit: Path) -> None:
+    """Catches: an author who has just proven an assignment, and cannot hand it out without recording every mutant."""
+    assert gaps(kit) == []
+
+
+@pytest.mark.parametrize("file", SOURCES)
+def test_any_change_after_the_proof_is_named(kit: Path, file: str) -> None:
+    """Catches: a suite that is handed out with checks, cases or a solution that no proof has seen."""
+    old, new = SOURCES[file]
+    text = (kit / file).read_text(encoding="utf-8")
+    assert old in text
+    (kit / file).write_text(text.replace(old, new), encoding="utf-8")
+    (gap, *_) = gaps(kit)
+    expected = {
+        "cases": "tests/visible/answers/toy.json is stale: cases.py makes other inputs of many_values",
+        "mistakes": "tests/visible/mistakes/toy.json is stale: "
+        "mistakes.py has another question or hint, or none, of scale_ignored",
+    }
+    assert gap == expected.get(Path(file).stem, f"changed since the last `verify`: {file}")
+
+
+def test_a_stub_behind_its_solution_is_stale(kit: Path) -> None:
+    """Catches: students who get the stub of last week."""
+    stub = kit / "assignments" / "toy" / "submitted.py"
+    stub.write_text(stub.read_text(encoding="utf-8").replace("YOUR CODE", "OUR CODE"), encoding="utf-8")
+    assert gaps(kit) == ["assignments/toy/submitted.py is stale: solutions/toy/submitted.py makes another stub"]
+
+
+def test_a_change_taken_back_is_none(kit: Path) -> None:
+    """Catches: a proof asked for again because a file has another date, or the line ends of another system."""
+    for path in kit.glob("solutions/toy/*.py"):
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert gaps(kit) == []
+
+
+def test_another_kit_is_another_proof(kit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a suite that counts as proven by a judge that compared otherwise."""
+    monkeypatch.setattr("grader.proof.standing.hash_kit", lambda *_: "another")
+    assert gaps(kit) == ["the kit's own code has changed since the last `verify`"]
+
+
+@pytest.mark.parametrize("damage", ["", "{", '{"kit": 1}', "[]", '{"kit": "", "files": {}, "faults": [], "more": 1}'])
+def test_a_damaged_note_says_nothing(kit: Path, damage: str) -> None:
+    """Catches: a traceback, or a proof, out of a file that a full disk has cut off."""
+    (kit / ".cache" / "proofs" / "toy.json").write_text(damage)
+    assert gaps(kit) == ["it was never proven in this checkout"]
+
+
+def test_verify_leaves_the_note_that_release_goes_by(
+    kit: Path, tmp_path: Path, command_line: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Catches: a proof that does not count, or one with faults that does; a zip written all the same."""
+    shutil.rmtree(kit / ".cache")
+    out = tmp_path / "out"
+    assert command_line("release", "toy", "-o", str(out), root=kit) == USAGE
+    assert "never proven in this checkout. Next: `python -m grader build toy`, then" in capsys.readouterr().err
+    mistakes = kit / "solutions" / "toy" / "mistakes.py"
+    right = mistakes.read_text(encoding="utf-8")
+    mistakes.write_text(right.replace("return 1.0 + sum(values)", "return 0.0 + sum(values)"), encoding="utf-8")
+    assert command_line("verify", "toy", "--quick", root=kit) == 1
+    capsys.readouterr()
+    assert command_line("release", "toy", "-o", str(out), root=kit) == USAGE
+    assert "the last `verify` found 7 faults, the first: the mistake begins_with_one passes" in capsys.readouterr().err
+    assert not out.exists()
+    mistakes.write_text(right, encoding="utf-8")
+    assert command_line("verify", "toy", "--quick", root=kit) == 0
+    capsys.readouterr()
+    assert command_line("release", "toy", "-o", str(out), root=kit) == GRADED
+    assert "draft" not in capsys.readouterr().out
+    with zipfile.ZipFile(out / "toy.zip") as archive:
+        assert not any(b"draft: not proven" in archive.read(name) for name in archive.namelist() if name.count("/") < 2)
+
+
+def test_a_draft_says_that_it_is_one(
+    kit: Path, tmp_path: Path, command_line: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Catches: a draft that nobody can tell from the assignment, in the README or in what its own grade.py reports."""
+    shutil.rmtree(kit / ".cache")
+    assert command_line("release", "toy", "-o", str(tmp_path / "out"), "--unproven", root=kit) == GRADED
+    assert "draft: not proven (it was never proven in this checkout)" in capsys.readouterr().out
+    with zipfile.ZipFile(tmp_path / "out" / "toy.zip") as archive:
+        texts = {name.rpartition("/")[2]: archive.read(name).decode() for name in archive.namelist() if name.count("/") < 2}
+    assert texts["README.md"].startswith("# Sums and spreads (draft: not proven)\n")
+    assert 'title = "Sums and spreads (draft: not proven)"\nversion = "1.0-draft"\n' in texts["assignment.toml"]
+
+
+def test_unproven_makes_no_draft_of_what_is_proven(
+    kit: Path, tmp_path: Path, command_line: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Catches: an assignment marked as a draft because of an option that was not needed."""
+    assert command_line("classroom", "toy", "-o", str(tmp_path / "out"), "--unproven", root=kit) == GRADED
+    assert "not proven" not in capsys.readouterr().out
+
+
+def test_every_platform_gets_the_mark(kit: Path) -> None:
+    """Catches: a platform whose package reads the title where no mark is made."""
+    home = open_for_packing(kit, "toy", draft=True)
+    inside = zipfile.ZipFile(io.BytesIO(make_student_zip(home)[0]))
+    packages = {
+        "release": {name: inside.read(name) for name in inside.namelist()},
+        "gradescope": collect_autograder_files(home),
+        "prairielearn": collect_question_files(home, "image"),
+        "autolab": collect_package_files(home),
+        "classroom": collect_repository_files(home),
+    }
+    for platform, content in packages.items():
+        texts = [text for name, text in content.items() if name.endswith(("assignment.toml", "README.md", "info.json"))]
+        assert texts or platform == "autolab", platform
+        assert all(b"draft: not proven" in text for text in texts), platform
+
+
+@pytest.mark.parametrize("command", ["gradescope", "prairielearn", "autolab", "classroom"])
+def test_no_platform_gets_what_is_not_proven(
+    kit: Path, tmp_path: Path, command_line: Callable[..., int], capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """Catches: a package of the platform whose command does not ask."""
+    shutil.rmtree(kit / ".cache")
+    assert command_line(command, "toy", "-o", str(tmp_path / "out"), root=kit) == USAGE
+    assert "nothing was written: it was never proven in this checkout" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_records_speak_for_a_suite_until_it_changes(kit: Path) -> None:
+    """Catches: records that nobody asks, that outlive the suite they are about, or that libraries of the machine make stale."""
+    shutil.rmtree(kit / ".cache")
+    assert not [line for line, fault in verify(kit, "toy", ProofOptions(anew=True)) if fault]
+    assert gaps(kit) == []
+    records = kit / "tests" / "proof" / "toy.jsonl"
+    first, *lines = records.read_text(encoding="utf-8").splitlines()
+    catalogue = kit / "solutions" / "toy" / "alternatives.py"
+    text = catalogue.read_text(encoding="utf-8")
+    catalogue.write_text(f'{text}\n\n@alternative("total")\ndef one_more(values):\n    return sum(list(values))\n')
+    assert gaps(kit) == [
+        "changed since the proof in tests/proof/toy.jsonl, which has no record that fits of alternative one_more"
+    ]
+    catalogue.write_text(text)
+    kept = [line for line in lines if "product" not in line]
+    records.write_text("\n".join([first, *kept]))
+    assert "no record that fits of" in gaps(kit)[0]
+    records.write_text("\n".join([first, *lines]) + "\n")
+    checks = kit / "tests" / "visible" / "test_toy.py"
+    checks.write_text(checks.read_text(encoding="utf-8").replace('expect("three_values")', 'expect("three_values", rtol=0.1)'))
+    assert "alternative" in gaps(kit)[0]
+    assert "mistake" in gaps(kit)[0]
+
+
+def test_records_of_other_libraries_fit(kit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: an instructor with another Python, who would have to prove for an hour what the repository has proven."""
+    shutil.rmtree(kit / ".cache")
+    with monkeypatch.context() as patch:
+        patch.setattr("grader.proof.records._libraries", lambda: ["Python 3.99", "torch 9.0"])
+        assert not [line for line, fault in verify(kit, "toy", ProofOptions(anew=True)) if fault]
+    assert json.loads((kit / "tests" / "proof" / "toy.jsonl").read_text().splitlines()[0])["libraries"][0] == "Python 3.99"
+    assert gaps(kit) == []
+
+
+def test_a_mistake_without_a_record_in_the_answers_is_stale(kit: Path) -> None:
+    """Catches: a mistake added after the last build, whose hint no student would read."""
+    catalogue = kit / "solutions" / "toy" / "mistakes.py"
+    more = '\n\n@mistake("total", hint="Is it the mean?")\ndef mean(values):\n    return sum(values) / len(values)\n'
+    catalogue.write_text(catalogue.read_text(encoding="utf-8") + more)
+    assert gaps(kit) == [
+        "tests/visible/mistakes/toy.json is stale: mistakes.py has mean, which it has not (`verify` says if no check sees them)"
+    ]
+    build(kit, "toy")
+    assert "changed since the last `verify`" in gaps(kit)[0]
+
+
+def test_the_note_goes_with_the_assignment(kit: Path) -> None:
+    """Catches: a proof of an assignment that is gone, found by the next one of its name."""
+    remove(kit, "toy", lambda _: True)
+    assert not list((kit / ".cache" / "proofs").iterdir())
+
+
+@pytest.mark.parametrize("line", ["import gymnasium as gym", "from gymnasium.spaces import Box", "    import gym"])
+def test_a_release_asks_only_for_what_its_assignment_imports(kit: Path, line: str) -> None:
+    """Catches: gymnasium installed for an assignment that has no environment, or missing for one that has."""
+    home = AssignmentFiles(kit, "toy")
+    assert "gymnasium" not in render_requirements(home, desk=True)
+    assert "numpy" in render_requirements(home, desk=True)
+    drivers = kit / "tests" / "drivers" / "toy.py"
+    indent = "def one():\n" if line.startswith(" ") else ""
+    drivers.write_text(f"{drivers.read_text()}\n\n{indent}{line}\n")
+    assert "gymnasium>=" in render_requirements(home, desk=True)
+
+
+@pytest.mark.parametrize("name", list_assignments(ROOT))
+def test_assignments_of_the_repository_count_as_proven(name: str) -> None:
+    """Catches: a rule by which only mutants, or this machine, prove an assignment whose records are in the repository."""
+    home = AssignmentFiles(ROOT, name)
+    found = find_gaps(home)
+    if any("has no record that fits" in gap and "other trials" in gap for gap in found):
+        pytest.skip(f"the kit or the suite has changed since the records were made: {found[0]}")
+    assert found == []
