@@ -149,11 +149,11 @@ def _look_closer(options: argparse.Namespace) -> int:
     submission = options.submission or home.stub
     try:
         with ProgressLine() as progress:
-            looks = find_failing_checks(home, submission, name, options.keyword, progress.show, thorough=not options.debug)
+            looks = find_failing_checks(home, submission, name, options.keyword, progress.show)
         if options.debug:
             from grader.desk.debug import debug
 
-            debug(home, looks[0])
+            debug(home, looks)
         else:
             from grader.desk.show import show_failure
 

@@ -99,7 +99,6 @@ def find_failing_checks(
     name: str,
     keyword: str = "",
     changed: Callable[[Report], None] | None = None,
-    thorough: bool = True,
 ) -> list[FailureInspection]:
     """Return the visible checks of a question that fail; if none does, its first check alone.
 
@@ -109,7 +108,6 @@ def find_failing_checks(
         name: The question's id, or the part before a dot.
         keyword: Selects checks, as pytest's -k.
         changed: Called with the report after each check.
-        thorough: False stops at the first check that fails.
 
     Raises:
         NothingToInspect: If no check has called a function of the student's.
@@ -118,7 +116,7 @@ def find_failing_checks(
     chosen = select_questions(home, [name])
     with Grader(home) as grader:
         staged = grader.take(submission)
-        report = grader.grade(staged, GradingOptions(chosen, keyword, changed, thorough=thorough))
+        report = grader.grade(staged, GradingOptions(chosen, keyword, changed))
         tried, file, source = grader.tried, None if staged.handed.notebook else staged.handed.path, staged.path.read_bytes()
     if not report.final:
         faults = [check.message for check in report.checks if check.outcome is Outcome.GRADER_ERROR]
