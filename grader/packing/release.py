@@ -59,6 +59,9 @@ python grade.py --submission PATH       # another file, a notebook, a folder or 
 python grade.py --check-install         # what is missing of requirements.txt
 ```
 
+`pytest` and the test panels of VS Code and PyCharm show the same checks (open this folder). To debug one, set a breakpoint in
+{submission} and choose Debug Test: the grader gives its verdict, then the call runs again where the debugger sees it.
+
 {notebook}Each question that has not passed shows its first difference: what was expected, what your function received and
 returned, your own lines of a traceback, what your code printed{hints}. *Not started* means that
 a function is still as you got it; *not run*, that other questions must pass first.
@@ -71,6 +74,47 @@ Your code may not start processes (so num_workers=0), use the network, or touch 
 limit, the report says which.
 """
 
+
+# What lets `pytest`, and the test panels of VS Code and PyCharm, work at once; `grade.py` reads none of it.
+PYTEST_INI = """\
+# For `pytest` and the test panels of editors. Add a folder here to let them find tests of your own.
+[pytest]
+testpaths = tests/visible
+pythonpath = .
+addopts = --import-mode=importlib
+"""
+VSCODE_SETTINGS = """\
+{
+  "python.testing.pytestEnabled": true,
+  "python.testing.unittestEnabled": false
+}
+"""
+VSCODE_LAUNCH = """\
+{
+  "version": "0.2.0",
+  "configurations": [
+    {
+      "name": "Debug a check: breakpoints in your file",
+      "type": "debugpy",
+      "request": "launch",
+      "program": "${file}",
+      "purpose": ["debug-test"],
+      "console": "internalConsole",
+      "justMyCode": true,
+      "subProcess": false,
+      "rules": [
+        { "path": "**/grader/**", "include": false },
+        { "path": "**/tests/**", "include": false }
+      ]
+    }
+  ]
+}
+"""
+FOR_EDITORS = {
+    "pytest.ini": PYTEST_INI,
+    ".vscode/settings.json": VSCODE_SETTINGS,
+    ".vscode/launch.json": VSCODE_LAUNCH,
+}
 
 NOTEBOOK = """\
 notebook.ipynb explains the method, tries out each function as you write it, and trains. It opens in VS Code; for a browser,
@@ -116,6 +160,8 @@ def collect_student_files(home: AssignmentFiles) -> dict[str, bytes]:
     if home.notebook.is_file():
         content["notebook.ipynb"] = home.notebook.read_bytes()
     content |= _collect_grader(home.root, "desk")
+    content |= {name: text.encode() for name, text in FOR_EDITORS.items()}
+    content["tests/visible/conftest.py"] = (home.root / "tests" / "visible" / "conftest.py").read_bytes()
     return {key: value.replace(b"\r\n", b"\n") for key, value in sorted(content.items())}
 
 
