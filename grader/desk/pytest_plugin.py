@@ -11,6 +11,7 @@ from __future__ import annotations
 import bdb
 import contextlib
 import importlib.util
+import shutil
 import sys
 import textwrap
 from collections.abc import Generator, Iterator
@@ -127,8 +128,10 @@ class VisiblePlugin:
         except NotGraded as error:
             pytest.fail(str(error), pytrace=False)
         self._debug(suite, pyfuncitem.name, passed=result.outcome is Outcome.PASSED)
+        if result.unwritten:
+            pytest.skip(f"{result.question} is not started: {result.message.removeprefix('not written yet: ')}")
         if result.outcome is Outcome.NOT_RUN:
-            pytest.skip(result.message.replace("not written yet: ", f"{result.question} is not started: ", 1))
+            pytest.skip(result.message)
         if result.outcome is not Outcome.PASSED:
             self._fail(suite, result)
         return True
@@ -212,11 +215,11 @@ class VisiblePlugin:
     def pytest_report_teststatus(self, report: pytest.TestReport) -> Generator[None, Status | None, Status | None]:
         status = yield
         known = _read_result(report)
-        if status is None or known is None or not isinstance(status[2], str):
+        if status is None or known is None or status[2] != "PASSED":  # what was lost needs its line for the reason
             return status
         from grader.report.terminal import describe_points
 
-        return status[0], status[1], f"{status[2]} ({describe_points(known[1])})"
+        return status[0], status[1], f"PASSED ({describe_points(known[1])})"
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for path, results in self.results.items():
@@ -226,9 +229,14 @@ class VisiblePlugin:
             from grader.report import terminal
 
             report = suite.make_report(results.values())
-            lines = [*terminal.describe_unwritten(report), "", *terminal.make_closing_lines(report)]
+            width = max(len(question.id) for question in report.questions)
+            lines = []
+            for question in report.questions:
+                mark, score = terminal.choose_outcome_mark(question.outcome), terminal.describe_score(question)
+                lines.append(f"{mark} {question.id:<{width}} {score:>7}  {question.outcome.value}")
+            lines += [*terminal.describe_unwritten(report), "", *terminal.make_closing_lines(report)]
             terminalreporter.section(report.title)
-            terminalreporter.line(terminal.wrap_lines("\n".join(lines).strip("\n"), terminalreporter._tw.fullwidth))
+            terminalreporter.line(terminal.wrap_lines("\n".join(lines), shutil.get_terminal_size().columns))
 
     def pytest_sessionfinish(self) -> None:
         for suite in self.suites.values():

@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from grader.assignment import AssignmentFiles, UsageError
 from grader.desk.look import FailureInspection
@@ -180,7 +181,15 @@ def _followed_by_no_debugger() -> Iterator[None]:
 
     It would start their Python with itself on board, and its connection is what a sandbox must not have.
     """
-    monkey = sys.modules.get("_pydev_bundle.pydev_monkey")
-    skip = getattr(monkey, "skip_subprocess_arg_patch", contextlib.nullcontext)
-    with skip():
+    monkey: Any = sys.modules.get("_pydev_bundle.pydev_monkey")
+    if monkey is None:
         yield
+    elif hasattr(monkey, "skip_subprocess_arg_patch"):
+        with monkey.skip_subprocess_arg_patch():
+            yield
+    else:  # PyCharm's has no such switch
+        before, monkey.patch_args = monkey.patch_args, lambda args, *_, **__: args
+        try:
+            yield
+        finally:
+            monkey.patch_args = before

@@ -110,6 +110,7 @@ VSCODE_LAUNCH = """\
   ]
 }
 """
+CONFTEST = Path(__file__).resolve().parents[2] / "tests" / "visible" / "conftest.py"
 FOR_EDITORS = {
     "pytest.ini": PYTEST_INI,
     ".vscode/settings.json": VSCODE_SETTINGS,
@@ -161,7 +162,7 @@ def collect_student_files(home: AssignmentFiles) -> dict[str, bytes]:
         content["notebook.ipynb"] = home.notebook.read_bytes()
     content |= _collect_grader(home.root, "desk")
     content |= {name: text.encode() for name, text in FOR_EDITORS.items()}
-    content["tests/visible/conftest.py"] = (home.root / "tests" / "visible" / "conftest.py").read_bytes()
+    content["tests/visible/conftest.py"] = CONFTEST.read_bytes()
     return {key: value.replace(b"\r\n", b"\n") for key, value in sorted(content.items())}
 
 
