@@ -47,7 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--watch", action="store_true", help="grade now and after every save, and say what to do next")
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write it here as a page, with the learning curves")
     parser.add_argument("--show", metavar="QUESTION", help="show as tables what a failing check compares")
-    parser.add_argument("--debug", metavar="QUESTION", help="step through its case in pdb, without the limits of grading")
+    parser.add_argument(
+        "--debug", metavar="QUESTION", help="step through its failing cases in pdb, without the limits of grading"
+    )
     about = "say what is missing of what must be installed, in a second; nothing is graded"
     parser.add_argument("--check-install", action="store_true", help=about)
     options = parser.parse_intermixed_args(arguments)

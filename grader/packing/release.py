@@ -52,7 +52,7 @@ python grade.py                         # everything, once
 python grade.py QUESTION                # one question, or several ({first})
 python grade.py -k WORD                 # checks whose name contains a word
 python grade.py --show QUESTION         # what a failing check compares, as tables
-python grade.py --debug QUESTION        # step through its case in pdb
+python grade.py --debug QUESTION        # step through its failing cases in pdb
 python grade.py --html report.html      # also as a page, with the learning curves
 python grade.py --json report.json      # also as a file
 python grade.py --submission PATH       # another file, a notebook, a folder or a zip
