@@ -266,7 +266,10 @@ def _importable(views: Path) -> Iterator[None]:
     before, module = sys.modules.get("views"), importlib.util.module_from_spec(spec)
     sys.modules["views"] = module
     try:
-        spec.loader.exec_module(module)
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            raise pytest.UsageError(f"tests/views/{views.name} cannot be imported: {type(error).__name__}: {error}") from error
         yield
     finally:
         del sys.modules["views"]

@@ -263,6 +263,7 @@ def _try_out(home: AssignmentFiles, data: bytes) -> Iterator[str]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             archive.extractall(temporary)
         folder = Path(temporary, assignment.name)
+        yield f"unpacked elsewhere, {_collected(folder)}"
         for level in ("", "basic"):
             for what, expected in (("stub", 0.0), ("solution", assignment.total("visible"))):
                 if what == "solution":
@@ -274,6 +275,17 @@ def _try_out(home: AssignmentFiles, data: bytes) -> Iterator[str]:
                 if report["points"] != expected or not report["final"]:
                     raise UsageError(f"nothing was written: unpacked elsewhere, {found}, expected {expected:g}")
                 yield f"unpacked elsewhere, {found}"
+
+
+def _collected(folder: Path) -> str:
+    """Return in words what pytest finds in the folder, as a test panel asks for it."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    environment = {**os.environ, "PYTEST_ADDOPTS": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    last = done.stdout.strip().rpartition("\n")[2]
+    if done.returncode != 0:
+        raise UsageError(f"nothing was written: unpacked elsewhere, pytest ends with {done.returncode}: {last} {done.stderr}")
+    return f"pytest: {last}"
 
 
 def _graded(folder: Path, level: str) -> dict[str, Any]:

@@ -334,11 +334,12 @@ class DebugAdapter:
         end = time.monotonic() + 60
         while True:
             try:
-                self.stream = socket.create_connection(("127.0.0.1", port), 60).makefile("rwb")
+                self.connection = socket.create_connection(("127.0.0.1", port), 60)
                 break
             except OSError:
                 assert time.monotonic() < end, "debugpy does not listen"
                 time.sleep(0.1)
+        self.stream = self.connection.makefile("rwb")
         self.sent = 0
 
     def send(self, command: str, **arguments: Any) -> None:
@@ -361,9 +362,16 @@ class DebugAdapter:
         self.send(command, **arguments)
         return self.until("response", command)
 
+    def end(self) -> str:
+        """Return what pytest has printed, once it has ended."""
+        self.process.wait(60)
+        return self.output.read_text()
+
     def close(self) -> None:
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
+        self.stream.close()
+        self.connection.close()  # then debugpy's adapter ends as well
 
 
 @pytest.fixture
@@ -402,7 +410,7 @@ def test_a_breakpoint_in_the_students_file_is_hit(debugged, folder: Path, ours: 
     assert len(frames) == 1 or not ours  # nothing of the kit, and of the drivers, is stepped into
     assert adapter.ask("evaluate", expression="(first, values)", frameId=frames[0]["id"])["result"] == "(17, [1.5, -2.0, 4.0])"
     adapter.send("continue", threadId=thread)
-    said = adapter.process.communicate(timeout=60)[0].decode()
+    said = adapter.end()
     assert "1 failed" in said
     assert "total: expected 3.5, got 17" in said
 

@@ -31,6 +31,7 @@ def test_zip_is_tried_out_and_has_a_folder(tmp_path: Path) -> None:
     """What is released works where it is unpacked, forked and spawned, in a folder with spaces and an umlaut."""
     began = time.time()
     lines = list(release(ROOT, "policy_gradient", tmp_path))
+    assert [line for line in lines if "pytest: 53 tests collected" in line]
     assert [line for line in lines if "the stub gets 0/63" in line and "basic" in line]
     assert [line for line in lines if "the solution gets 63/63" in line and "level basic" not in line]
     with zipfile.ZipFile(tmp_path / "policy_gradient.zip") as archive:
