@@ -324,13 +324,11 @@ class DebugAdapter:
             f"127.0.0.1:{port}",
             "--wait-for-client",
         ]
-        self.process = subprocess.Popen(
-            [*command, "-m", "pytest", *arguments],
-            cwd=folder,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
+        self.output = folder.parent / "output.txt"  # no pipe: processes of debugpy would hold it open
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(
+                [*command, "-m", "pytest", *arguments], cwd=folder, env=environment(), stdout=output, stderr=subprocess.STDOUT
+            )
         end = time.monotonic() + 60
         while True:
             try:
