@@ -54,7 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--html", type=Path, metavar="FILE", help="also write the report to this file as a page, with the learning curves"
     )
     parser.add_argument("--show", metavar="QUESTION", help="show as tables what a failing check compares")
-    parser.add_argument("--debug", metavar="QUESTION", help="step through the case of a failing check in pdb, without limits")
+    parser.add_argument(
+        "--debug", metavar="QUESTION", help="step through the failing cases of a question in pdb, without limits"
+    )
     about = "list missing packages, and the commands that install them, within a second; grades nothing"
     parser.add_argument("--check-install", action="store_true", help=about)
     layout.make_legible(sys.stdout)
@@ -170,11 +172,11 @@ def _look_closer(options: argparse.Namespace) -> int:
     submission = options.submission or home.stub
     try:
         with ProgressLine() as progress:
-            looks = find_failing_checks(home, submission, name, options.keyword, progress.show, thorough=not options.debug)
+            looks = find_failing_checks(home, submission, name, options.keyword, progress.show, patient=not options.debug)
         if options.debug:
             from grader.desk.debug import debug
 
-            debug(home, looks[0])
+            debug(home, looks)
         else:
             from grader.desk.show import show_failure
 

@@ -1,4 +1,4 @@
-"""The case that a check fails, once more in this process and under pdb, stopped at the first line of the student's function.
+"""The cases that checks fail, once more in this process: under pdb, stopped in the student's code, or under another debugger.
 
 Here is no sandbox: the code runs as the student who wrote it, without limits, as it does when they run it themselves.
 """
@@ -14,14 +14,14 @@ import signal
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from rich.text import Text
 
-from grader.assignment import AssignmentFiles
+from grader.assignment import AssignmentFiles, Question
 from grader.desk.look import FailureInspection, NothingToInspect, make_console
 from grader.judge.compare import format_value
 from grader.judge.failure import explain_failure
@@ -31,32 +31,86 @@ from grader.sandbox.reply import Reply
 from grader.submission import stage_submission
 
 KEYS = """\
-  n  next line             l  list the code here       c  continue to the end (Ctrl-C stops again)
+  n  next line             l  list the code here       c  {continue_to} (Ctrl-C stops again)
   s  step into a call      u  up to the caller, d down  q  quit
   p NAME  print a value (p NAME.shape of a tensor)      h  help"""
-LIBRARIES = ("torch", "torch.*", "numpy", "numpy.*", "contextlib", "bdb", "grader.*")  # which `s` steps over
+# Which `n` and `s` step over: libraries, the kit, and what calls the student's code.
+SKIPPED = ("torch", "torch.*", "numpy", "numpy.*", "contextlib", "bdb", "grader.*", "drivers")
+BLANK = "YOUR CODE HERE"  # stands in each place that a student fills in, and as a rule stays there
+
+Place = tuple[str, int]  # name and first line, as a code object has them
 
 
-def debug(home: AssignmentFiles, seen: FailureInspection) -> None:
-    """Run the call of a check again, under pdb.
+def debug(home: AssignmentFiles, looks: Sequence[FailureInspection]) -> bool:
+    """Run the calls of some checks again under pdb, each once; return whether the user has quit before the last one ended.
 
     Raises:
         NothingToInspect: If the submission cannot be loaded here.
     """
+    calls = list_calls(looks)
+    with _find_file(home, calls[0]) as path:
+        debugger = Debugger(path)
+        for number, seen in enumerate(calls, 1):
+            _debug(home, seen, debugger, left=len(calls) - number)
+            if debugger.left:
+                break
+    return debugger.left
+
+
+def run_here(home: AssignmentFiles, seen: FailureInspection) -> None:
+    """Run the call of a check again, so that another debugger that is attached to this process sees the student's code.
+
+    Raises:
+        NothingToInspect: If the submission cannot be loaded here.
+    """
+    with _find_file(home, seen) as path:
+        submitted = _load(home, seen, path)
+        try:
+            facts = _find_driver(seen)(submitted, **seen.tried.inputs)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # SystemExit as well: the student's code may call exit()
+            print(f"{seen.question.function} did not return.\n{_describe(seen, 'raised', error, path)}")
+        else:
+            _conclude(seen, facts)
+
+
+def list_calls(looks: Sequence[FailureInspection]) -> list[FailureInspection]:
+    """Return these checks without those whose last call was that of a check before: a case that several look at comes once."""
+    found: dict[object, FailureInspection] = {}
+    for number, seen in enumerate(looks):
+        case = seen.tried.case
+        found.setdefault((seen.question.id, case.name) if case else number, seen)
+    return list(found.values())
+
+
+@contextlib.contextmanager
+def _find_file(home: AssignmentFiles, seen: FailureInspection) -> Iterator[Path]:
+    """Yield the path of the student's own file, or of one that holds what their notebook defines."""
     with tempfile.TemporaryDirectory(prefix="debug-") as folder:
         path = seen.file or stage_submission(seen.source, Path(folder, home.assignment.submission))
-        _debug(home, seen, Path(os.path.abspath(path)))
+        yield Path(os.path.abspath(path))
 
 
-def _debug(home: AssignmentFiles, seen: FailureInspection, path: Path) -> None:
-    function = seen.question.function
+def _find_driver(seen: FailureInspection) -> Callable[..., Any]:
+    driver: Callable[..., Any] = getattr(sys.modules["drivers"], seen.tried.driver)
+    return driver
+
+
+def _debug(home: AssignmentFiles, seen: FailureInspection, debugger: Debugger, left: int) -> None:
+    """Debug one call. left: how many come after it."""
+    function, path = seen.question.function, Path(debugger.path)
     submitted = _load(home, seen, path)
     if not hasattr(submitted, function):
         raise NothingToInspect(f"{seen.question.id}: {seen.check.message}")
-    _introduce(seen, path)
-    debugger = Debugger(path, function)
+    source = path.read_bytes()
+    places = find_code_places(source, seen.question)
+    _introduce(seen, path, left, again=debugger.used)
     try:
-        facts = debugger.follow(getattr(sys.modules["drivers"], seen.tried.driver), submitted, seen.tried.inputs)
+        facts = debugger.follow(_find_driver(seen), submitted, seen.tried.inputs, places)
+        if not debugger.arrived and (wider := find_methods(source, function).keys() - places):
+            # What was taken for the student's part is not called here, but other code of the same class is.
+            facts = debugger.follow(_find_driver(seen), _load(home, seen, path), seen.tried.inputs, places | wider)
     except bdb.BdbQuit:
         return
     except BaseException as error:  # SystemExit as well: the student's code may call exit()
@@ -68,7 +122,9 @@ def _debug(home: AssignmentFiles, seen: FailureInspection, path: Path) -> None:
         debugger.look_back(error)
     else:
         if not debugger.left:
-            _conclude(seen, facts, debugger.arrived)
+            if not debugger.arrived:
+                print(f"The driver {seen.tried.driver} did not call {function}.")
+            _conclude(seen, facts)
 
 
 def _load(home: AssignmentFiles, seen: FailureInspection, path: Path) -> Any:
@@ -80,7 +136,7 @@ def _load(home: AssignmentFiles, seen: FailureInspection, path: Path) -> Any:
     os.environ["MPLBACKEND"] = "Agg"
     os.environ["OMP_NUM_THREADS"] = "1"  # torch reads it when it is imported; sums in another order differ in their last digits
     sys.dont_write_bytecode = True  # no __pycache__ beside the student's file
-    sys.path[:0] = list(dict.fromkeys(str(file.parent) for file in home.support()))
+    sys.path[:0] = [folder for folder in dict.fromkeys(str(file.parent) for file in home.support()) if folder not in sys.path]
     worker.load_module("drivers", home.drivers)
     worker.seed_everything(seen.tried.seed)
     try:
@@ -91,9 +147,12 @@ def _load(home: AssignmentFiles, seen: FailureInspection, path: Path) -> Any:
     return submitted
 
 
-def _introduce(seen: FailureInspection, path: Path) -> None:
-    """Print what is run, what was expected of it, what the grader found, and pdb's keys."""
+def _introduce(seen: FailureInspection, path: Path, left: int, again: bool) -> None:
+    """Print what is run, what was expected of it, and what the grader found; the first time, pdb's keys as well."""
     console = make_console()
+    if again:
+        console.print()
+        console.print(Text("Next failing case", "bold underline"))
     seen.print_headline(console)
     if seen.passed:
         console.print(Text("Every check that was run passes; this is the first of them.", "green"))
@@ -101,14 +160,16 @@ def _introduce(seen: FailureInspection, path: Path) -> None:
     console.print(Text(f"\n{seen.called()}", "bold"))
     for name, value in seen.tried.inputs.items():
         console.print(Text(f"    {name} = {format_value(value)}"))
-    console.print(Text(f"\nStopping at the first line of {seen.question.function} in {path.name}. Keys:", "bold"))
-    console.print(Text(f"{KEYS}\n"))
+    more = f"; {left} more failing {'case' if left == 1 else 'cases'} after it" if left else ""
+    keys = "" if again else " Keys:"
+    console.print(Text(f"\nStopping in {seen.question.function} in {path.name}{more}.{keys}", "bold"))
+    if not again:
+        keys = KEYS.format(continue_to="continue to the next failing case" if left else "continue to the end")
+        console.print(Text(f"{keys}\n"))
 
 
-def _conclude(seen: FailureInspection, facts: Any, arrived: bool) -> None:
+def _conclude(seen: FailureInspection, facts: Any) -> None:
     """Print what the call returned, as a judge would read it."""
-    if not arrived:
-        print(f"The driver {seen.tried.driver} did not call {seen.question.function}.")
     try:
         frame = wire.encode(facts)
         text, blob = wire.read_lengths(frame[: wire.HEADER.size])
@@ -129,28 +190,35 @@ def _describe(seen: FailureInspection, status: str, error: BaseException, path: 
 
 
 class Debugger(pdb.Pdb):
-    """A pdb that begins when the student's function is called, and hides all code around the driver.
+    """A pdb that begins in the student's code, and hides all code around the driver.
+
+    Breakpoints that the user sets hold for all calls that it follows.
 
     Attributes:
         left: Whether the user has quit.
-        arrived: Whether the function was called.
+        used: Whether it has followed a call.
+        arrived: Whether the last call that it followed has come to one of the places.
     """
 
-    def __init__(self, path: Path, function: str) -> None:
-        super().__init__(skip=LIBRARIES)
+    def __init__(self, path: Path) -> None:
+        super().__init__(skip=SKIPPED)
         self.path = str(path)
-        self.places = find_code_places(path.read_bytes(), function)
+        self.places: set[Place] = set()
         self.driver: CodeType | None = None
         self.shown: BaseException | None = None  # the exception at which the user was stopped last
-        self.arrived = self.left = False
+        self.arrived = self.left = self.used = False
 
-    def follow(self, driver: Callable[..., Any], submitted: Any, inputs: dict[str, Any]) -> Any:
+    def follow(self, driver: Callable[..., Any], submitted: Any, inputs: dict[str, Any], places: set[Place]) -> Any:
         """Return what the driver returns; an exception of the driver is passed on.
+
+        Args:
+            places: Where to stop, whichever is entered first; if there are none, at the first line of the student's file.
 
         Raises:
             BdbQuit: If the user quits.
         """
-        self.driver = driver.__code__
+        self.driver, self.places = driver.__code__, places
+        self.arrived, self.used = False, True
         self.reset()
         with _interruptible():
             sys.settrace(self.trace_dispatch)
@@ -205,14 +273,26 @@ class Debugger(pdb.Pdb):
         super().set_quit()
 
 
-def find_code_places(source: bytes, function: str) -> set[tuple[str, int]]:
-    """Return name and first line, as a code object has them, of each code that `function` may begin with.
+def find_code_places(source: bytes, question: Question) -> set[Place]:
+    """Return each code that the student's part of a question may begin with; nothing if its name is given to something else.
 
-    That is the function of this name, or any method of the class of this name and of its bases in the same file; nothing when
-    neither is defined, as when the name is given to something else.
+    That is the function of this name. Of a class, it is the methods that the question's id names; or those that hold the
+    mark of a place to fill in; or, if the marks are gone, all but `__init__`.
     """
+    methods = find_methods(source, question.function)
+    words = question.id.split(".")
+    named = {place for place in methods if place[0] in words}
+    marked = {place for place, text in methods.items() if BLANK in text}
+    others = {place for place in methods if place[0] != "__init__"}
+    return named or marked or others or set(methods)
+
+
+def find_methods(source: bytes, function: str) -> dict[Place, str]:
+    """Return the text of each code of a name: a function's, or that of each method of a class and of its bases in the file."""
+    lines = source.decode("utf-8", "replace").split("\n")
     top = list(_defined(ast.parse(source)))
-    found, names = set(), [function]
+    found: dict[Place, str] = {}
+    names = [function]
     for name in names:  # bases are added on the way
         for node in top:
             if node.name != name:
@@ -221,8 +301,10 @@ def find_code_places(source: bytes, function: str) -> set[tuple[str, int]]:
             if isinstance(node, ast.ClassDef):
                 methods = [child for child in _defined(node) if not isinstance(child, ast.ClassDef)]
                 names += [base.id for base in node.bases if isinstance(base, ast.Name) and base.id not in names]
-            # The first line of a code object is that of its first decorator.
-            found |= {(each.name, min(line.lineno for line in [each, *each.decorator_list])) for each in methods}
+            for each in methods:
+                # The first line of a code object is that of its first decorator.
+                first = min(line.lineno for line in [each, *each.decorator_list])
+                found[each.name, first] = "\n".join(lines[first - 1 : each.end_lineno])
     return found
 
 

@@ -16,7 +16,7 @@ from grader.judge.compare import format_value
 from grader.judge.run import Grader, GradingOptions, select_questions
 from grader.judge.student import LastCall
 from grader.report import layout, screen, terminal
-from grader.report.model import CheckResult, Outcome, Report
+from grader.report.model import Cause, CheckResult, Outcome, Report
 from grader.report.text import sanitize
 
 
@@ -105,7 +105,7 @@ def find_failing_checks(
     name: str,
     keyword: str = "",
     changed: Callable[[Report], None] | None = None,
-    thorough: bool = True,
+    patient: bool = True,
 ) -> list[FailureInspection]:
     """Return the visible checks of a question that fail; if none does, its first check alone.
 
@@ -115,7 +115,7 @@ def find_failing_checks(
         name: The question's id, or the part before a dot.
         keyword: Selects checks, as pytest's -k.
         changed: Called with the report after each check.
-        thorough: False stops at the first check that fails.
+        patient: False runs no check after one that ran out of time: the others would take as long.
 
     Raises:
         NothingToInspect: If no check has called a function of the student's.
@@ -124,8 +124,13 @@ def find_failing_checks(
     chosen = select_questions(home, [name])
     with Grader(home) as grader:
         staged = grader.take(submission)
-        report = grader.grade(staged, GradingOptions(chosen, keyword, changed, thorough=thorough))
-        tried, file, source = grader.tried, None if staged.handed.notebook else staged.handed.path, staged.path.read_bytes()
+        report = grader.grade(staged, GradingOptions(chosen, keyword, changed, thorough=patient))
+        found = grader.tried
+        if not patient and not any(check.outcome is Outcome.TIMEOUT for check in report.checks):
+            known = {check.id: check for check in report.checks if check.cause is not Cause.NOT_REACHED}
+            report = grader.grade(staged, GradingOptions(chosen, keyword, changed, before=known))
+            found = found | grader.tried
+        tried, file, source = found, None if staged.handed.notebook else staged.handed.path, staged.path.read_bytes()
     if not report.final:
         faults = [check.message for check in report.checks if check.outcome is Outcome.GRADER_ERROR]
         raise NothingToInspect(report.explain_stop() or faults[0], fault=True)

@@ -57,10 +57,13 @@ python grade.py                         # everything, once
 python grade.py QUESTION                # one question, or several ({first})
 python grade.py -k WORD                 # checks whose name matches
 python grade.py --show QUESTION         # the values that a failing check compares, as tables
-python grade.py --debug QUESTION        # step through its case in pdb
+python grade.py --debug QUESTION        # step through its failing cases in pdb
 python grade.py --html report.html      # also as a page, with the learning curves
 python grade.py --submission PATH       # another file, a notebook, a folder or a zip
 ```
+
+`pytest` and the test panels of VS Code and PyCharm show the same checks (open this folder). To debug one, set a breakpoint in
+{submission} and choose Debug Test: the grader gives its verdict, then the call runs again where the debugger sees it.
 
 {notebook}A question that has not passed shows its first difference: what was expected, what your function received and
 returned, your own lines of a traceback, what your code printed{hints}. All cases with their answers are in solution.json;
@@ -73,6 +76,48 @@ which.
 """
 README_WIDTH = 100  # of its paragraphs
 
+
+# What lets `pytest`, and the test panels of VS Code and PyCharm, work at once; `grade.py` reads none of it.
+PYTEST_INI = """\
+# For `pytest` and the test panels of editors. Add a folder here to let them find tests of your own.
+[pytest]
+testpaths = tests/visible
+pythonpath = .
+addopts = --import-mode=importlib
+"""
+VSCODE_SETTINGS = """\
+{
+  "python.testing.pytestEnabled": true,
+  "python.testing.unittestEnabled": false
+}
+"""
+VSCODE_LAUNCH = """\
+{
+  "version": "0.2.0",
+  "configurations": [
+    {
+      "name": "Debug a check: breakpoints in your file",
+      "type": "debugpy",
+      "request": "launch",
+      "program": "${file}",
+      "purpose": ["debug-test"],
+      "console": "internalConsole",
+      "justMyCode": true,
+      "subProcess": false,
+      "rules": [
+        { "path": "**/grader/**", "include": false },
+        { "path": "**/tests/**", "include": false }
+      ]
+    }
+  ]
+}
+"""
+CONFTEST = Path(__file__).resolve().parents[2] / "tests" / "visible" / "conftest.py"
+FOR_EDITORS = {
+    "pytest.ini": PYTEST_INI,
+    ".vscode/settings.json": VSCODE_SETTINGS,
+    ".vscode/launch.json": VSCODE_LAUNCH,
+}
 
 NOTEBOOK = """\
 notebook.ipynb explains the method, tries out each function as you write it, and trains. Open it in VS Code, or run
@@ -129,6 +174,8 @@ def collect_student_files(home: AssignmentFiles) -> dict[str, bytes]:
     if home.notebook.is_file():
         content["notebook.ipynb"] = home.notebook.read_bytes()
     content |= _collect_grader(home.root, "desk")
+    content |= {name: text.encode() for name, text in FOR_EDITORS.items()}
+    content["tests/visible/conftest.py"] = CONFTEST.read_bytes()
     return {key: value.replace(b"\r\n", b"\n") for key, value in sorted(content.items())}
 
 
@@ -264,6 +311,7 @@ def _try_out(home: AssignmentFiles, data: bytes) -> Iterator[str]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             archive.extractall(temporary)
         folder = Path(temporary, assignment.name)
+        yield f"unpacked elsewhere, {_collected(folder)}"
         for level in ("", "basic"):
             for what, expected in (("stub", 0.0), ("solution", assignment.total("visible"))):
                 if what == "solution":
@@ -275,6 +323,17 @@ def _try_out(home: AssignmentFiles, data: bytes) -> Iterator[str]:
                 if report["points"] != expected or not report["final"]:
                     raise UsageError(f"nothing was written: unpacked elsewhere, {found}, expected {expected:g}")
                 yield f"unpacked elsewhere, {found}"
+
+
+def _collected(folder: Path) -> str:
+    """Return in words what pytest finds in the folder, as a test panel asks for it."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    environment = {**os.environ, "PYTEST_ADDOPTS": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    last = done.stdout.strip().rpartition("\n")[2]
+    if done.returncode != 0:
+        raise UsageError(f"nothing was written: unpacked elsewhere, pytest ends with {done.returncode}: {last} {done.stderr}")
+    return f"pytest: {last}"
 
 
 def _graded(folder: Path, level: str) -> dict[str, Any]:

@@ -37,12 +37,14 @@ INPUTS = {
         "released:grader",
         "assignments/policy_gradient/notebook.ipynb",
         "utils.py",
+        "tests/visible/conftest.py",
     ),
     "test_students_read_what_else_they_may_hand_in": (
         "grade.py",
         "released:grader",
         "assignments/policy_gradient/notebook.ipynb",
         "utils.py",
+        "tests/visible/conftest.py",
     ),
 }
 

@@ -1,4 +1,4 @@
-"""`grade.py --debug`: pdb stands where the student's function begins, with the grader's case, and lets go cleanly."""
+"""`grade.py --debug`: pdb stands where the student's code begins, case after case, and lets go cleanly."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.assignment import Question, QuestionPoints
 from grader.desk.debug import find_code_places
 
 pytestmark = pytest.mark.recorded
@@ -139,6 +140,11 @@ def test_in_a_terminal(replaced, terminal) -> None:
     assert "1.0" in window.until("(Pdb) ")
     window.send("c")
     assert "returns = [[0], [1], [2]" in window.until("changed by the call")
+    again = window.until("(Pdb) ")
+    assert "Next failing case" in again
+    assert "case returns_several_episodes" in again
+    assert "->\t    wrong = discount_factor * 2" in again
+    window.send("q")
     assert window.end() == 0
 
 
@@ -199,6 +205,95 @@ def test_a_function_by_another_name(toy) -> None:
     """`total = mine` has no `def total`; it is found all the same."""
     text = "def mine(values):\n    return 1\n\n\ntotal = mine\n"
     assert "->\t    return 1" in toy("total", text, "q\n").stdout
+
+
+def test_c_goes_through_the_failing_cases(toy) -> None:
+    """After `c` the next case that fails is to be looked at, once for all checks that look at it, and then it is over."""
+    done = toy(
+        "total", "def total(values):\n    first = 17\n    return first\n", "n\np first + len(values)\nc\np len(values)\nc\n"
+    )
+    first, second = done.stdout.split("Next failing case")
+    assert "1 more failing case after it" in first
+    assert "(Pdb) 20" in first
+    assert "case many_values" in second
+    assert "(Pdb) 9" in second
+    assert "total = 17" in second.partition("What the grader sees")[2]
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_c_after_an_exception_goes_on(toy) -> None:
+    """The moment of an exception is one more stop of its case, not the end of the session."""
+    done = toy("total", "def total(values):\n    return values[17]\n", "c\np len(values)\nc\nc\np len(values)\nq\n")
+    first, second = done.stdout.split("Next failing case")
+    assert "total did not return.\nIndexError" in first
+    assert "(Pdb) 3" in first
+    assert "(Pdb) 9" in second
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_n_steps_over_the_driver(toy) -> None:
+    """After its last line a function returns into a driver, in whose lines nobody looks for a mistake."""
+    text = (
+        "def total(values):\n    return 1\n\n\ndef spread(values, scale=1.0):\n    return (max(values) - min(values)) * scale\n"
+    )
+    done = toy("total", text.replace("return 1", "return sum(values)"), "n\nn\nn\nn\nn\nq\n")
+    assert "drivers/toy.py" not in done.stdout
+    assert "What the grader sees" in done.stdout
+    text = text.replace("return 1", "return sum(values)").replace(") * scale", ") * scale if len(values) < 4 else 0")
+    done = toy("both", text, "n\nn\nn\np scale\nq\n")  # the driver of `both` calls one function after the other
+    assert "drivers/toy.py" not in done.stdout
+    assert "(Pdb) 1.0" in done.stdout
+
+
+GIVEN = """
+class total:
+    def __new__(cls, values):
+        made = super().__new__(cls)
+        made.__init__(values)
+        return made()
+
+    def __init__(self, values):
+        self.values = values
+
+    def helper(self):
+        return 1
+
+    def __call__(self):
+        # YOUR CODE HERE
+        return self.helper()
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (("", ""), "return self.helper()"),
+        (("        self.values =", "        # YOUR CODE HERE\n        self.values ="), "self.values = values"),
+    ],
+)
+def test_a_class_begins_with_what_the_student_writes(toy, change: tuple[str, str], line: str) -> None:
+    """In a constructor that was given there is nothing to find; in one that the student writes there is."""
+    assert f"->\t        {line}" in toy("total", GIVEN.replace(*change), "q\n").stdout
+
+
+def test_where_nothing_marks_the_students_part(toy) -> None:
+    """A class whose marks are gone, and of which a driver only calls the constructor, is stopped in there."""
+    text = """
+class Base:
+    def __init__(self, values):
+        self.values = values
+
+
+class total(Base):
+    def __init__(self, values):
+        wrong = 3
+        super().__init__(values)
+
+    def other(self):
+        return 1
+"""
+    done = toy("total", text, "q\n")
+    assert "->\t        wrong = 3" in done.stdout, done.stdout
 
 
 def test_a_class_begins_with_its_first_method(toy) -> None:
@@ -337,4 +432,31 @@ def test_no_file_is_left_beside_the_submission(toy, tmp_path: Path) -> None:
 )
 def test_where_a_function_begins(source: str, expected: set[tuple[str, int]]) -> None:
     """First lines count decorators, as code objects do; what is defined inside another function is not the question's."""
-    assert find_code_places(source.encode(), "f") == expected
+    assert find_code_places(source.encode(), make_question("f")) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("f.a", {("a", 4)}),
+        ("f.a.second", {("a", 4)}),
+        ("b", {("b", 5)}),
+        ("f.else", {("__init__", 2)}),
+        ("f", {("__init__", 2)}),
+    ],
+)
+def test_a_question_names_its_method(question: str, expected: set[tuple[str, int]]) -> None:
+    """`PPO.policy_loss` is about that method, whichever others hold marks; `Model.layers` names none."""
+    source = """class f:
+    def __init__(self):
+        pass  # YOUR CODE HERE
+    def a(self): pass
+    def b(self): pass
+"""
+    assert find_code_places(source.encode(), make_question(question)) == expected
+
+
+def make_question(name: str) -> Question:
+    """Return a question of this id, about `f` unless it is about itself."""
+    points = QuestionPoints(visible=1, hidden=0)
+    return Question(id=name, title=name, function="f" if name != "total" else name, task="", points=points)

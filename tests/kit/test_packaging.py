@@ -31,7 +31,13 @@ from grader.platforms.registry import PLATFORMS
 pytestmark = pytest.mark.recorded
 
 INPUTS = {
-    "*": ("grade.py", "released:grader", "command:grade", "assignments/policy_gradient/notebook.ipynb"),
+    "*": (
+        "grade.py",
+        "released:grader",
+        "command:grade",
+        "assignments/policy_gradient/notebook.ipynb",
+        "tests/visible/conftest.py",
+    ),
     "test_another_platform_is_a_folder_and_a_name_in_the_registry": ("grader/**",),
 }
 

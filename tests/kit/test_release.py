@@ -22,7 +22,10 @@ from grader.platforms.gradescope.package import collect_autograder_files
 
 pytestmark = pytest.mark.recorded
 
-INPUTS = ("grading:policy_gradient", "grade.py", "released:grader", "assignments/policy_gradient/notebook.ipynb", "utils.py")
+INPUTS = (
+    *("grading:policy_gradient", "grade.py", "released:grader", "assignments/policy_gradient/notebook.ipynb", "utils.py"),
+    "tests/visible/conftest.py",
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,6 +34,7 @@ def test_zip_is_tried_out_and_has_a_folder(tmp_path: Path) -> None:
     """What is released works where it is unpacked, forked and spawned, in a folder with spaces and an umlaut."""
     began = time.time()
     lines = list(release(ROOT, "policy_gradient", tmp_path))
+    assert [line for line in lines if "pytest: 53 tests collected" in line]
     assert [line for line in lines if "the stub gets 0/63" in line and "basic" in line]
     assert [line for line in lines if "the solution gets 63/63" in line and "level basic" not in line]
     with zipfile.ZipFile(tmp_path / "policy_gradient.zip") as archive:
@@ -39,7 +43,8 @@ def test_zip_is_tried_out_and_has_a_folder(tmp_path: Path) -> None:
         names = {name.partition("/")[2] for name in archive.namelist()}
         assert archive.testzip() is None
     written = {"submitted.py", "notebook.ipynb", "utils.py", "README.md"}
-    flat = written | {"grade.py", "solution.json", "requirements.txt", "assignment.toml"}
+    flat = written | {"grade.py", "solution.json", "requirements.txt", "assignment.toml", "pytest.ini"}
+    flat |= {".vscode/settings.json", ".vscode/launch.json"}
     assert flat | {"grader/report/page.html"} <= names
     assert all(name.startswith(("grader/", "tests/drivers/", "tests/views/", "tests/visible/")) for name in names - flat)
     assert list(tmp_path.iterdir()) == [tmp_path / "policy_gradient.zip"]

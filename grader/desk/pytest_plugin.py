@@ -1,0 +1,277 @@
+"""The visible checks in plain pytest, and so in the test panels of VS Code and PyCharm; they give no points that count.
+
+pytest collects the files of the checks as it does any others: names, `-k`, `-x`, `--lf`, `-n` and parameters are its own. What
+runs then is not the collected function: the judge grades the submission in its sandbox, as `grade.py` does, and each function
+reports the result of its check. `tests/visible/conftest.py` brings this in; the judge collects the same files by itself, and
+reads no conftest.py.
+"""
+
+from __future__ import annotations
+
+import bdb
+import contextlib
+import importlib.util
+import shutil
+import sys
+import textwrap
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from grader.desk.visible import VisibleChecks
+    from grader.report.model import CheckResult
+
+NAME = "grader-visible-checks"
+MOST_CHARACTERS = 200  # of a failure in the short summary
+RESULT = pytest.StashKey["CheckResult"]()
+Status = tuple[str, str, "str | tuple[str, dict[str, bool]]"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the plugin, once for all conftest.py that ask for it."""
+    if not config.pluginmanager.has_plugin(NAME):
+        config.addinivalue_line("markers", "points(number, question): a check of a question, worth so many points")
+        config.pluginmanager.register(VisiblePlugin(config), NAME)
+
+
+@pytest.fixture
+def student() -> None:
+    """The submission: the judge has it, where the check is run."""
+
+
+@pytest.fixture
+def kit() -> None:
+    """The drivers without a submission: see `student`."""
+
+
+def is_debugger_attached() -> bool:
+    """Return whether VS Code, PyCharm or another debugger watches this process; a measurement of coverage is none."""
+    pydevd = sys.modules.get("pydevd")
+    if pydevd is not None and pydevd.GetGlobalDebugger() is not None:
+        return True
+    monitoring = getattr(sys, "monitoring", None)  # since Python 3.12
+    if monitoring is not None and monitoring.get_tool(monitoring.DEBUGGER_ID):
+        return True
+    trace = sys.gettrace()
+    return trace is not None and "coverage" not in type(getattr(trace, "__self__", trace)).__module__
+
+
+class VisiblePlugin:
+    """Reports the judge's result for each visible check that pytest has collected.
+
+    Attributes:
+        suites: The visible checks of each assignment, by their file; None for a file that holds none.
+        results: The results of all checks so far, by that file and by their id; those of other processes as well, where
+            pytest-xdist runs some.
+        told: By message, the first check that has failed with it.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.suites: dict[Path, VisibleChecks | None] = {}
+        self.results: dict[Path, dict[str, CheckResult]] = {}
+        self.told: dict[str, str] = {}
+
+    def find_suite(self, path: Path) -> VisibleChecks | None:
+        """Return the visible checks in this file, or None if it holds none."""
+        if path.parent.name != "visible":
+            return None
+        if path not in self.suites:
+            from grader.assignment import UsageError
+            from grader.desk.visible import VisibleChecks, find_assignment
+
+            try:
+                home = find_assignment(path)
+            except UsageError as error:
+                raise pytest.UsageError(str(error)) from error
+            self.suites[path] = VisibleChecks(home) if home else None
+        return self.suites[path]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        suite = self.find_suite(collector.path) if isinstance(collector, (pytest.Module, pytest.Class)) else None
+        if suite is None:
+            return (yield)
+        with _importable(suite.home.views):
+            report = yield
+        for node in report.result or []:
+            mark = node.get_closest_marker("points")
+            if isinstance(node, pytest.Function) and mark is not None:
+                suite.known[node.name] = mark.kwargs["question"]
+        return report
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        for item in session.items:
+            if suite := self.find_suite(item.path):
+                suite.asked.add(item.name)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
+        suite = self.find_suite(pyfuncitem.path)
+        if suite is None or pyfuncitem.name not in suite.known:
+            return None
+        from grader.desk.visible import NotGraded
+        from grader.report.model import Outcome
+
+        for other in self.suites.values():
+            if other is not None and other is not suite:
+                other.close()  # a warm server takes much memory, so there is one at a time
+        try:
+            if self._wants_debugger() or is_debugger_attached():
+                suite.grade_all()  # first: afterwards nothing depends on this process any more
+            result = pyfuncitem.stash[RESULT] = suite.result(pyfuncitem.name)
+        except NotGraded as error:
+            pytest.fail(str(error), pytrace=False)
+        self._debug(suite, pyfuncitem.name, passed=result.outcome is Outcome.PASSED)
+        if result.unwritten:
+            pytest.skip(f"{result.question} is not started: {result.message.removeprefix('not written yet: ')}")
+        if result.outcome is Outcome.NOT_RUN:
+            pytest.skip(result.message)
+        if result.outcome is not Outcome.PASSED:
+            self._fail(suite, result)
+        return True
+
+    def _fail(self, suite: VisibleChecks, result: CheckResult) -> None:
+        """Raise an exception with what the report says of this check; in short, if it is what another one has said."""
+        text = suite.explain(result)
+        first = self.told.setdefault(result.message, result.id)
+        if first != result.id:
+            text = f"{text.partition(chr(10))[0]}\n    as {first.rpartition('/')[2]}: {result.message.partition(chr(10))[0]}"
+        # By this name VS Code knows what is a failure; pytest's own --pdb has nothing to look at, and leaves BdbQuit alone.
+        raise (bdb.BdbQuit if self._wants_debugger() else AssertionError)(text)
+
+    def _wants_debugger(self) -> bool:
+        """Return whether pytest was started with --pdb or --trace."""
+        option = self.config.option
+        return bool(getattr(option, "usepdb", False) or getattr(option, "trace", False))
+
+    def _debug(self, suite: VisibleChecks, name: str, passed: bool) -> None:
+        """Run the last call of a check in this process, if somebody wants to look at it there."""
+        from grader.desk.look import NothingToInspect
+
+        wanted = self._wants_debugger() and not (passed and not self.config.option.trace)
+        seen = suite.look(name) if wanted or is_debugger_attached() else None
+        if seen is None:
+            return
+        from grader.desk.debug import debug, run_here
+
+        try:
+            if not wanted:
+                run_here(suite.home, seen)
+                return
+            with self._terminal_for_debugger():
+                left = debug(suite.home, [seen])
+        except NothingToInspect as nothing:
+            print(nothing)
+        else:
+            if left:
+                pytest.exit("left the debugger")
+
+    @contextlib.contextmanager
+    def _terminal_for_debugger(self) -> Iterator[None]:
+        """Give keyboard and screen back for a while, which pytest has taken for itself."""
+        capture = self.config.pluginmanager.getplugin("capturemanager")
+        if capture is None:
+            yield
+            return
+        capture.suspend(in_=True)
+        try:
+            print()
+            yield
+        finally:
+            capture.resume()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[Any]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        result = item.stash.get(RESULT, None)
+        if result is None or call.when != "call":
+            return report
+        report.duration = result.seconds  # and not that of its whole question
+        report.grader_result = str(item.path), result.model_dump_json()  # type: ignore[attr-defined]  # xdist passes it on
+        if report.failed and call.excinfo is not None:
+            shown = report.longrepr = call.excinfo.getrepr(style="value")
+            if shown.reprcrash is not None:
+                shown.reprcrash.path, shown.reprcrash.lineno = str(item.path), (item.location[1] or 0) + 1
+                shown.reprcrash.message = textwrap.shorten(result.message, MOST_CHARACTERS, placeholder=" ...")
+        elif report.skipped and isinstance(report.longrepr, tuple):
+            # Without a line: then -rs says the same reason once.
+            report.longrepr = (str(item.path), None, report.longrepr[2].removeprefix("Skipped: "))  # type: ignore[assignment]
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if (known := _read_result(report)) is not None:
+            path, result = known
+            self.results.setdefault(path, {})[result.id] = result
+
+    @pytest.hookimpl(wrapper=True)  # others may wait for this hook, as VS Code does: what answers it ends it
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> Generator[None, Status | None, Status | None]:
+        status = yield
+        known = _read_result(report)
+        if status is None or known is None or status[2] != "PASSED":  # what was lost needs its line for the reason
+            return status
+        from grader.report.terminal import describe_points
+
+        return status[0], status[1], f"PASSED ({describe_points(known[1])})"
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for path, results in self.results.items():
+            suite = self.find_suite(path)
+            if suite is None:
+                continue
+            from grader.report import terminal
+
+            report = suite.make_report(results.values())
+            width = max(len(question.id) for question in report.questions)
+            lines = []
+            for question in report.questions:
+                mark, score = terminal.choose_outcome_mark(question.outcome), terminal.describe_score(question)
+                lines.append(f"{mark} {question.id:<{width}} {score:>7}  {question.outcome.value}")
+            lines += [*terminal.describe_unwritten(report), "", *terminal.make_closing_lines(report)]
+            terminalreporter.section(report.title)
+            terminalreporter.line(terminal.wrap_lines("\n".join(lines), shutil.get_terminal_size().columns))
+
+    def pytest_sessionfinish(self) -> None:
+        for suite in self.suites.values():
+            if suite is not None:
+                suite.close()
+
+
+def _read_result(report: pytest.TestReport) -> tuple[Path, CheckResult] | None:
+    """Return the file and the result of the check that this is the report of, if it is one of a check."""
+    kept = getattr(report, "grader_result", None)
+    if kept is None:
+        return None
+    from grader.report.model import CheckResult
+
+    return Path(kept[0]), CheckResult.model_validate_json(kept[1])
+
+
+@contextlib.contextmanager
+def _importable(views: Path) -> Iterator[None]:
+    """Let a file of checks import its assignment's views as `views`, as the judge does; another one's are other modules."""
+    if not views.is_file():
+        yield
+        return
+    spec = importlib.util.spec_from_file_location("views", views)
+    assert spec is not None  # there is a loader for every file that ends in .py
+    assert spec.loader is not None
+    before, module = sys.modules.get("views"), importlib.util.module_from_spec(spec)
+    sys.modules["views"] = module
+    try:
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            raise pytest.UsageError(f"tests/views/{views.name} cannot be imported: {type(error).__name__}: {error}") from error
+        yield
+    finally:
+        del sys.modules["views"]
+        if before is not None:
+            sys.modules["views"] = before

@@ -1,0 +1,195 @@
+"""The visible checks of one assignment, graded question by question when somebody asks for the result of one."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from grader.assignment import AssignmentFiles, UsageError
+from grader.desk.look import FailureInspection
+from grader.judge.run import Grader, GradingOptions, PreparedSubmission
+from grader.judge.student import LastCall
+from grader.report import terminal
+from grader.report.model import Cause, CheckResult, Outcome, Report
+from grader.report.text import sanitize
+from grader.sandbox.reply import SandboxFault
+
+SUITE = "visible"
+
+
+class NotGraded(Exception):
+    """Nothing can be graded, for the reason that the message gives."""
+
+
+def find_assignment(path: Path) -> AssignmentFiles | None:
+    """Return the assignment of which this file holds the visible checks, in a student's folder or the kit's repository.
+
+    Raises:
+        UsageError: If its assignment.toml is not valid.
+    """
+    name = path.stem.removeprefix("test_")
+    if path.parent.name != SUITE or len(path.parents) < 3:
+        return None
+    root = path.parents[2]
+    if not any(file.is_file() for file in (root / "assignment.toml", root / "assignments" / name / "assignment.toml")):
+        return None
+    home = AssignmentFiles(root, name)
+    return home if home.checks[SUITE] == path else None
+
+
+class VisibleChecks:
+    """The results of an assignment's visible checks, which are made when they are asked for.
+
+    The checks of one question are graded together: then each says what it says in the report of `grade.py`, where the hint
+    for a known mistake depends on all of them. Checks of other questions, and of this one, that are not asked for are not run,
+    and count as passed for what needs them, as with `grade.py -k`.
+
+    Attributes:
+        known: The question of each check in the file, by the check's name.
+        asked: The names of the checks that this run is about.
+    """
+
+    def __init__(self, home: AssignmentFiles) -> None:
+        self.home = home
+        self.known: dict[str, str] = {}
+        self.asked: set[str] = set()
+        self._results: dict[str, CheckResult] = {}
+        self._tried: dict[str, LastCall] = {}
+        self._grader: Grader | None = None
+        self._staged: PreparedSubmission | None = None
+        self._source = b""
+        self._refused = ""
+
+    def result(self, name: str) -> CheckResult:
+        """Return the result of a check, as a student may see it.
+
+        Raises:
+            NotGraded: If there is nothing to grade, or nothing to grade it with.
+        """
+        if name not in self._results:
+            self._grade(self.known[name])
+        return self._results[name]
+
+    def grade_all(self) -> None:
+        """Make the results of all checks that are asked for."""
+        for name in self.known:
+            if name in self.asked:
+                self.result(name)
+
+    def look(self, name: str) -> FailureInspection | None:
+        """Return a check whose result is known with its last call of the submission, or None if it has called nothing."""
+        result, staged = self._results[name], self._staged
+        if result.id not in self._tried or staged is None:
+            return None
+        file = None if staged.handed.notebook else staged.handed.path
+        question = self.home.assignment.question(result.question)
+        return FailureInspection(question, result, self._tried[result.id], file, self._source)
+
+    def explain(self, result: CheckResult) -> str:
+        """Return what reports say of a check that was not passed."""
+        report = self.make_report([result])
+        lines = [line for question in report.questions for line in terminal.explain_question(report, question)]
+        return textwrap.dedent("\n".join(lines))
+
+    def make_report(self, results: Iterable[CheckResult]) -> Report:
+        """Return a report of these checks alone."""
+        assignment = self.home.assignment
+        order = {question.id: number for number, question in enumerate(assignment.questions)}
+        report = Report(
+            assignment=assignment.name,
+            title=assignment.title,
+            suite_version=assignment.version,
+            suites=(SUITE,),
+            hints=assignment.hints,
+            isolation="none",
+            isolation_layers=(),
+            checks=sorted(results, key=lambda check: order.get(check.question, len(order))),
+        )
+        report.final = all(check.outcome is not Outcome.GRADER_ERROR for check in report.checks)
+        report.summarise(assignment)
+        return report
+
+    def close(self) -> None:
+        """Stop the sandbox; it starts again if results are asked for that are not known yet."""
+        if self._grader is not None:
+            self._grader.__exit__()
+        self._grader = None
+
+    def _grade(self, name: str) -> None:
+        """Make the results of the checks of a question that are asked for, after those of the questions that it needs."""
+        questions = {question.id: question for question in self.home.assignment.questions}
+        needs = questions[name].needs if name in questions else ()
+        for need in needs:
+            if any(check not in self._results for check in self._asked(need)):
+                self._grade(need)
+        again = {f"{SUITE}/{check}": check for check in self._asked(name)}
+        before = {}
+        for check, question in self.known.items():
+            if question in (name, *needs) and f"{SUITE}/{check}" not in again:
+                before[f"{SUITE}/{check}"] = self._results.get(check) or _assume_passed(check, question)
+        report = self._run(GradingOptions({name, *needs}, before=before, again=again.keys()))
+        found = {check.id: check for check in report.for_student().checks}
+        for key, check in again.items():
+            result = found.get(key) or CheckResult(id=key, question=name, suite=SUITE, title=check, max_points=0)
+            if result.cause is Cause.NOT_REACHED:
+                result.outcome, result.cause, result.message = Outcome.GRADER_ERROR, Cause.GRADER, report.explain_stop()
+            self._results[check] = result
+
+    def _asked(self, question: str) -> list[str]:
+        return [check for check, of in self.known.items() if of == question and check in self.asked]
+
+    def _run(self, options: GradingOptions) -> Report:
+        if self._refused:
+            raise NotGraded(self._refused)
+        try:
+            with _followed_by_no_debugger():
+                self._grader = self._grader or Grader(self.home)
+                if self._staged is None:
+                    self._staged = self._grader.take(self.home.stub)
+                    self._source = self._staged.path.read_bytes()
+                report = self._grader.grade(self._staged, options)
+        except ModuleNotFoundError as error:
+            self._refused = f"{sys.executable} has no module {error.name!r}; run `pip install -r requirements.txt` with it"
+        except (UsageError, SandboxFault, OSError) as error:
+            self._refused = sanitize(str(error))
+        else:
+            self._tried |= self._grader.tried
+            return report
+        raise NotGraded(self._refused)
+
+
+def _assume_passed(check: str, question: str) -> CheckResult:
+    """Return a result of a check that is not asked for, and must not be missed by a question that needs its own."""
+    return CheckResult(
+        id=f"{SUITE}/{check}",
+        question=question,
+        suite=SUITE,
+        title=check,
+        max_points=0,
+        outcome=Outcome.PASSED,
+        cause=Cause.NONE,
+    )
+
+
+@contextlib.contextmanager
+def _followed_by_no_debugger() -> Iterator[None]:
+    """Keep pydevd, by which VS Code and PyCharm debug, out of processes that are started here.
+
+    It would start their Python with itself on board, and its connection is what a sandbox must not have.
+    """
+    monkey: Any = sys.modules.get("_pydev_bundle.pydev_monkey")
+    if monkey is None:
+        yield
+    elif hasattr(monkey, "skip_subprocess_arg_patch"):
+        with monkey.skip_subprocess_arg_patch():
+            yield
+    else:  # PyCharm's has no such switch
+        before, monkey.patch_args = monkey.patch_args, lambda args, *_, **__: args
+        try:
+            yield
+        finally:
+            monkey.patch_args = before
