@@ -226,17 +226,19 @@ class VisiblePlugin:
             suite = self.find_suite(path)
             if suite is None:
                 continue
-            from grader.report import terminal
+            from grader.report import layout, terminal
 
             report = suite.make_report(results.values())
             width = max(len(question.id) for question in report.questions)
             lines = []
             for question in report.questions:
-                mark, score = terminal.choose_outcome_mark(question.outcome), terminal.describe_score(question)
-                lines.append(f"{mark} {question.id:<{width}} {score:>7}  {question.outcome.value}")
-            lines += [*terminal.describe_unwritten(report), "", *terminal.make_closing_lines(report)]
+                mark, word = terminal.describe_outcome(report, question)
+                lines.append(f"{mark} {question.id:<{width}} {terminal.describe_score(question):>7}  {word}")
+            if unwritten := terminal.list_unwritten(report):
+                lines += ["", "Not started:", *(f"  {question.id}: {task}" for question, task in unwritten)]
+            lines += ["", *terminal.make_closing_lines(report)]
             terminalreporter.section(report.title)
-            terminalreporter.line(terminal.wrap_lines("\n".join(lines), shutil.get_terminal_size().columns))
+            terminalreporter.line(layout.wrap_lines("\n".join(lines), shutil.get_terminal_size().columns))
 
     def pytest_sessionfinish(self) -> None:
         for suite in self.suites.values():
