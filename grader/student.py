@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the report here, from the first moment on")
     parser.add_argument("--watch", action="store_true", help="grade now and after every save, and say what to do next")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="also write it here as a page, with the learning curves")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write it here as a page, with tables and curves")
     parser.add_argument("--show", metavar="QUESTION", help="show as tables what a failing check compares")
     parser.add_argument("--debug", metavar="QUESTION", help="step through its case in pdb, without the limits of grading")
     about = "say what is missing of what must be installed, in a second; nothing is graded"
@@ -97,11 +98,21 @@ def _watch(home: AssignmentFiles, submission: Path, questions: Sequence[str], op
     if options.keyword:
         raise UsageError("--watch grades questions, not single checks; leave -k out, or name questions")
     kept = ReportWriter(options.json, _for_student, lambda _: None)
-    page = ReportWriter(options.html, _page_for_student, kept)
+    page = ReportWriter(options.html, _live_page_for_student, kept)
+    last: list[Report] = []
+
+    def finished(report: Report) -> None:
+        last[:] = [report]
+        page(report)
+
     try:
-        watch(home, submission, select_questions(home, questions), finished=page)
+        watch(home, submission, select_questions(home, questions), finished)
     except KeyboardInterrupt:
         return STOPPED
+    finally:
+        page.rendered = _page_for_student  # which does not wait for further saves
+        for report in last:
+            page(report)
     for file in (kept, page):
         file.check()
     return GRADED
@@ -172,3 +183,9 @@ def _page_for_student(report: Report) -> str:
     from grader.report import page
 
     return page.render(report.for_student())
+
+
+def _live_page_for_student(report: Report) -> str:
+    from grader.report import page
+
+    return page.render(report.for_student(), live=time.strftime("%H:%M:%S"))

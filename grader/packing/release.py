@@ -25,7 +25,8 @@ else:
 
 GRADER_PARTS = ("", "judge", "report", "sandbox")  # what a grader consists of that is given away
 INSTRUCTORS_ONLY = ("__main__.py", "attempts.py", "doctor.py", "formats.py", "tripwire.py")
-SHOWN_TO_STUDENTS = ("__init__.py", "model.py", "page.html", "page.py", "terminal.py", "text.py")  # of report; no platform's
+OF_PAGES = ("page.html", "page.py", "parts.html", "verdict.html")
+SHOWN_TO_STUDENTS = ("__init__.py", "model.py", "terminal.py", "text.py", *OF_PAGES)  # of report; no platform's
 STAMP = (2020, 1, 1, 0, 0, 0)  # of what no person unpacks: fixed, so that the same content makes the same zip
 
 README = """# {title}

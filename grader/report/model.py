@@ -93,6 +93,35 @@ class _Result(BaseModel):
     model_config = ConfigDict(allow_inf_nan=False)
 
 
+class ValueTable(_Result):
+    """What was expected and what was found at one place of a result: of a large array, the rows and columns that differ most.
+
+    Attributes:
+        name: The place; empty for a table of single values, whose rows are places.
+        kind: dtype and shape.
+        summary: A line on how many numbers differ.
+        left_out: What of it is not among rows and columns, in words.
+        columns: Empty where there is one.
+        expected, got: The cells, row by row.
+        differs: Whether a cell of `got` is wrong, likewise.
+        curves: Of a vector, points of both sides; None for what cannot be drawn.
+        map: Of a matrix, a row of digits for each row of cells: 0 where both sides agree, 9 where they differ most, `?` where a
+            difference is not a number.
+    """
+
+    name: str = ""
+    kind: str = ""
+    summary: str = ""
+    left_out: str = ""
+    rows: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+    expected: tuple[tuple[str, ...], ...]
+    got: tuple[tuple[str, ...], ...]
+    differs: tuple[tuple[bool, ...], ...]
+    curves: tuple[tuple[float | None, ...], ...] = ()
+    map: tuple[str, ...] = ()
+
+
 class CheckResult(_Result):
     """The result of one check.
 
@@ -112,6 +141,8 @@ class CheckResult(_Result):
         unwritten: Whether the check only met the stub's own NotImplementedError.
         curves: By name, the return that it earned in each collection of rollouts while it learned;
             they decide nothing.
+        thresholds: By name of a curve, what the trained agent must reach in the end.
+        tables: What was expected and found, for a page.
         entries: The numbers that the check puts on the leaderboard, for all to see.
     """
 
@@ -133,6 +164,8 @@ class CheckResult(_Result):
     partial: bool = False
     unwritten: bool = False
     curves: dict[str, list[float]] = {}
+    thresholds: dict[str, float] = {}
+    tables: tuple[ValueTable, ...] = ()
     entries: tuple[LeaderboardEntry, ...] = ()
     seconds: float = 0.0
 
@@ -277,7 +310,7 @@ class Report(StoredModel):
                 check.cause = Cause.NONE
                 check.message = "" if check.outcome is Outcome.PASSED else "a hidden check"
                 check.printed = ""
-                check.curves = {}
+                check.curves, check.thresholds, check.tables = {}, {}, ()
                 check.seconds = 0.0
         return copy
 
