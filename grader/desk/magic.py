@@ -77,21 +77,19 @@ class Child:
             print(json.dumps(message), file=self._process.stdin, flush=True)
 
     def receive(self, number: int) -> dict[str, Any]:
-        """Return the next answer to a request.
+        """Return the next answer to a request, or an empty one after a moment without any.
 
         Raises:
             ChildEnded: If there will be none.
         """
-        while True:
-            try:
-                answer = self._answers.get(timeout=LOOK_SECONDS)
-            except queue.Empty:
-                continue
-            if answer is None:
-                self._answers.put(None)
-                raise ChildEnded(self._last_words())
-            if answer["id"] == number:  # others were given up
-                return answer
+        try:
+            answer = self._answers.get(timeout=LOOK_SECONDS)
+        except queue.Empty:
+            return {}
+        if answer is None:
+            self._answers.put(None)
+            raise ChildEnded(self._last_words())
+        return answer if answer["id"] == number else {}  # others were given up
 
     def close(self) -> None:
         """Let it end, without waiting for it."""
@@ -183,15 +181,15 @@ class GradeMagics(Magics):
     def _show(self, words: list[str], cells: list[tuple[int, str]]) -> None:
         """Show the verdict and, until it is there, how far it is."""
         shown: DisplayHandle | None = None
-        began = time.monotonic()
+        quiet, said = time.monotonic() + QUIET_SECONDS, ""
         try:
             for reply in self._ask(words, cells):
-                if "progress" not in reply:
+                if "text" in reply:
                     verdict = Verdict(reply["text"], reply.get("html", ""))
-                elif shown is not None:
-                    shown.update(Verdict(f"grading: {reply['progress']}"))
-                elif time.monotonic() - began > QUIET_SECONDS:
-                    shown = display(Verdict(f"grading: {reply['progress']}"), display_id=True)
+                elif time.monotonic() > quiet and reply["progress"] != said:
+                    said = reply["progress"]
+                    shown = shown or display(Verdict(""), display_id=True)
+                    shown.update(Verdict(f"grading: {said}"))
         except ChildEnded as ended:
             verdict = Verdict(str(ended))
         except KeyboardInterrupt:
@@ -214,10 +212,12 @@ class GradeMagics(Magics):
             self._number += 1
             self._child.send(id=self._number, words=words, cells=cells)
             try:
+                progress = "the grader starts"
                 while "text" not in (reply := self._child.receive(self._number)):
                     if "stale" in reply:
                         raise ChildEnded("files of the kit or of the checks have changed")
-                    yield reply
+                    progress = reply.get("progress", progress)
+                    yield {"progress": progress}
             except ChildEnded:
                 if attempt == 2:
                     raise

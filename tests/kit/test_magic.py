@@ -155,7 +155,7 @@ def test_the_last_definition_counts(session: Session) -> None:
 
 
 def test_the_saved_file_is_graded_and_overridden(session: Session) -> None:
-    """Whoever writes into the file must get its verdict, and whoever does both must learn that the file would grade otherwise."""
+    """Whoever writes into the file must get its verdict; whoever does both must learn that the file would grade otherwise."""
     path = session.folder / "submitted.py"
     path.write_text(f"{WRONG}\n\ndef spread(values, scale=1.0):\n    return (max(values) - min(values)) * scale\n")
     session.run("values = [1, 2]")
