@@ -231,7 +231,7 @@ def solve_cases(harness: Harness, cases: dict[str, Case]) -> dict[str, Case]:
 def _notebook(home: AssignmentFiles) -> str | None:
     """Return the text of the notebook, if the assignment has one."""
     source = home.solution / "notebook.py"
-    return make_notebook(source.read_text(encoding="utf-8")) if source.is_file() else None
+    return make_notebook(source.read_text(encoding="utf-8"), home.assignment.questions) if source.is_file() else None
 
 
 def _keep_work(home: AssignmentFiles, stub: str) -> None:

@@ -14,10 +14,13 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import nbformat
 import pytest
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import KernelManager
 
+from grader.assignment import AssignmentFiles
+from grader.authoring.notebook import make_notebook
 from tests.kit.test_page import HOSTILE, Parsed
 
 pytestmark = pytest.mark.slow(60)
@@ -40,11 +43,11 @@ class _ThisPython(KernelManager):
 class Session:
     """A kernel in the folder of an assignment. messages: all that it has sent, as text."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, path: str = str(ROOT)) -> None:
         self.folder = folder
         self.messages: list[str] = []
         self.manager = _ThisPython()
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+        environment = {**os.environ, "PYTHONPATH": path, "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
         self.manager.start_kernel(cwd=str(folder), env=environment, stderr=subprocess.DEVNULL)
         self.client = self.manager.client()
         self.client.start_channels()
@@ -278,6 +281,22 @@ def test_it_ends_when_nothing_is_asked(folder: Path) -> None:
     command = [sys.executable, "-c", script, str(ROOT), str(folder.parents[1]), str(folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
         assert process.wait(PATIENCE) == 0
+
+
+def test_a_notebook_that_was_made_for_it(session: Session, tmp_path: Path) -> None:
+    """A notebook that somebody opens elsewhere, or a cell for which no magic is there, must run all the same."""
+    questions = AssignmentFiles(session.folder.parents[1], "toy").assignment.questions
+    made = make_notebook("# %% setup\n# %load_ext grader\n# %% one\nimport submitted\nsubmitted.total([1])\n", questions)
+    texts = [cell.source for cell in nbformat.reads(made, as_version=4).cells]
+    (session.folder / "submitted.py").write_text(WRONG)
+    assert [session.run(text).error for text in texts] == [""] * 3
+    assert "got 4.5" in session.run(texts[2]).text
+    alone = Session(tmp_path, path="")
+    try:
+        assert not alone.run(texts[0]).error
+        assert alone.run(texts[2]).printed == "to grade it: python grade.py total\n"
+    finally:
+        alone.end()
 
 
 def test_loading_costs_nothing_that_a_kernel_has_not() -> None:
