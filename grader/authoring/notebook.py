@@ -27,7 +27,7 @@ def make_notebook(source: str, questions: Sequence[Question] = ()) -> str:
             code, a line `# %magic` becomes the magic. Text before the first cell is for
             maintainers.
         questions: If the source has a line `# %load_ext grader`, a cell that grades them follows the
-            first cell that calls their function.
+            first cell that calls their function, where no `# %grade` of the source names them.
 
     Raises:
         UsageError: Names the line at fault.
@@ -38,7 +38,9 @@ def make_notebook(source: str, questions: Sequence[Question] = ()) -> str:
     v4: Any = nbformat.v4  # nbformat annotates none of its functions
     writes: Any = nbformat.writes
     cells, seen = [], set()
-    left = _group_questions(questions) if GRADES in source.splitlines() else {}
+    lines_of_all = source.splitlines()
+    graded = {word for line in lines_of_all if line.startswith("# %grade ") for word in line.split()[2:]}
+    left = _group_questions([one for one in questions if _is_left(one, graded)]) if GRADES in lines_of_all else {}
     for number, (line, title, markdown, lines) in enumerate(_cells(source), 1):
         key = re.sub(r"[^a-zA-Z0-9-]+", "-", title).strip("-")[:64] or f"cell-{number}"
         if key in seen:
@@ -59,6 +61,12 @@ def make_notebook(source: str, questions: Sequence[Question] = ()) -> str:
     notebook = v4.new_notebook(cells=cells, metadata=metadata)
     nbformat.validate(notebook)
     return f"{writes(notebook)}\n"
+
+
+def _is_left(question: Question, graded: set[str]) -> bool:
+    """Return whether a question with points is not among those that the source itself grades, by id or by its first part."""
+    own = {word.partition(".")[0] for word in graded}
+    return question.points.visible > 0 and question.id.partition(".")[0] not in own
 
 
 def _group_questions(questions: Sequence[Question]) -> dict[str, list[str]]:

@@ -259,7 +259,7 @@ def test_the_grader_dies_with_a_killed_kernel(folder: Path, forked: bool) -> Non
     try:
         session.run("%load_ext grader")
         child = session.child()
-        fork = "import os, time\nfork = os.fork()\nif not fork:\n    time.sleep(60)\n    os._exit(0)\nprint(fork)"
+        fork = "import os, time\nfork = os.fork()\nif not fork:\n    time.sleep(1000)\n    os._exit(0)\nprint(fork)"
         left = int(session.run(fork).printed) if forked else None
         session.run("%%grade total\ndef total(values):\n    while True: pass", until=LOOPS)
         os.kill(session.manager.provisioner.process.pid, signal.SIGKILL)  # type: ignore[union-attr]
