@@ -38,9 +38,7 @@ def make_notebook(source: str, questions: Sequence[Question] = ()) -> str:
     v4: Any = nbformat.v4  # nbformat annotates none of its functions
     writes: Any = nbformat.writes
     cells, seen = [], set()
-    lines_of_all = source.splitlines()
-    graded = {word for line in lines_of_all if line.startswith("# %grade ") for word in line.split()[2:]}
-    left = _group_questions([one for one in questions if _is_left(one, graded)]) if GRADES in lines_of_all else {}
+    left = _group_questions(source, questions)
     for number, (line, title, markdown, lines) in enumerate(_cells(source), 1):
         key = re.sub(r"[^a-zA-Z0-9-]+", "-", title).strip("-")[:64] or f"cell-{number}"
         if key in seen:
@@ -63,19 +61,22 @@ def make_notebook(source: str, questions: Sequence[Question] = ()) -> str:
     return f"{writes(notebook)}\n"
 
 
-def _is_left(question: Question, graded: set[str]) -> bool:
-    """Return whether a question with points is not among those that the source itself grades, by id or by its first part."""
-    own = {word.partition(".")[0] for word in graded}
-    return question.points.visible > 0 and question.id.partition(".")[0] not in own
+def _group_questions(source: str, questions: Sequence[Question]) -> dict[str, list[str]]:
+    """Return by function what `%grade` is told to grade it: questions about it alone, or else those that put it to work.
 
-
-def _group_questions(questions: Sequence[Question]) -> dict[str, list[str]]:
-    """Return by function what `%grade` is told to grade it: questions about it alone, or else those that put it to work."""
+    Nothing of a function that the source grades itself, nor of questions without points.
+    """
+    lines = source.splitlines()
+    if GRADES not in lines:
+        return {}
+    graded = {word.partition(".")[0] for line in lines if line.startswith("# %grade ") for word in line.split()[2:]}
     grouped: dict[str, list[str]] = {}
     for function in dict.fromkeys(question.function for question in questions):
-        about = [question for question in questions if question.function == function]
+        about = [question for question in questions if question.function == function and question.points.visible > 0]
         alone = [question for question in about if not question.together] or about
-        grouped[function] = list(dict.fromkeys(question.id.partition(".")[0] for question in alone))
+        words = list(dict.fromkeys(question.id.partition(".")[0] for question in alone))
+        if not graded & {*words}:
+            grouped[function] = words
     return grouped
 
 
