@@ -54,7 +54,7 @@ python grade.py QUESTION                # one question, or several ({first})
 python grade.py -k WORD                 # checks whose name contains a word
 python grade.py --show QUESTION         # what a failing check compares, as tables
 python grade.py --debug QUESTION        # step through its case in pdb
-python grade.py --html report.html      # also as a page, with the learning curves
+python grade.py --html report.html      # also as a page; with --watch, it follows every save
 python grade.py --json report.json      # also as a file
 python grade.py --submission PATH       # another file, a notebook, a folder or a zip
 python grade.py --check-install         # what is missing of requirements.txt
@@ -75,8 +75,9 @@ limit, the report says which.
 
 NOTEBOOK = """\
 notebook.ipynb explains the method, tries out each function as you write it, and trains. It opens in VS Code; for a browser,
-`pip install notebook`, then `jupyter notebook`. You may also define the functions in a notebook and hand that in: it is graded
-by what it defines.
+`pip install notebook`, then `jupyter notebook`. After `%load_ext grader`, `%grade QUESTION` grades there: the cells that you ran,
+and for the rest the saved file. You may also define the functions in a notebook and hand that in: it is graded by what it
+defines.
 
 """
 

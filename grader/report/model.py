@@ -94,19 +94,15 @@ class _Result(BaseModel):
 
 
 class ValueTable(_Result):
-    """What was expected and what was found at one place of a result: of a large array, the rows and columns that differ most.
+    """What was expected and found at one place of a result: of a large array, the rows and columns that differ most.
 
     Attributes:
-        name: The place; empty for a table of single values, whose rows are places.
-        kind: dtype and shape.
-        summary: A line on how many numbers differ.
-        left_out: What of it is not among rows and columns, in words.
+        name, kind: The place, dtype and shape; empty for a table of single values, whose rows are places.
+        summary, left_out: How many numbers differ, and what is not among rows and columns, in words.
         columns: Empty where there is one.
-        expected, got: The cells, row by row.
-        differs: Whether a cell of `got` is wrong, likewise.
+        differs: Whether a cell of `got` is wrong, row by row.
         curves: Of a vector, points of both sides; None for what cannot be drawn.
-        map: Of a matrix, a row of digits for each row of cells: 0 where both sides agree, 9 where they differ most, `?` where a
-            difference is not a number.
+        map: Of a matrix, a digit for each cell: 0 where both sides agree, 9 where they differ most, `?` for NaN.
     """
 
     name: str = ""
@@ -141,8 +137,7 @@ class CheckResult(_Result):
         unwritten: Whether the check only met the stub's own NotImplementedError.
         curves: By name, the return that it earned in each collection of rollouts while it learned;
             they decide nothing.
-        thresholds: By name of a curve, what the trained agent must reach in the end.
-        tables: What was expected and found, for a page.
+        thresholds: By name of a curve, what the trained agent must reach. tables: What was expected and found.
         entries: The numbers that the check puts on the leaderboard, for all to see.
     """
 
