@@ -229,7 +229,8 @@ def _group(question: Question) -> str:
 def _read_state(home: AssignmentFiles) -> dict[str, tuple[int, int]]:
     """Return when each file was changed that this process has read, or will, and its size."""
     parts = [*Path(__file__).resolve().parents[1].glob("**/*.*"), home.folder / "assignment.toml", home.drivers, home.views]
-    parts += [*home.support(), home.checks["visible"], home.answers["visible"], home.mistakes["visible"]]
+    parts += [folder / name for folder in (home.folder, home.root) for name in home.assignment.support]
+    parts += [home.checks["visible"], home.answers["visible"], home.mistakes["visible"]]
     state = {}
     for path in parts:
         if path.suffix in (".py", ".html", ".ini", ".toml", ".json"):
@@ -311,7 +312,7 @@ def main(root: str, folder: str) -> None:
     server = VerdictServer(Path(root), Path(folder), tell)
     requests = _Input(sys.stdin, server.interrupt)
     try:
-        with contextlib.suppress(UsageError):  # which the first request reports
+        with contextlib.suppress(Exception):  # the first request meets it again, and reports it
             server.warm_up()
         while (request := requests.get()) is not None:
             number = request.number
@@ -322,6 +323,9 @@ def main(root: str, folder: str) -> None:
                 send(**server.answer(request))
             except UsageError as error:
                 send(text=sanitize(str(error)))
+            except ModuleNotFoundError as error:
+                how = f"{sys.executable} has no module {error.name!r}"
+                send(text=f"{how}; run `pip install -r requirements.txt` with this Python, then restart the kernel")
             except Exception as error:  # the next cell may go better
                 send(text=sanitize(f"The grader failed, not you: {type(error).__name__}: {error}"))
     finally:

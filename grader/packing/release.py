@@ -75,8 +75,8 @@ limit, the report says which.
 
 NOTEBOOK = """\
 notebook.ipynb explains the method, tries out each function as you write it, and trains. It opens in VS Code; for a browser,
-`pip install notebook`, then `jupyter notebook`. After `%load_ext grader`, `%grade QUESTION` grades there: the cells that you ran,
-and for the rest the saved file. You may also define the functions in a notebook and hand that in: it is graded by what it
+`pip install notebook`, then `jupyter notebook`. After `%load_ext grader`, `%grade QUESTION` grades there: the cells that you
+ran, and for the rest the saved file. You may also define the functions in a notebook and hand that in: it is graded by what it
 defines.
 
 """

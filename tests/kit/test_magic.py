@@ -155,6 +155,8 @@ def test_the_last_definition_counts(session: Session) -> None:
     assert "✓ total  2/2  passed" in session.run("%grade total").text
     session.run("def total(values):\n    return added(values) + 1")
     assert "got 4.5" in session.run("%grade total").text
+    session.run(RIGHT)  # the same text as before, and run again
+    assert "✓ total" in session.run("%grade total").text
 
 
 def test_the_saved_file_is_graded_and_overridden(session: Session) -> None:
