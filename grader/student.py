@@ -6,6 +6,7 @@ import argparse
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -114,11 +115,21 @@ def _watch(home: AssignmentFiles, submission: Path, questions: Sequence[str], op
     if options.keyword:
         raise UsageError("--watch grades whole questions; leave out -k, or name questions")
     kept = ReportWriter(options.json, _for_student, lambda _: None)
-    page = ReportWriter(options.html, _page_for_student, kept)
+    page = ReportWriter(options.html, _live_page_for_student, kept)
+    last: list[Report] = []
+
+    def finished(report: Report) -> None:
+        last[:] = [report]
+        page(report)
+
     try:
-        watch(home, submission, select_questions(home, questions), finished=page)
+        watch(home, submission, select_questions(home, questions), finished)
     except KeyboardInterrupt:
         return STOPPED
+    finally:
+        page.rendered = _page_for_student  # which does not wait for further saves
+        for report in last:
+            page(report)
     for file in (kept, page):
         file.check()
     return GRADED
@@ -195,3 +206,9 @@ def _page_for_student(report: Report) -> str:
     from grader.report import page
 
     return page.render(report.for_student())
+
+
+def _live_page_for_student(report: Report) -> str:
+    from grader.report import page
+
+    return page.render(report.for_student(), live=time.strftime("%H:%M:%S"))

@@ -234,7 +234,7 @@ def _measure(harness: Harness, submission: Path, case: Case) -> Influences:
 def render_notebook(home: AssignmentFiles) -> str | None:
     """Return the text of the notebook, if the assignment has one."""
     source = home.solution / "notebook.py"
-    return make_notebook(source.read_text(encoding="utf-8")) if source.is_file() else None
+    return make_notebook(source.read_text(encoding="utf-8"), home.assignment.questions) if source.is_file() else None
 
 
 def _keep_work(home: AssignmentFiles, stub: str) -> None:

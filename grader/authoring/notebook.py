@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from grader.assignment import UsageError
+from grader.assignment import Question, UsageError
 
 CELL = re.compile(r"^# %%(?P<title>[^\[]*)(?P<markdown>\[markdown\])?\s*$")
 MAGIC = re.compile(r"^# (?P<magic>%\w.*)$")  # a magic would not be Python; as a comment, the source is
+GRADES = "# %load_ext grader"
+LOADING = """\
+try:
+    %load_ext grader
+except ModuleNotFoundError:  # this notebook without the folder `grader` beside it
+    get_ipython().register_magic_function(lambda line: print(f"to grade it: python grade.py {line}"), magic_name="grade")"""
 
 
-def make_notebook(source: str) -> str:
+def make_notebook(source: str, questions: Sequence[Question] = ()) -> str:
     """Return the text of a notebook without outputs, the same for the same source.
 
     Args:
@@ -20,6 +26,8 @@ def make_notebook(source: str) -> str:
             `# `). A name after `# %%` becomes the cell's id; a cell without a name is numbered. In
             code, a line `# %magic` becomes the magic. Text before the first cell is for
             maintainers.
+        questions: If the source has a line `# %load_ext grader`, a cell that grades them follows the
+            first cell that calls their function, where no `# %grade` of the source names them.
 
     Raises:
         UsageError: Names the line at fault.
@@ -30,6 +38,7 @@ def make_notebook(source: str) -> str:
     v4: Any = nbformat.v4  # nbformat annotates none of its functions
     writes: Any = nbformat.writes
     cells, seen = [], set()
+    left = _group_questions(source, questions)
     for number, (line, title, markdown, lines) in enumerate(_cells(source), 1):
         key = re.sub(r"[^a-zA-Z0-9-]+", "-", title).strip("-")[:64] or f"cell-{number}"
         if key in seen:
@@ -38,7 +47,11 @@ def make_notebook(source: str) -> str:
         if markdown:
             cells.append(v4.new_markdown_cell(_text(lines, line), id=key))
         else:
-            cells.append(v4.new_code_cell("\n".join(_shown(entry) for entry in lines).strip("\n"), id=key))
+            text = "\n".join(_shown(entry) for entry in lines).strip("\n")
+            cells.append(v4.new_code_cell(text, id=key))
+            called = [name for name in left if re.search(rf"\bsubmitted\.{name}\(", text)]
+            if names := " ".join(dict.fromkeys(word for name in called for word in left.pop(name))):
+                cells.append(v4.new_code_cell(f"%grade {names}", id=f"{key[:58]}-grade"))
     metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
@@ -46,6 +59,25 @@ def make_notebook(source: str) -> str:
     notebook = v4.new_notebook(cells=cells, metadata=metadata)
     nbformat.validate(notebook)
     return f"{writes(notebook)}\n"
+
+
+def _group_questions(source: str, questions: Sequence[Question]) -> dict[str, list[str]]:
+    """Return by function what `%grade` is told to grade it: questions about it alone, or else those that put it to work.
+
+    Nothing of a function that the source grades itself, nor of questions without points.
+    """
+    lines = source.splitlines()
+    if GRADES not in lines:
+        return {}
+    graded = {word.partition(".")[0] for line in lines if line.startswith("# %grade ") for word in line.split()[2:]}
+    grouped: dict[str, list[str]] = {}
+    for function in dict.fromkeys(question.function for question in questions):
+        about = [question for question in questions if question.function == function and question.points.visible > 0]
+        alone = [question for question in about if not question.together] or about
+        words = list(dict.fromkeys(question.id.partition(".")[0] for question in alone))
+        if not graded & {*words}:
+            grouped[function] = words
+    return grouped
 
 
 def _cells(source: str) -> Iterator[tuple[int, str, bool, list[str]]]:
@@ -73,5 +105,7 @@ def _text(lines: list[str], first: int) -> str:
 
 
 def _shown(line: str) -> str:
+    if line == GRADES:
+        return LOADING
     magic = MAGIC.match(line)
     return magic["magic"] if magic else line

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,32 +14,31 @@ from rich.text import Text
 
 from grader.desk.look import FailureInspection, make_console, print_lines
 from grader.judge import compare
-from grader.judge.compare import difference, format_number, is_number
+from grader.judge.compare import format_number
 from grader.judge.student import Comparison
+from grader.judge.tables import (
+    CUT,
+    MAP,
+    ComparedPart,
+    choose_largest,
+    choose_shade,
+    compare_arrays,
+    describe_array,
+    list_parts,
+    shorten,
+    shrink_map,
+)
 from grader.report import screen
 from grader.report.model import Outcome
 from grader.report.text import sanitize
 
-CUT = "[...]"
 ROWS = 24  # of a table: those that differ most, the first ones if none differs
 PARTS = 6  # that are shown in full
 NAMES = 8  # of parts that are only named
-MAP = (16, 32)  # rows and columns of a map at most; what is more shares a cell
 SHADES = " .:-=+*#%@"
 COLOURS = [f"color({code})" for code in (236, 230, 229, 222, 221, 215, 209, 203, 197, 160)]  # grey, yellow, red
 STRANGE = "?"  # on a map: the difference is NaN or infinite
-ABSENT = object()
 WRONG = screen.choose_style(Outcome.FAILED)
-
-
-@dataclass(frozen=True)
-class ComparedPart:
-    """Two values at the same place of what is expected and what was got."""
-
-    path: str
-    expected: Any
-    got: Any
-    differs: bool
 
 
 def show_failure(looks: list[FailureInspection]) -> None:
@@ -72,11 +70,11 @@ def _print_inputs(console: Console, inputs: dict[str, Any]) -> None:
         elif isinstance(value, list) and value and all(isinstance(item, np.ndarray) for item in value):
             for index, item in enumerate(value):
                 numbers = [*map(format_number, item.ravel()[:6]), *([CUT] if item.size > 6 else [])]
-                print_lines(console, f"  {name}[{index}], {_kind(item)}: {', '.join(numbers)}")
+                print_lines(console, f"  {name}[{index}], {describe_array(item)}: {', '.join(numbers)}")
         else:
-            print_lines(console, f"  {name} = {_cell(compare.format_value(value))}")
+            print_lines(console, f"  {name} = {shorten(compare.format_value(value))}")
     for size, arrays in tables.items():
-        rows = _most(np.zeros(size), ROWS)
+        rows = choose_largest(np.zeros(size), ROWS)
         columns = [column for name, array in arrays for column in _columns(name, array, rows)]
         while columns:  # as many at a time as fit
             fit = max((end for end in range(1, len(columns) + 1) if _width(columns[:end]) <= console.width), default=1)
@@ -124,16 +122,15 @@ def _print_table(console: Console, labels: list[str], size: int, rows: list[int]
 
 def _print_compared(console: Console, compared: Comparison, passed: bool) -> None:
     """Print the parts that differ, or if none does all of them; and name the others."""
-    forms = [list(_parts(form, compared.got, compared)) for form in compared.forms]
-    parts = min(forms, key=lambda form: sum(part.differs for part in form))
+    parts = list_parts(compared)
     agree = [part.path for part in parts if not part.differs]
     chosen = [part for part in parts if part.differs] or parts
-    arrays = [part for part in chosen if _comparable(part, compared)]
-    plain = [part for part in chosen if not _comparable(part, compared)]
+    arrays = [part for part in chosen if part.comparable]
+    plain = [part for part in chosen if not part.comparable]
     if plain:
         _print_plain(console, plain[:ROWS])
     for part in arrays[:PARTS]:
-        _print_array(console, part, compared)
+        _print_array(console, part)
     if left := [part.path for part in [*plain[ROWS:], *arrays[PARTS:]]]:
         print_lines(console, f"{'Also' if passed else 'These differ as well'}: {_names(left)}")
     if agree and not passed:
@@ -145,44 +142,6 @@ def _names(paths: list[str]) -> str:
     return ", ".join(paths[:NAMES]) + more
 
 
-def _parts(expected: Any, got: Any, how: Comparison, path: str = "") -> Iterator[ComparedPart]:
-    """Yield the parts of two trees, place by place."""
-    if isinstance(expected, dict) and isinstance(got, dict):
-        for key in [*expected, *(key for key in got if key not in expected)]:
-            below = sanitize(f"{path}, {key}" if path else str(key))
-            yield from _parts(expected.get(key, ABSENT), got.get(key, ABSENT), how, below)
-    elif (
-        isinstance(expected, (list, tuple))
-        and isinstance(got, (list, tuple))
-        and len(expected) == len(got) > 0
-        and not (_array(expected) is not None and _array(got) is not None)
-    ):
-        for index, (one, other) in enumerate(zip(expected, got, strict=True)):
-            yield from _parts(one, other, how, f"{path}[{index}]")
-    else:
-        absent = expected is ABSENT or got is ABSENT
-        differs = absent or difference(expected, got, how.rtol, how.atol, how.exact_dtype) is not None
-        yield ComparedPart(path or "result", expected, got, differs)
-
-
-def _array(value: Any) -> np.ndarray | None:
-    """Return an array, or a list of numbers as an array; None for anything else, and for what has not even two numbers."""
-    if isinstance(value, (list, tuple)) and all(is_number(item) for item in value):
-        value = np.array(value)
-    return value if isinstance(value, np.ndarray) and value.ndim and value.size > 1 and value.dtype.kind in "fiub" else None
-
-
-def _comparable(part: ComparedPart, how: Comparison) -> bool:
-    """Return whether both sides are arrays, or both lists, that can be compared number by number."""
-    one, other = _array(part.expected), _array(part.got)
-    if one is None or other is None or one.shape != other.shape:
-        return False
-    if isinstance(part.expected, (list, tuple)) or not part.differs:
-        return isinstance(part.got, np.ndarray) == isinstance(part.expected, np.ndarray)
-    # Only values that differ take several lines; where kind or dtype does, there is nothing to see in the numbers.
-    return "\n" in str(difference(part.expected, part.got, how.rtol, how.atol, how.exact_dtype))
-
-
 def _print_plain(console: Console, parts: list[ComparedPart]) -> None:
     """Print a table of values that are one number, text and the like, or that are not even alike in kind or shape."""
     table = _table()
@@ -190,72 +149,27 @@ def _print_plain(console: Console, parts: list[ComparedPart]) -> None:
         table.add_column(title, overflow="fold")
     for part in parts:
         style = WRONG if part.differs else ""
-        one, other = (_describe(value, part) for value in (part.expected, part.got))
-        table.add_row(Text(part.path), Text(one), Text(other, style), Text(_distance(part), style))
+        one, other = part.describe(part.expected), part.describe(part.got)
+        table.add_row(Text(part.path), Text(one), Text(other, style), Text(part.distance(), style))
     console.print(Padding(table, (0, 0, 1, 2), expand=False), soft_wrap=False)
 
 
-def _describe(value: Any, part: ComparedPart) -> str:
-    """Return a value of a part as text: kind and shape where they differ, else the value."""
-    if value is ABSENT:
-        return "(nothing)"
-    other = part.got if value is part.expected else part.expected
-    if isinstance(value, np.ndarray):
-        alike = type(value) is type(other) and value.shape == other.shape and value.dtype == other.dtype
-        return _cell(compare.format_value(value)) if alike else f"{compare.name_kind(value)}, {_kind(value)}"
-    if value is None and isinstance(other, np.ndarray):
-        return "None: is a `return` missing?"
-    if is_number(value) and is_number(other) and part.differs and format_number(value) == format_number(other):
-        return f"{type(value).__name__} {value!r}"  # of 2 and 2.0
-    if isinstance(value, (list, tuple)) and isinstance(other, (list, tuple)) and len(value) != len(other):
-        return f"{len(value)} {'entry' if len(value) == 1 else 'entries'}: {_cell(compare.format_value(value))}"
-    return _cell(compare.format_value(value))
-
-
-def _kind(array: np.ndarray) -> str:
-    return f"{array.dtype} {list(array.shape)}"
-
-
-def _cell(text: str, most: int = 300) -> str:
-    text = sanitize(text)
-    return text if len(text) <= most else f"{text[:most]} {CUT}"
-
-
-def _distance(part: ComparedPart) -> str:
-    """Return how far two numbers are apart, or nothing."""
-    numbers = [
-        value.item() if isinstance(value, np.ndarray) and value.size == 1 else value for value in (part.expected, part.got)
-    ]
-    return format_number(abs(float(numbers[1]) - float(numbers[0]))) if part.differs and all(map(is_number, numbers)) else ""
-
-
-def _print_array(console: Console, part: ComparedPart, how: Comparison) -> None:
+def _print_array(console: Console, part: ComparedPart) -> None:
     """Print two arrays of one shape beside each other, and a map of where they differ, if they do."""
-    expected, got = np.asarray(_array(part.expected)), np.asarray(_array(part.got))
-    shape = expected.shape
-    with np.errstate(invalid="ignore", over="ignore"):
-        close = np.isclose(got, expected, rtol=how.rtol, atol=how.atol)
-        distance = np.abs(got.astype(np.float64) - expected.astype(np.float64))
-    distance = np.where(close, 0.0, np.where(np.isnan(distance), np.inf, distance))
-    print_lines(console, f"{part.path}, {_kind(expected)}", "bold")
-    if part.differs:
-        place = np.unravel_index(int(distance.argmax()), shape)
-        apart = f", difference {format_number(distance[place])}" if np.isfinite(distance[place]) else ""
-        largest = f"{list(map(int, place))}: expected {format_number(expected[place])}, got {format_number(got[place])}{apart}"
-        print_lines(console, f"  {(~close).sum()} of {close.size} differ; largest difference at {largest}")
-    # A vector is one column; what has more than two dimensions is shown as rows of its last one.
-    flat = (-1, shape[-1] if len(shape) > 1 else 1)
-    expected, got, distance = expected.reshape(flat), got.reshape(flat), distance.reshape(flat)
-    leading = shape[:-1] if len(shape) > 1 else shape
-    rows = _most(distance.max(axis=1), ROWS)
-    labels = [", ".join(map(str, map(int, np.unravel_index(row, leading)))) for row in rows]
-    for count in range(min(flat[1], MAP[1]), 0, -1):  # as many columns as fit beside each other
-        columns = _beside(expected, got, distance, rows, _most(distance.max(axis=0), count))
+    arrays = compare_arrays(part)
+    expected, got, distance = arrays.expected, arrays.got, arrays.distance
+    print_lines(console, f"{part.path}, {describe_array(expected.reshape(arrays.shape))}", "bold")
+    if arrays.summary:
+        print_lines(console, f"  {arrays.summary}")
+    rows = choose_largest(distance.max(axis=1), ROWS)
+    width = distance.shape[1]
+    for count in range(min(width, MAP[1]), 0, -1):  # as many columns as fit beside each other
+        columns = _beside(expected, got, distance, rows, choose_largest(distance.max(axis=0), count))
         if _width(columns) <= console.width:
             break
-    if count < flat[1]:
-        print_lines(console, f"  {count} of its {flat[1]} columns{', those that differ most' if part.differs else ''}:")
-    _print_table(console, labels, len(distance), rows, columns)
+    if count < width:
+        print_lines(console, f"  {count} of its {width} columns{', those that differ most' if part.differs else ''}:")
+    _print_table(console, [arrays.label(row) for row in rows], len(distance), rows, columns)
     console.print()
     if part.differs:
         _print_map(console, distance)
@@ -277,20 +191,13 @@ def _beside(expected: np.ndarray, got: np.ndarray, distance: np.ndarray, rows: l
     return columns
 
 
-def _most(distance: np.ndarray, most: int) -> list[int]:
-    """Return the places of the largest values in order, the first ones where they are equal."""
-    return sorted(np.argsort(-distance, kind="stable")[:most].tolist())
-
-
 def _print_map(console: Console, distance: np.ndarray) -> None:
     """Print a map of differences: a shade for each place or, where they are too many, for the largest of several."""
     if distance.shape[1] == 1:
         distance, across, down = distance.T, "rows", ""
     else:
         across, down = "columns", f", rows 0 to {len(distance) - 1} down"
-    block = [-(-size // most) for size, most in zip(distance.shape, MAP, strict=True)]
-    grid = np.pad(distance, [(0, -size % each) for size, each in zip(distance.shape, block, strict=True)])
-    grid = grid.reshape(len(grid) // block[0], block[0], -1, block[1]).max(axis=(1, 3))
+    grid, block = shrink_map(distance)
     finite = distance[np.isfinite(distance)]
     largest = finite.max() if finite.size else 0.0
     colours = console.color_system is not None and not console.no_color
@@ -306,8 +213,7 @@ def _print_map(console: Console, distance: np.ndarray) -> None:
 
 def _shade(value: float, largest: float, colours: bool) -> tuple[str, str]:
     """Return a cell of a map and its style."""
-    if np.isinf(value):
+    level = choose_shade(value, largest)
+    if level is None:
         return STRANGE * 2, "bold white on magenta" if colours else ""
-    # Whatever differs at all is seen.
-    level = max(round((len(SHADES) - 1) * value / largest), 1) if value else 0
     return ("  ", f"on {COLOURS[level]}") if colours else (SHADES[level] * 2, "")

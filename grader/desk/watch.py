@@ -39,7 +39,7 @@ def watch(home: AssignmentFiles, submission: Path, select: set[str] | None, fini
     Args:
         submission: See `submission.read_submission`.
         select: Ids of the questions to grade; None for all.
-        finished: Called with each report of everything.
+        finished: Called with each report; one that comes early holds the last results of what is not graded again yet.
     """
     with Grader(home) as grader, Keyboard() as keyboard:
         events: queue.SimpleQueue[Event] = queue.SimpleQueue()
@@ -55,7 +55,7 @@ def watch(home: AssignmentFiles, submission: Path, select: set[str] | None, fini
             while True:
                 with contextlib.suppress(queue.Empty):
                     event = events.get(timeout=LOOK_SECONDS)
-                    if isinstance(event, GradingResult) and event.whole:
+                    if isinstance(event, GradingResult):
                         finished(event.report)
                     screen.show(event)
                 if disturbed.is_set():

@@ -18,6 +18,7 @@ from grader.judge.evidence import hash_evidence
 from grader.judge.failure import CheckFailed, CheckNotRun
 from grader.judge.patterns import find_pattern
 from grader.judge.student import LastCall, LoadedSubmission, RunContext, SubmissionUnderTest
+from grader.judge.tables import make_tables
 from grader.judge.variables import describe_globals
 from grader.report.model import Cause, CheckResult, Outcome, Report
 from grader.report.text import sanitize
@@ -197,9 +198,11 @@ class CheckRunner:
         student = used if isinstance(used, SubmissionUnderTest) else None
         printed, facts = (student.printed, student.facts) if student else ("", [])
         if student and call.when == "call":
-            result.curves, result.entries = student.curves, tuple(student.entries)
+            result.curves, result.thresholds, result.entries = student.curves, student.thresholds, tuple(student.entries)
             if student.tried:
                 self.tried[result.id] = student.tried
+            compared = student.tried.compared if student.tried and isinstance(error, CheckFailed) else None
+            result.tables = make_tables(compared) if compared and self.options.explains else ()
         if fault is None:
             if call.when == "call":
                 result.outcome, result.cause, result.message = Outcome.PASSED, Cause.NONE, ""

@@ -128,6 +128,7 @@ class SubmissionUnderTest:
         facts: The results of the submission's calls so far, and the attached content.
         tried: The last of these calls, and its outcome.
         curves: Numbers that the check keeps for a plot, by name.
+        thresholds: What the trained agent must reach, by name of a curve.
         entries: Numbers for the leaderboard.
     """
 
@@ -150,6 +151,7 @@ class SubmissionUnderTest:
         self._printed: list[str] = []
         self.facts: list[Any] = []
         self.curves: dict[str, list[float]] = {}
+        self.thresholds: dict[str, float] = {}
         self.entries: list[LeaderboardEntry] = []
         self.tried: LastCall | None = None
 
@@ -216,14 +218,20 @@ class SubmissionUnderTest:
             self._clock.slow.add(self._question.id)
         raise explain_failure(reply, self._question, seconds, self._clock.limits.memory_mb, self.printed, self._origin)
 
-    def curve(self, name: str, values: Any) -> None:
-        """Keep a list of numbers to plot in the report; other values are ignored, since a plot decides nothing."""
+    def curve(self, name: str, values: Any, threshold: float | None = None) -> None:
+        """Keep a list of numbers to plot in the report; other values are ignored, since a plot decides nothing.
+
+        Args:
+            threshold: The number that the check requires of the trained agent, if it is measured like these.
+        """
         # The values come from the submission's process: of a list that is no curve, not even the length is worth a failure.
         if type(values) is not list or not all(is_number(value) and abs(value) <= MAX_VALUE for value in values):
             return
         if values and len(self.curves) < MAX_CURVES:
             step = -(-len(values) // MAX_POINTS)
             self.curves[name] = [round(float(value), 6) for value in values[::step]]
+            if threshold is not None:
+                self.thresholds[name] = threshold
 
     def leaderboard(self, name: str, value: Any, order: Literal["asc", "desc"] = "desc") -> None:
         """Put a number on the public leaderboard.

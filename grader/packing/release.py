@@ -28,7 +28,8 @@ else:
 GRADER_PARTS = ("", "judge", "report", "sandbox")  # what a grader consists of that is given away
 INSTRUCTORS_ONLY = ("__main__.py", "attempts.py", "doctor.py", "formats.py", "tripwire.py")
 # Of report: nothing of a platform.
-SHOWN_TO_STUDENTS = ("__init__.py", "layout.py", "model.py", "page.html", "page.py", "screen.py", "terminal.py", "text.py")
+OF_PAGES = ("page.html", "page.py", "parts.html", "verdict.html")
+SHOWN_TO_STUDENTS = ("__init__.py", "layout.py", "model.py", "screen.py", "terminal.py", "text.py", *OF_PAGES)
 DRAFT = "draft: not proven"  # in the title of what --unproven packs
 STAMP = (2020, 1, 1, 0, 0, 0)  # of what no person unpacks: fixed, so that the same content makes the same zip
 
@@ -58,7 +59,7 @@ python grade.py QUESTION                # one question, or several ({first})
 python grade.py -k WORD                 # checks whose name matches
 python grade.py --show QUESTION         # the values that a failing check compares, as tables
 python grade.py --debug QUESTION        # step through its failing cases in pdb
-python grade.py --html report.html      # also as a page, with the learning curves
+python grade.py --html report.html      # also as a page; with --watch, it follows every save
 python grade.py --submission PATH       # another file, a notebook, a folder or a zip
 ```
 
@@ -121,7 +122,7 @@ FOR_EDITORS = {
 
 NOTEBOOK = """\
 notebook.ipynb explains the method, tries out each function as you write it, and trains. Open it in VS Code, or run
-`pip install notebook`, then `jupyter notebook`.
+`pip install notebook`, then `jupyter notebook`. After `%load_ext grader`, `%grade QUESTION` grades the cells that you ran.
 
 """
 

@@ -93,6 +93,31 @@ class _Result(BaseModel):
     model_config = ConfigDict(allow_inf_nan=False)
 
 
+class ValueTable(_Result):
+    """What was expected and found at one place of a result: of a large array, the rows and columns that differ most.
+
+    Attributes:
+        name, kind: The place, dtype and shape; empty for a table of single values, whose rows are places.
+        summary, left_out: How many numbers differ, and what is not among rows and columns, in words.
+        columns: Empty where there is one.
+        differs: Whether a cell of `got` is wrong, row by row.
+        curves: Of a vector, points of both sides; None for what cannot be drawn.
+        map: Of a matrix, a digit for each cell: 0 where both sides agree, 9 where they differ most, `?` for NaN.
+    """
+
+    name: str = ""
+    kind: str = ""
+    summary: str = ""
+    left_out: str = ""
+    rows: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+    expected: tuple[tuple[str, ...], ...]
+    got: tuple[tuple[str, ...], ...]
+    differs: tuple[tuple[bool, ...], ...]
+    curves: tuple[tuple[float | None, ...], ...] = ()
+    map: tuple[str, ...] = ()
+
+
 class CheckResult(_Result):
     """The result of one check.
 
@@ -113,6 +138,7 @@ class CheckResult(_Result):
         unwritten: Whether the check only met the stub's own NotImplementedError.
         curves: By name, the return that it earned in each collection of rollouts while it learned;
             they decide nothing.
+        thresholds: By name of a curve, what the trained agent must reach. tables: What was expected and found.
         entries: The numbers that the check puts on the leaderboard, for all to see.
     """
 
@@ -135,6 +161,8 @@ class CheckResult(_Result):
     measured: bool = False
     unwritten: bool = False
     curves: dict[str, list[float]] = {}
+    thresholds: dict[str, float] = {}
+    tables: tuple[ValueTable, ...] = ()
     entries: tuple[LeaderboardEntry, ...] = ()
     seconds: float = 0.0
 
@@ -281,7 +309,7 @@ class Report(StoredModel):
                 check.cause = Cause.NONE
                 check.message = "" if check.outcome is Outcome.PASSED else "a hidden check"
                 check.printed = ""
-                check.curves = {}
+                check.curves, check.thresholds, check.tables = {}, {}, ()
                 check.seconds = 0.0
         return copy
 

@@ -1,17 +1,22 @@
-"""The report as one page for a browser: no script, nothing from elsewhere, readable on a phone, in the dark and on paper."""
+"""The report as one page for a browser: nothing from elsewhere, readable on a phone, in the dark and on paper.
+
+A page that follows the saves of watch mode has one script, which reloads it; no other page has any.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.report import terminal
-from grader.report.model import HIDDEN_CHECKS, Outcome, QuestionResult, Report
+from grader.report.model import HIDDEN_CHECKS, Outcome, QuestionResult, Report, ValueTable
 
 if TYPE_CHECKING:
     import jinja2
@@ -20,9 +25,34 @@ GAP = 0.5  # between questions in the bar, of 100
 LEFT, RIGHT, TOP, BOTTOM = 44, 336, 26, 130  # where the curve lies in a plot of 340 times 150
 TICKS = 4
 SMOOTHED = 10  # the moving average is over a tenth of a curve
+LEAST_POINTS = 4  # of a vector that is drawn: fewer are seen at once in the table
+MAP_SIDE = 14.0  # of a cell of a map, at most
+# A page from the disk cannot ask whether it has changed. So it reloads, unless it is out of sight or text is selected, and
+# keeps where it was scrolled to and what was opened.
+RELOAD = """
+const all = () => [...document.querySelectorAll("details")];
+const named = (one, at, list) => one.firstElementChild.textContent + list.slice(0, at).filter(
+  other => other.firstElementChild.textContent === one.firstElementChild.textContent).length;
+try {
+  const kept = JSON.parse(sessionStorage.getItem(location.pathname));
+  if (kept) {
+    all().forEach((one, at, list) => { const key = named(one, at, list); if (key in kept.open) one.open = kept.open[key]; });
+    scrollTo(0, kept.top);
+  }
+} catch {}
+setInterval(() => {
+  if (document.hidden || String(getSelection())) return;
+  try {
+    const open = Object.fromEntries(all().map((one, at, list) => [named(one, at, list), one.open]));
+    sessionStorage.setItem(location.pathname, JSON.stringify({top: scrollY, open}));
+  } catch {}
+  location.reload();
+}, 2000);
+"""
+RELOAD_HASH = f"sha256-{base64.b64encode(hashlib.sha256(RELOAD.encode()).digest()).decode('ascii')}"
 
 
-def render(report: Report, account: Sequence[str] = ()) -> str:
+def render(report: Report, account: Sequence[str] = (), live: str = "") -> str:
     """Return the page of a report.
 
     It shows all that the report holds; for a student, pass `report.for_student()`.
@@ -30,46 +60,80 @@ def render(report: Report, account: Sequence[str] = ()) -> str:
     Args:
         account: The explanation of a score that is not just the report's points; the last line is
             the score.
+        live: When it was graded, for a page that reloads itself to follow the file; empty for any other.
     """
     verb, following = terminal.find_next_step(report)
-    return _template().render(
-        report=report,
+    return _template("page.html").render(
+        **_explain(report),
         account=account,
+        live=live,
         verb=verb,
         following=following,
-        reason=terminal.find_common_failure(report),
         done=report.final and all(question.outcome is Outcome.PASSED or question.left_out for question in report.questions),
-        failed={question.id: terminal.list_checks_to_explain(report, question) for question in report.questions},
-        passed={
-            question.id: [check for check in report.checks if (check.question, check.outcome) == (question.id, Outcome.PASSED)]
-            for question in report.questions
-        },
-        unwritten={question.id: task for question, task in terminal.list_unwritten(report)},
         bar=draw_points_bar(report),
-        curves=[(check, build_plots(check.curves)) for check in report.checks if check.curves],
+        curves=[(check, build_plots(check.curves, check.thresholds)) for check in report.checks if check.curves],
+        any_threshold=any(check.thresholds for check in report.checks),
     )
 
 
+def render_verdict(report: Report, asked: Collection[str] | None = None, sources: Iterable[str] = ()) -> str:
+    """Return a part of a page that says how some questions went, for a notebook; its hints are folded.
+
+    It shows all that the report holds of them; for a student, pass `report.for_student()`.
+
+    Args:
+        asked: The ids of these questions; None for all.
+        sources: Lines on what was graded.
+    """
+    questions = [question for question in report.questions if asked is None or question.id in asked]
+    return _template("verdict.html").render(**_explain(report), questions=questions, sources=sources)
+
+
+def _explain(report: Report) -> dict[str, object]:
+    """Return what both templates show of questions, by the name that they have there."""
+    return {
+        "report": report,
+        "reason": terminal.find_common_failure(report),
+        "failed": {question.id: terminal.list_checks_to_explain(report, question) for question in report.questions},
+        "passed": {
+            question.id: [check for check in report.checks if (check.question, check.outcome) == (question.id, Outcome.PASSED)]
+            for question in report.questions
+        },
+        "unwritten": {question.id: task for question, task in terminal.list_unwritten(report)},
+    }
+
+
 @cache
-def _template() -> jinja2.Template:
+def _template(name: str) -> jinja2.Template:
     # They cost a tenth of a second, which only those pay who want a page.
     import jinja2
     import markupsafe
 
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
     environment.globals |= {
         "HIDDEN_CHECKS": HIDDEN_CHECKS,
         "ONE_REASON": terminal.ONE_REASON,
+        "PARTS": "parts.html",  # what both templates share
         "PRINTED_LINES": terminal.PRINTED_LINES,
+        "RELOAD": markupsafe.Markup(RELOAD),
+        "RELOAD_HASH": RELOAD_HASH,
         "breakable": lambda name: markupsafe.Markup("<wbr>").join(re.split(r"(?<=[_.])", name)),
         "colour": lambda outcome: terminal.STYLES.get(outcome, "red"),
+        "draw_curves": lambda check: build_plots(check.curves, check.thresholds),
+        "draw_values": draw_values,
         "keyword": terminal.make_selection_keyword,
         "mark": terminal.choose_outcome_mark,
         "score": terminal.describe_score,
         "standing": terminal.describe_total,
         "worth": terminal.describe_points,
     }
-    return environment.from_string(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
+    return environment.get_template(name)
 
 
 @dataclass(frozen=True)
@@ -110,6 +174,7 @@ class CurvePlot:
         ticks: (height, label) of each line across.
         began: The height of the first average.
         first, last: The averages at both ends, as text.
+        threshold: The height of what must be reached, and that as text.
     """
 
     name: str
@@ -119,31 +184,98 @@ class CurvePlot:
     began: float
     first: str
     last: str
+    threshold: tuple[float, str] | None = None
 
 
-def build_plots(curves: dict[str, list[float]]) -> list[CurvePlot]:
-    """Return what to draw of the curves of one check, finite numbers all, on one scale."""
-    everything = [value for values in curves.values() for value in values]
-    low, high = min(everything), max(everything)
-    least = 1e-6 * max(abs(low), abs(high), 1.0)  # a constant curve has no scale of its own
-    if high - low < least:
-        low, high = low - least, high + least
+class _Scale:
+    """The heights of numbers in a plot; `ticks` are lines across, as (height, label)."""
 
-    def height(value: float) -> float:
-        return round(BOTTOM - (BOTTOM - TOP) * (value - low) / (high - low), 1)
+    def __init__(self, values: Sequence[float]) -> None:
+        low, high = min(values), max(values)
+        least = 1e-6 * max(abs(low), abs(high), 1.0)  # a constant curve has no scale of its own
+        if high - low < least:
+            low, high = low - least, high + least
+        self._low, self._high = low, high
+        self.ticks = [(self.height(tick), f"{tick:.7g}") for tick in choose_round_numbers(low, high)]
 
-    def path(values: list[float]) -> str:
+    def height(self, value: float) -> float:
+        return round(BOTTOM - (BOTTOM - TOP) * (value - self._low) / (self._high - self._low), 1)
+
+    def path(self, values: Sequence[float | None]) -> str:
+        """Return an SVG path, which is interrupted where a value is None."""
         step = (RIGHT - LEFT) / max(len(values) - 1, 1)
-        points = [f"{LEFT + index * step:.1f} {height(value)}" for index, value in enumerate(values)]
-        return "M" + "L".join(points if len(points) > 1 else 2 * points)  # a line to itself is a dot
+        path, drawing = [], False
+        for index, value in enumerate(values):
+            if value is not None:
+                point = f"{LEFT + index * step:.1f} {self.height(value)}"
+                # A line to itself is a dot, where no other point follows.
+                alone = not drawing and (index + 1 == len(values) or values[index + 1] is None)
+                path.append(f"M{point}L{point}" if alone else f"{'L' if drawing else 'M'}{point}")
+            drawing = value is not None
+        return "".join(path)
 
-    ticks = [(height(tick), f"{tick:.7g}") for tick in choose_round_numbers(low, high)]
+
+def build_plots(curves: dict[str, list[float]], thresholds: dict[str, float] | None = None) -> list[CurvePlot]:
+    """Return what to draw of the curves of one check, finite numbers all, on one scale.
+
+    Args:
+        thresholds: By name of a curve, what must be reached.
+    """
+    required = thresholds or {}
+    scale = _Scale([value for name, values in curves.items() for value in (*values, required.get(name, values[0]))])
     drawn = []
     for name, values in curves.items():
         means = smooth_values(values, max(len(values) // SMOOTHED, 1))
-        ends = [f"{round(mean, 2) + 0:g}" for mean in (means[0], means[-1])]
-        drawn.append(CurvePlot(name, path(values), path(means), ticks, height(means[0]), *ends))
+        ends = (f"{round(means[0], 2) + 0:g}", f"{round(means[-1], 2) + 0:g}")
+        threshold = (scale.height(required[name]), f"{required[name]:g}") if name in required else None
+        began = scale.height(means[0])
+        drawn.append(CurvePlot(name, scale.path(values), scale.path(means), scale.ticks, began, *ends, threshold))
     return drawn
+
+
+@dataclass(frozen=True)
+class ValuesPicture:
+    """The drawing of two vectors as curves, or of where two matrices differ as a map.
+
+    Attributes:
+        label: What it shows, for who does not see it.
+        caption: The line above it.
+        ticks: (height, label) of each line across.
+        expected, got: SVG paths of the two curves.
+        cells: (x, y, shade) of each cell of a map.
+        side: How wide and high a cell is.
+        height: Of all of it; it is 340 wide.
+    """
+
+    label: str
+    caption: str
+    ticks: list[tuple[float, str]] = field(default_factory=list)
+    expected: str = ""
+    got: str = ""
+    cells: list[tuple[float, float, str]] = field(default_factory=list)
+    side: float = 0.0
+    height: float = 150.0
+
+
+def draw_values(table: ValueTable) -> ValuesPicture | None:
+    """Return a picture of a vector or a matrix; None of what is seen at once in the table, or cannot be drawn."""
+    if table.map:
+        side = round(min((RIGHT - LEFT) / len(table.map[0]), MAP_SIDE), 2)
+        cells = [
+            (round(LEFT + column * side, 2), round(TOP + row * side, 2), "X" if shade == "?" else shade)
+            for row, shades in enumerate(table.map)
+            for column, shade in enumerate(shades)
+        ]
+        caption = "Where it differs: the darker, the more; rows downwards, columns to the right"
+        label = f"A map of where {table.name or 'the values'} differ: {table.summary}"
+        return ValuesPicture(label, caption, cells=cells, side=side, height=round(TOP + len(table.map) * side + 4, 2))
+    known = [value for curve in table.curves for value in curve if value is not None]
+    if not known or len(table.curves[0]) < LEAST_POINTS:
+        return None
+    scale = _Scale(known)
+    label = f"Two curves of {table.name or 'the values'}, expected and got: {table.summary}"
+    caption = "Dashed: expected. Solid: got."
+    return ValuesPicture(label, caption, scale.ticks, scale.path(table.curves[0]), scale.path(table.curves[1]))
 
 
 def smooth_values(values: list[float], window: int) -> list[float]:

@@ -260,7 +260,7 @@ def test_learns_in_two_dimensions(student, kit):
     returns, seeds = [], student.seeds(2)
     for seed in seeds:
         facts = student.call("learn", num_frames=1800, seed=seed, d=2)
-        student.curve(f"return of an episode, seed {seed}", facts.get("returns"))
+        student.curve(f"return of an episode, seed {seed}", facts.get("returns"), LEARNED)
         returns.append(kit.call("play", weights=facts["weights"], seed=seed, d=2)["mean return"])
         if returns[-1] >= LEARNED:
             return

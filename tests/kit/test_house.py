@@ -17,6 +17,7 @@ INPUTS = {
     "test_imports_are_absolute": ("grader/**",),
     "test_nothing_imports_what_authors_need_but_the_command_line": ("grader/**",),
     "test_nothing_imports_the_desk_but_the_command_line": ("grader/**",),
+    "test_the_magic_knows_nothing_of_the_judge": ("grader/desk/magic.py",),
     "test_no_modules_import_each_other": ("grader/**",),
     "test_long_modules_have_a_reason": ("grader/**", "docs/architecture.md"),
     "test_checks_import_nothing_of_the_students": ("tests/visible/*.py", "tests/hidden/*.py", "tests/views/*.py"),
@@ -72,8 +73,16 @@ def test_nothing_imports_what_authors_need_but_the_command_line() -> None:
 def test_nothing_imports_the_desk_but_the_command_line() -> None:
     """Code that runs a submission in its own process must be out of reach of whatever gives points."""
     for path in (ROOT / "grader").glob("**/*.py"):
-        if path.parent.name != "desk" and path != ROOT / "grader" / "student.py":
-            assert not any(name.startswith("grader.desk") for name in imports(path)), path
+        desks = {name for name in imports(path) if name.startswith("grader.desk")}
+        if path == ROOT / "grader" / "__init__.py":  # `%load_ext grader` asks the package for its magics, and nothing else does
+            assert {name.split(".")[2] for name in desks} == {"magic"}
+        elif path.parent.name != "desk" and path != ROOT / "grader" / "student.py":
+            assert not desks, path
+
+
+def test_the_magic_knows_nothing_of_the_judge() -> None:
+    """A kernel runs the student's code in its own process: of a grader it may hold a pipe and what comes out of it."""
+    assert not [name for name in imports(ROOT / "grader" / "desk" / "magic.py") if name.startswith("grader")]
 
 
 def test_no_modules_import_each_other() -> None:

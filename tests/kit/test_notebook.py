@@ -21,7 +21,13 @@ from grader.authoring.notebook import make_notebook
 
 pytestmark = [pytest.mark.slow(90), pytest.mark.recorded]
 
-INPUTS = ("assignments/{name}/**", "solutions/{name}/notebook.py", "solutions/{name}/submitted.py", "utils.py")
+INPUTS = (
+    "tests/kit/toy/assignments/toy/assignment.toml",
+    "assignments/{name}/**",
+    "solutions/{name}/notebook.py",
+    "solutions/{name}/submitted.py",
+    "utils.py",
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 WITH_NOTEBOOK = sorted(path.parent.name for path in (ROOT / "solutions").glob("*/notebook.py"))
@@ -209,6 +215,23 @@ class TestMakeNotebook:
             ("code", "cell-2", "%load_ext autoreload\n# 50 %\nx = 1"),
         ]
 
+    def test_each_function_is_graded_below_its_first_call(self) -> None:
+        """Catches: a section without a verdict, two for one function, a training where a question on the function alone is."""
+        questions = AssignmentFiles(ROOT / "tests" / "kit" / "toy", "toy").assignment.questions
+        source = (
+            "# %% setup\n# %load_ext grader\n# %% one\nsubmitted.total([1])\n# %% two\nsubmitted.total(submitted.spread([2]))\n"
+        )
+        cells = nbformat.reads(make_notebook(source, questions), as_version=4).cells
+        assert [(cell.id, cell.source) for cell in cells if "%grade" in cell.source] == [
+            ("one-grade", "%grade total"),
+            ("two-grade", "%grade spread"),
+        ]
+        assert "    %load_ext grader\nexcept ModuleNotFoundError" in cells[0].source
+        by_hand = nbformat.reads(make_notebook(f"{source}# %grade total\n", questions), as_version=4).cells
+        assert [cell.source for cell in by_hand if cell.source.startswith("%grade")] == ["%grade spread"]
+        without = make_notebook(source.replace("# %load_ext grader\n", ""), questions)
+        assert "%grade" not in without
+
     @pytest.mark.parametrize(
         ("source", "message"),
         [
@@ -229,7 +252,8 @@ class TestBuiltNotebook:
     def test_is_what_its_source_makes(self, name: str) -> None:
         """Catches: a source edited without `build`, or an edited notebook."""
         source = (ROOT / "solutions" / name / "notebook.py").read_text(encoding="utf-8")
-        assert AssignmentFiles(ROOT, name).notebook.read_text(encoding="utf-8") == make_notebook(source)
+        home = AssignmentFiles(ROOT, name)
+        assert home.notebook.read_text(encoding="utf-8") == make_notebook(source, home.assignment.questions)
 
     def test_is_valid_and_clean(self, name: str) -> None:
         """Catches: outputs or counts of a run, two cells of one id, and JSON that Jupyter refuses."""

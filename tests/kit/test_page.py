@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import json
 import math
@@ -23,7 +25,7 @@ from grader.judge.budgets import ReadingBudget, ReplyCache, TimeBudget
 from grader.judge.run import Grader, GradingOptions, grade
 from grader.judge.student import MAX_CURVES, MAX_POINTS, LoadedSubmission, RunContext, SubmissionUnderTest
 from grader.report import page
-from grader.report.model import CheckResult, Outcome, QuestionResult, Report, combine_outcomes
+from grader.report.model import CheckResult, Outcome, QuestionResult, Report, ValueTable, combine_outcomes
 from tests.kit.examples import examples
 
 pytestmark = pytest.mark.recorded
@@ -38,6 +40,17 @@ ROOT = Path(__file__).resolve().parents[2]
 SOLUTION = ROOT / "solutions" / "policy_gradient" / "submitted.py"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 VOID = {"meta", "wbr"}
+TABLE = ValueTable(
+    name="returns",
+    kind="float32 [2, 2]",
+    summary="1 of 4 differ",
+    rows=("0", "1"),
+    columns=("[:, 0]", "[:, 1]"),
+    expected=(("1.5", "2.5"), ("3.5", "4.5")),
+    got=(("1.5", "2.5"), ("-7", "4.5")),
+    differs=((False, False), (True, False)),
+    map=("00", "9?"),
+)
 LEVELS = ("h1", "h2", "h3")
 LEARNED = {"reward, seed 1": [-0.5, -0.3, -0.4, -0.1, 0.0], "reward, seed 2": [-0.4] * 40}
 HOSTILE = '</pre></title><script src="http://x.example/a.js">1</script><img src=x onerror=alert(1)> {{ 7*7 }} {% raw %}'
@@ -82,7 +95,9 @@ def every_outcome() -> Report:
     return report(
         check("fine", "passed"),
         check("half.first_part", "passed"),
-        check("half.first_part", "failed", message="got 1", hint="Is it a sum or a mean?", printed="line\n" * 30),
+        check(
+            "half.first_part", "failed", message="got 1", hint="Is it a sum or a mean?", printed="line\n" * 30, tables=[TABLE]
+        ),
         check("wrong", "failed", message=f"KeyError: {long}\n  line 3\n    x[0]", printed=HOSTILE),
         check("wrong", "failed", message=f"KeyError: {long}\n  line 3\n    x[0]", title="Another check."),
         check("wrong", "failed", message="something else", title=long),
@@ -160,10 +175,58 @@ def test_the_hint_comes_first() -> None:
 def test_nothing_a_student_prints_is_markup() -> None:
     """What a submission prints, raises or is called must not run in the browser of who reads the report, or in the template."""
     wrong = check("q", "failed", message=HOSTILE, printed=HOSTILE, hint=HOSTILE, detail=HOSTILE, mistakes=(HOSTILE,))
-    told = Parsed(page.render(report(wrong, check("r", "passed", curves={HOSTILE: [1, 2]}), note=HOSTILE)))
-    assert not {"script", "img"} & {tag for tag, _ in told.elements}
-    assert told.text.count("{{ 7*7 }} {% raw %}") >= 6
-    assert "49" not in told.text
+    cells = ((HOSTILE,),)
+    drawn = ((1.0, 2.0, 3.0, 4.0), (1.0, None, 3.0, 5.0))
+    table = ValueTable(rows=(HOSTILE,), expected=cells, got=cells, differs=((True,),), curves=drawn)
+    texts = dict.fromkeys(("name", "kind", "summary", "left_out"), HOSTILE)
+    wrong.tables = (table.model_copy(update=texts),)
+    found = report(wrong, check("r", "passed", curves={HOSTILE: [1, 2]}), note=HOSTILE, remarks=(HOSTILE,))
+    for text in (page.render(found), page.render_verdict(found, sources=[HOSTILE])):
+        told = Parsed(text)
+        assert not {"script", "img"} & {tag for tag, _ in told.elements}
+        assert told.text.count("{{ 7*7 }} {% raw %}") >= 10
+        assert "49" not in told.text
+
+
+def test_what_differs_is_marked() -> None:
+    """A mark on an entry that is right, or none on one that is wrong, sends a student to the wrong line."""
+    for text in (page.render(every_outcome()), page.render_verdict(every_outcome(), {"half.first_part"})):
+        assert re.findall("<mark>(.*?)</mark>", text) == ["-7"]
+        cells = [told for told in Parsed(text).texts if told in ("1.5", "2.5", "3.5", "4.5")]
+        assert cells == ["1.5", "2.5", "1.5", "2.5", "3.5", "4.5", "4.5"]
+        assert "1 of 4 differ" in Parsed(text).text
+        assert re.findall(r'<rect class="shade(.)', text) == ["0", "0", "9", "X"]
+
+
+def test_a_verdict_is_about_what_was_asked() -> None:
+    """Whoever grades one function in a notebook must not search for it among the others; its hint waits for a click."""
+    text = page.render_verdict(every_outcome(), {"half.first_part", "new"}, ["Graded: the cells that you ran."])
+    told = Parsed(text).text
+    assert "Graded: the cells that you ran." in told
+    assert "return the loss" in told
+    assert "KeyError" not in told
+    assert re.search(r"<details class=\"hint\">\s*<summary>Hint</summary>\s*<p[^>]*>[^<]*Is it a sum or a mean", text)
+
+
+def test_a_required_return_is_a_line_in_the_plot() -> None:
+    """A threshold outside of what was earned, left out of the scale, would be drawn over the text or not at all."""
+    (plot,) = page.build_plots({"reward": [-10.0, -8.0]}, {"reward": -1.5})
+    assert plot.threshold == (page.TOP, "-1.5")
+    text = page.render(report(check("q", "failed", curves={"reward": [-10, -8]}, thresholds={"reward": -1.5})))
+    assert "required: -1.5" in Parsed(text).text
+    assert "Dotted" in text
+    assert "Dotted" not in page.render(every_outcome())
+
+
+def test_a_page_that_follows_saves_runs_its_own_script_alone() -> None:
+    """A hash that does not fit leaves the page as it was at the first save; a content policy without one lets in others."""
+    text = page.render(every_outcome(), live="12:34:56")
+    (script,) = re.findall("<script>(.*?)</script>", text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in Parsed(text).all("content")
+    assert "location.reload()" in script
+    assert "12:34:56" in text
+    assert "refresh" not in page.render(every_outcome())
 
 
 def test_needs_nothing_from_elsewhere() -> None:
@@ -187,7 +250,7 @@ def test_can_be_read_by_everyone() -> None:
     assert levels.count(0) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
     pictures = [attributes for tag, attributes in told.elements if tag == "svg"]
-    assert len(pictures) == 3
+    assert len(pictures) == 4
     assert all(picture["role"] == "img" and picture["aria-label"] for picture in pictures)
     assert len(told.all("id")) == len(set(told.all("id")))
 
@@ -256,7 +319,8 @@ def test_hidden_inputs_never_reach_a_students_page(home: AssignmentFiles, replac
     full = grade(home, path, ("hidden",), GradingOptions(["get_returns"]))
     full.checks[0].curves = {"learned in secret": [1.0, 2.0]}
     whole, shown = page.render(full), page.render(full.for_student())
-    for word in ("returns_unfinished_tail", "secret", "expected"):
+    assert full.checks[0].tables
+    for word in ("returns_unfinished_tail", "secret", "expected", "is a `return` missing?"):
         assert word in whole
         assert word not in shown
     assert full.checks[0].title in shown
@@ -348,7 +412,7 @@ MEASURE = """<!doctype html><title>?</title><iframe style="border: 0; width: {wi
 onload = () => {{
   const read = document.querySelector("iframe").contentDocument;
   for (const one of read.querySelectorAll("details")) one.open = true;
-  const right = [...read.querySelectorAll("body *")].map(one => one.getBoundingClientRect().right);
+  const right = [...read.querySelectorAll("body *:not(.scroll *)")].map(one => one.getBoundingClientRect().right);
   document.title = [read.documentElement.scrollWidth, Math.ceil(Math.max(...right)), read.querySelectorAll("h1").length].join();
 }}
 </script>"""
@@ -357,7 +421,10 @@ onload = () => {{
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 @pytest.mark.parametrize("width", [360, 1200])
 def test_nothing_overflows_sideways(tmp_path: Path, width: int) -> None:
-    """On a phone, one long word, row or picture would push the whole page sideways, and text out of sight."""
+    """On a phone, one long word, row or picture would push the whole page sideways, and text out of sight.
+
+    Only tables of numbers scroll sideways, by themselves.
+    """
     assert CHROMIUM is not None
     path = tmp_path / "measure.html"
     path.write_text(MEASURE.format(width=width, page=html.escape(page.render(every_outcome()))), encoding="utf-8")

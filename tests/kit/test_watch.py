@@ -262,6 +262,26 @@ def test_the_number_of_questions_stays(tmp_path: Path, home, capsys: pytest.Capt
     assert re.findall(r"\d+ of \d+ questions", capsys.readouterr().out) == ["1 of 2 questions"] * 4
 
 
+def test_the_page_follows_every_save(tmp_path: Path, home, source: str) -> None:
+    """A page of the save before is believed; one that still reloads after the end, or is there in part, worries."""
+    path, page = tmp_path / "submitted.py", tmp_path / "report.html"
+    path.write_text(source)
+    desk = Desk(path, "get_value_net_loss", "--html", str(page))
+    desk.until(READY)
+    first = page.read_text(encoding="utf-8")
+    assert "<mark>" in first
+    assert "location.reload()" in first
+    desk.save(source + RIGHT)
+    desk.until("1 of 1 questions · 5/5 points")
+    desk.until(READY)
+    assert "5/5 points" in page.read_text(encoding="utf-8")
+    desk.press("q")
+    assert desk.ended() == 0
+    last = page.read_text(encoding="utf-8")
+    assert "5/5 points" in last
+    assert "<script" not in last
+
+
 def test_without_a_terminal(tmp_path: Path) -> None:
     """In a pipe there are no keys: it says so, and grades once."""
     command = [sys.executable, "grade.py", "policy_gradient", "get_returns", "--watch"]

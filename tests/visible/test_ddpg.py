@@ -492,7 +492,7 @@ def test_learns_to_stop_in_the_middle(student, kit):
     returns, seeds = [], student.seeds(2)
     for seed in seeds:
         facts = student.call("learn", num_frames=1500, seed=seed)
-        student.curve(f"return of an episode, seed {seed}", facts.get("returns"))
+        student.curve(f"return of an episode, seed {seed}", facts.get("returns"), LEARNED)
         returns.append(kit.call("play", weights=facts["weights"], seed=seed)["mean return"])
         if returns[-1] >= LEARNED:
             return

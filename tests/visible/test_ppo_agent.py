@@ -504,7 +504,7 @@ def test_learns(student, kit):
     seeds, returns = student.seeds(2), []
     for seed in seeds:
         facts = student.call("learn", steps=8_000, seed=seed, num_envs=8)
-        student.curve(f"score of an episode, seed {seed}", facts.get("scores"))
+        student.curve(f"score of an episode, seed {seed}", facts.get("scores"), LEARNED)
         returns.append(kit.call("play", weights=facts["weights"], seed=seed)["mean return"])
         if returns[-1] >= LEARNED:
             return

@@ -302,7 +302,7 @@ def reaches(least, student, kit, task, updates):
     returns, seeds = [], student.seeds(2)
     for seed in seeds:
         facts = student.call("learn", task=task, seed=seed, updates=updates)
-        student.curve(f"reward of an episode, seed {seed}", facts.get("reward of an episode"))
+        student.curve(f"reward of an episode, seed {seed}", facts.get("reward of an episode"), least)
         returns.append(kit.call("play", task=task, weights=facts["weights"], seed=seed)["mean return"])
         if returns[-1] >= least:
             return

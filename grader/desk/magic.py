@@ -1,0 +1,242 @@
+"""`%grade` in a notebook: the verdict on what was run, under the cell.
+
+Nothing is graded in the kernel, and no check is read here: the source of the cells goes to a child process
+(desk/verdicts.py), and what comes back is a part of a page, and text.
+"""
+
+# Some functions of IPython have no types.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import html
+import json
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.magic import Magics, line_cell_magic, magics_class
+from IPython.display import DisplayHandle, display
+
+ROOT = Path(__file__).resolve().parents[2]
+ENTRY = "import sys; sys.path.insert(0, sys.argv[1]); from grader.desk.verdicts import main; main(*sys.argv[2:])"
+LOOK_SECONDS = 0.05  # between two looks for an answer, so that an interruption is noticed on each system
+QUIET_SECONDS = 1.0  # without a line on how far it is
+MAX_ERROR = 2000  # characters of what a child printed before it ended
+
+
+class Verdict:
+    """What is shown under a cell: a part of a page or, where there are none, text."""
+
+    def __init__(self, text: str, page: str = "") -> None:
+        self._text = text
+        self._page = page or f"<pre>{html.escape(text)}</pre>"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": self._text, "text/html": self._page}
+
+
+class Child:
+    """The process that grades, until it ends, or this one does."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the child
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", ENTRY, str(ROOT), str(root), str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            encoding="utf-8",
+            start_new_session=True,  # a cell that is interrupted must not interrupt the grader in its own way
+        )
+        self._answers: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def send(self, **message: Any) -> None:
+        """Send a message; what has ended does not hear it, and `receive` reports that."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            print(json.dumps(message), file=self._process.stdin, flush=True)
+
+    def receive(self, number: int) -> dict[str, Any]:
+        """Return the next answer to a request, or an empty one after a moment without any.
+
+        Raises:
+            ChildEnded: If there will be none.
+        """
+        try:
+            answer = self._answers.get(timeout=LOOK_SECONDS)
+        except queue.Empty:
+            return {}
+        if answer is None:
+            self._answers.put(None)
+            raise ChildEnded(self._last_words())
+        return answer if answer["id"] == number else {}  # others were given up
+
+    def close(self) -> None:
+        """Let it end, without waiting for it."""
+        with contextlib.suppress(OSError):
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._answers.put(json.loads(line))
+        self._answers.put(None)
+
+    def _last_words(self) -> str:
+        self._process.wait()
+        self._errors.seek(0)
+        said = self._errors.read().decode("utf-8", "replace").strip()[-MAX_ERROR:]
+        return f"The grader ended (exit code {self._process.returncode}); grade again to start it anew.\n{said}".strip()
+
+
+class ChildEnded(Exception):
+    """The process that grades has ended; the message says how."""
+
+
+@magics_class
+class GradeMagics(Magics):
+    """The magics of the kit, for one session of a kernel; `current` is the last one."""
+
+    current: ClassVar[GradeMagics | None] = None
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        super().__init__(shell)
+        self._shell = shell
+        self._folder = Path.cwd()  # of the notebook, before a cell changes it
+        self._number = 0
+        self._child = self._start()
+
+    def close(self) -> None:
+        self._child.close()
+
+    @line_cell_magic
+    def grade(self, line: str, cell: str | None = None) -> None:
+        """Grade what you wrote: the functions that your cells define, and the rest from the file beside the notebook.
+
+        %grade              all questions
+        %grade NAME ...     some questions, and what they need
+        %%grade [NAME ...]  above a cell: run it, then grade
+        """
+        extra = ""
+        if cell is not None:
+            result = self._shell.run_cell(cell)
+            if isinstance(result.error_before_exec, SyntaxError):
+                return  # nothing of this cell is defined, and Python has said why
+            extra = cell
+        self._show(line.split(), self._list_cells(extra))
+
+    def _list_cells(self, extra: str) -> list[tuple[int, str]]:
+        """Return number and source of each cell of this session that is valid Python, of equal ones the last.
+
+        Args:
+            extra: The text of the cell that is being run, for front ends that keep no history of it.
+        """
+        known: dict[str, int] = {}
+        manager = self._shell.history_manager
+        history = [*enumerate(manager.input_hist_raw if manager else [])]
+        if extra.strip() and not any(extra.strip() in text for _, text in history[-1:]):
+            history.append((len(history), extra))
+        for number, text in history:
+            if text.strip() and self._is_python(text):
+                known.pop(text, None)
+                known[text] = number
+        return [(number, text) for text, number in known.items()]
+
+    def _is_python(self, text: str) -> bool:
+        """Return whether the kernel could run a cell: one with a syntax error has defined nothing."""
+        lines = text.lstrip("\n")
+        body = lines.partition("\n")[2] if lines.startswith("%%grade") else lines
+        try:
+            ast.parse(self._shell.transform_cell(body))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+        return True
+
+    def _start(self) -> Child:
+        if (self._folder / "assignment.toml").is_file() and self._folder.parent.name == "assignments":
+            return Child(self._folder.parents[1], self._folder)
+        return Child(self._folder if (self._folder / "assignment.toml").is_file() else ROOT, self._folder)
+
+    def _show(self, words: list[str], cells: list[tuple[int, str]]) -> None:
+        """Show the verdict and, until it is there, how far it is."""
+        shown: DisplayHandle | None = None
+        quiet, said = time.monotonic() + QUIET_SECONDS, ""
+        try:
+            for reply in self._ask(words, cells):
+                if "text" in reply:
+                    verdict = Verdict(reply["text"], reply.get("html", ""))
+                elif time.monotonic() > quiet and reply["progress"] != said:
+                    said = reply["progress"]
+                    shown = shown or display(Verdict(""), display_id=True)
+                    shown.update(Verdict(f"grading: {said}"))
+        except ChildEnded as ended:
+            verdict = Verdict(str(ended))
+        except KeyboardInterrupt:
+            self._child.send(interrupt=self._number)
+            raise
+        if shown is None:
+            display(verdict)
+        else:
+            shown.update(verdict)
+
+    def _ask(self, words: list[str], cells: list[tuple[int, str]]) -> Iterator[dict[str, Any]]:
+        """Yield how far it is, again and again, and then the verdict.
+
+        Raises:
+            ChildEnded: If the process that grades has ended twice.
+        """
+        for attempt in (1, 2):
+            if not self._child.alive:  # it has not been asked for a while
+                self._child = self._start()
+            self._number += 1
+            self._child.send(id=self._number, words=words, cells=cells)
+            try:
+                progress = "the grader starts"
+                while "text" not in (reply := self._child.receive(self._number)):
+                    if "stale" in reply:
+                        raise ChildEnded("files of the kit or of the checks have changed")
+                    progress = reply.get("progress", progress)
+                    yield {"progress": progress}
+            except ChildEnded:
+                if attempt == 2:
+                    raise
+                self._child.close()
+                self._child = self._start()
+            else:
+                yield reply
+                return
+
+
+def register(shell: InteractiveShell) -> None:
+    """Add the magics to a session, and start the process that grades."""
+    unregister()
+    GradeMagics.current = GradeMagics(shell)
+    shell.register_magics(GradeMagics.current)
+
+
+def unregister() -> None:
+    """Let the process that grades end."""
+    if GradeMagics.current is not None:
+        GradeMagics.current.close()
+        GradeMagics.current = None

@@ -1,0 +1,332 @@
+"""The child of a kernel that grades for `%grade` (desk/magic.py), with visible checks alone.
+
+It reads a request a line and writes its answers likewise, as JSON. It ends with the kernel, however that ends: its input is
+closed then, and where a fork of the kernel keeps it open, another process is its parent. It also ends when nothing was asked
+for a while. What it grades is source code, which is parsed and run in the sandbox, as always.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import queue
+import re
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from grader.assignment import AssignmentFiles, Question, UsageError, list_assignments
+from grader.judge.origin import NotebookOrigin
+from grader.judge.run import Grader, GradingOptions, PreparedSubmission, select_questions
+from grader.report import layout, page, terminal
+from grader.report.model import Outcome, Report
+from grader.report.text import sanitize
+from grader.submission import read_submission
+
+IDLE_SECONDS = 600.0
+LOOK_SECONDS = 1.0  # between two looks at who the parent is
+GIVEN_UP = "stopped: what was not finished does not count"
+CELL = re.compile(r"cell (\d+)(?: \(In \[\d+\]\))?")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to grade.
+
+    Attributes:
+        number: Answers say it again.
+        words: Questions, perhaps behind the assignment's name.
+        cells: The number and the source of each cell that was run, in this order.
+    """
+
+    number: int
+    words: list[str]
+    cells: list[tuple[int, str]]
+
+
+@dataclass(frozen=True)
+class SessionOrigin(NotebookOrigin):
+    """Where statements of a graded session stand: in a cell that was run, or in the file beside the notebook.
+
+    Attributes:
+        numbers: For each cell, its execution count; None for that file.
+    """
+
+    numbers: list[int | None] = field(default_factory=list)
+
+    def _frame(self, frame: dict[str, Any]) -> dict[str, Any]:
+        placed = super()._frame(frame)
+        number = self.numbers[placed["cell"] - 1] if "cell" in placed else None
+        return {key: value for key, value in placed.items() if key != "cell"} | ({} if number is None else {"cell": number})
+
+
+class VerdictServer:
+    """The warm grader of one assignment, and what was graded last.
+
+    Args:
+        root, folder: See `main`.
+        changed: Called with the report after each check.
+    """
+
+    def __init__(self, root: Path, folder: Path, changed: Callable[[Report], None]) -> None:
+        self._root, self._folder, self._changed = root, folder, changed
+        self._home: AssignmentFiles | None = None
+        self._grader: Grader | None = None
+        self._state: dict[str, tuple[int, int]] = {}
+        self._given_up = 0.0
+        self._kept = Path(tempfile.mkdtemp(prefix="verdicts-"))
+
+    def close(self) -> None:
+        if self._grader is not None:
+            self._grader.__exit__()
+        shutil.rmtree(self._kept, ignore_errors=True)
+
+    def interrupt(self, number: float) -> None:
+        """Give up all requests up to this number, also the one that is being graded."""
+        self._given_up = number
+        if self._grader is not None:
+            self._grader.interrupted.set()
+
+    def warm_up(self) -> None:
+        """Start what the first request will need, if it is known which assignment that is about."""
+        name = None if self._folder == self._root else self._folder.name
+        if (self._folder / "assignment.toml").is_file():
+            self._open(name)
+
+    @property
+    def stale(self) -> bool:
+        """Whether files of the kit or of the checks are not those that this process has read."""
+        return self._home is not None and self._state != _read_state(self._home)
+
+    def answer(self, request: Request) -> dict[str, str]:
+        """Return the verdict as a part of a page and as text.
+
+        Raises:
+            UsageError: If there is nothing to grade.
+        """
+        known = list_assignments(self._root)
+        words = list(request.words)
+        name = words.pop(0) if words and words[0] in known else None
+        grader = self._open(name or (self._folder.name if self._folder.name in known else None))
+        home = grader.home
+        grader.interrupted.clear()
+        if request.number <= self._given_up:
+            raise UsageError(GIVEN_UP)
+        chosen = select_questions(home, words)
+        asked = [entry for entry in home.assignment.questions if not words or {entry.id, _group(entry)} & {*words}]
+        staged, sources = self._take(grader, request.cells, asked)
+        report = grader.grade(staged, GradingOptions(chosen, changed=self._changed)).for_student()
+        if grader.interrupted.is_set():
+            raise UsageError(GIVEN_UP)
+        grader.warm_up()
+        return self._render(report, asked, sources)
+
+    def _render(self, report: Report, asked: list[Question], sources: list[str]) -> dict[str, str]:
+        names = {question.id for question in asked}
+        # A question that another one needs is shown where it keeps that one from being run.
+        shown = {entry.id for entry in report.questions if entry.id in names or entry.outcome is not Outcome.PASSED}
+        return {"html": page.render_verdict(report, shown, sources), "text": render_text(report, shown, sources)}
+
+    def _open(self, name: str | None) -> Grader:
+        """Return the warm grader of an assignment; None names the only one."""
+        if self._grader is not None and (name is None or self._grader.home.assignment.name == name):
+            return self._grader
+        if self._grader is not None:
+            self._grader.__exit__()
+            self._grader = None
+        known = list_assignments(self._root)
+        self._home = AssignmentFiles(self._root, name or (known[0] if len(known) == 1 else None))
+        self._state = _read_state(self._home)
+        self._grader = Grader(self._home)
+        self._grader.start()
+        self._grader.read_suites()
+        self._grader.warm_up()
+        return self._grader
+
+    def _take(
+        self, grader: Grader, cells: list[tuple[int, str]], asked: list[Question]
+    ) -> tuple[PreparedSubmission, list[str]]:
+        """Return what to grade, and lines on what that is: cells that define a function count before the saved file."""
+        assignment = grader.home.assignment
+        functions = list(dict.fromkeys(question.function for question in assignment.questions))
+        wanted = {question.function for question in asked}
+        file = self._folder / assignment.submission
+        there = file.is_file()
+        defines = re.compile(rf"^(?:async\s+def|def|class)\s+(?:{'|'.join(map(re.escape, functions))})\b", re.MULTILINE)
+        # Only a look at the text: whether it is Python, and what it means, is for the sandbox to say.
+        if not any(defines.search(text) for _, text in cells):
+            if not there:
+                raise UsageError(
+                    f"no cell that you ran defines any of {', '.join(functions)}, and there is no {file.name} in "
+                    f"{self._folder}; run the cell that defines the function, then grade it"
+                )
+            saved = time.strftime("%H:%M:%S", time.localtime(file.stat().st_mtime))
+            return grader.take(file), [f"Graded: {file.name}, as it was saved at {saved}."]
+        numbers: list[int | None] = [number for number, _ in cells]
+        texts = [text for _, text in cells]
+        saved_own: dict[str, str] = {}
+        if there:
+            saved_own = grader.take(file).fingerprints
+            texts = [read_submission(file, file.name)[0].content.decode("utf-8", "replace"), *texts]
+            numbers = [None, *numbers]
+        staged = _name_cells(grader.take(self._write(texts, numbers, assignment.attachments)), numbers, file.name)
+        own = {name: place for name, place in staged.cells.items() if name in wanted and place != file.name}
+        said = [f"{name} from {place}" for name, place in own.items()]
+        sources = [f"Graded: {', '.join([*said, f'the rest from {file.name}' if there else 'the rest from other cells'])}."]
+        helpers = sorted(staged.fingerprints.keys() - {*functions})
+        differs = [name for name in (*own, *helpers) if saved_own.get(name) != staged.fingerprints.get(name)]
+        if there and differs:
+            sources.append(
+                f"{file.name} does not hold what was graded of {', '.join(differs)}: copy the cells there before you submit "
+                "that file, or save the notebook and submit it."
+            )
+        return staged, sources
+
+    def _write(self, texts: Iterable[str], numbers: Iterable[int | None], attachments: Iterable[str]) -> Path:
+        """Write a notebook of these cells, beside copies of what may be attached."""
+        cells = [
+            {"cell_type": "code", "source": text, "execution_count": number}
+            for text, number in zip(texts, numbers, strict=True)
+        ]
+        path = self._kept / "session.ipynb"
+        path.write_text(json.dumps({"cells": cells}), encoding="utf-8")
+        for name in attachments:
+            (self._kept / name).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                shutil.copyfile(self._folder / name, self._kept / name)
+        return path
+
+
+def _name_cells(staged: PreparedSubmission, numbers: list[int | None], file: str) -> PreparedSubmission:
+    """Return a submission with its cells named as the kernel counts them, and its first cell as the file that it is."""
+
+    def named(words: str) -> str:
+        return CELL.sub(lambda found: _name_cell(numbers, int(found[1]), file), words)
+
+    origin = staged.origin and SessionOrigin(staged.origin.lines, numbers)
+    cells = {name: named(words) for name, words in staged.cells.items()}
+    remarks = tuple(named(remark) for remark in staged.remarks)
+    return replace(staged, origin=origin, cells=cells, remarks=remarks)
+
+
+def _name_cell(numbers: list[int | None], at: int, file: str) -> str:
+    number = numbers[at - 1] if 0 < at <= len(numbers) else at
+    return file if number is None else f"In [{number}]"
+
+
+def _group(question: Question) -> str:
+    return question.id.partition(".")[0]
+
+
+def _read_state(home: AssignmentFiles) -> dict[str, tuple[int, int]]:
+    """Return when each file was changed that this process has read, or will, and its size."""
+    parts = [*Path(__file__).resolve().parents[1].glob("**/*.*"), home.folder / "assignment.toml", home.drivers, home.views]
+    parts += [folder / name for folder in (home.folder, home.root) for name in home.assignment.support]
+    parts += [home.checks["visible"], home.answers["visible"], home.mistakes["visible"]]
+    state = {}
+    for path in parts:
+        if path.suffix in (".py", ".html", ".ini", ".toml", ".json"):
+            with contextlib.suppress(OSError):
+                found = path.stat()
+                state[str(path)] = found.st_mtime_ns, found.st_size
+    return state
+
+
+def render_text(report: Report, shown: set[str], sources: Iterable[str]) -> str:
+    """Return the verdict on some questions as text, for where there are no pages."""
+    lines = [*sources, *report.remarks]
+    unwritten = {question.id: task for question, task in terminal.list_unwritten(report)}
+    for question in report.questions:
+        if question.id in shown:
+            task = f": {unwritten[question.id]}" if question.id in unwritten else ""
+            mark, score = terminal.choose_outcome_mark(question.outcome), terminal.describe_score(question)
+            lines += [f"{mark} {question.id}  {score}  {question.outcome.value}{task}"]
+            lines += terminal.explain_question(report, question)
+    lines += [*terminal.explain_common_failure(report), *terminal.describe_total(report)]
+    return layout.wrap_lines("\n".join(lines), 100)
+
+
+class _Input:
+    """Reads requests in a thread of its own; `get` returns the next one, or None when it is time to end."""
+
+    def __init__(self, lines: Iterable[str], interrupt: Callable[[float], None]) -> None:
+        self._lines, self._interrupt = lines, interrupt
+        self._requests: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
+        self._parent = os.getppid()
+        for action in (self._read, self._look):
+            threading.Thread(target=action, daemon=True).start()
+
+    def get(self) -> Request | None:
+        try:
+            return self._requests.get(timeout=IDLE_SECONDS)
+        except queue.Empty:
+            return None
+
+    def _read(self) -> None:
+        for line in self._lines:
+            message = json.loads(line)
+            if "interrupt" in message:
+                self._interrupt(message["interrupt"])
+            else:
+                cells = [(int(number), str(text)) for number, text in message["cells"]]
+                self._requests.put(Request(message["id"], message["words"], cells))
+        self._end()
+
+    def _look(self) -> None:
+        while os.getppid() == self._parent:
+            time.sleep(LOOK_SECONDS)
+        self._end()
+
+    def _end(self) -> None:
+        self._requests.put(None)
+        self._interrupt(math.inf)
+
+
+def main(root: str, folder: str) -> None:
+    """Answer requests from standard input until the kernel ends, or has not asked for ten minutes.
+
+    Args:
+        root: The kit's repository, or the folder that a student has unzipped.
+        folder: Where the notebook lies, and the submission beside it.
+    """
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever prints here must not be taken for an answer
+    number = 0
+
+    def send(**fields: Any) -> None:
+        with contextlib.suppress(OSError):  # nobody is there any more, and the input ends, too
+            print(json.dumps({"id": number, **fields}), file=answers, flush=True)
+
+    def tell(report: Report) -> None:
+        done, count, question = report.progress()
+        send(progress=f"{done} of {count} checks  {question}")
+
+    server = VerdictServer(Path(root), Path(folder), tell)
+    requests = _Input(sys.stdin, server.interrupt)
+    try:
+        with contextlib.suppress(Exception):  # the first request meets it again, and reports it
+            server.warm_up()
+        while (request := requests.get()) is not None:
+            number = request.number
+            if server.stale:
+                send(stale=True)
+                return
+            try:
+                send(**server.answer(request))
+            except UsageError as error:
+                send(text=sanitize(str(error)))
+            except ModuleNotFoundError as error:
+                how = f"{sys.executable} has no module {error.name!r}"
+                send(text=f"{how}; run `pip install -r requirements.txt` with this Python, then restart the kernel")
+            except Exception as error:  # the next cell may go better
+                send(text=sanitize(f"The grader failed, not you: {type(error).__name__}: {error}"))
+    finally:
+        server.close()

@@ -1,0 +1,310 @@
+"""`%grade` in a real kernel: what is graded, what is shown, and that the process behind it never outlives the kernel."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import KernelManager
+
+from grader.assignment import AssignmentFiles
+from grader.authoring.notebook import make_notebook
+from tests.kit.test_page import HOSTILE, Parsed
+
+pytestmark = pytest.mark.slow(60)
+
+INPUTS = ("released:grader",)
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 120.0  # seconds, for a busy machine
+RIGHT = "def total(values):\n    return sum(values)\n"
+LOOPS = re.compile("grading: 0 of").search  # shown of a check that takes a second or more
+WRONG = "def total(values):\n    return sum(values) + 1\n"
+
+
+class _ThisPython(KernelManager):
+    @property
+    def kernel_spec(self) -> KernelSpec:
+        argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        return KernelSpec(argv=argv, display_name="Python 3", language="python")
+
+
+class Session:
+    """A kernel in the folder of an assignment. messages: all that it has sent, as text."""
+
+    def __init__(self, folder: Path, path: str = str(ROOT)) -> None:
+        self.folder = folder
+        self.messages: list[str] = []
+        self.manager = _ThisPython()
+        environment = {**os.environ, "PYTHONPATH": path, "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+        self.manager.start_kernel(cwd=str(folder), env=environment, stderr=subprocess.DEVNULL)
+        self.client = self.manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=PATIENCE)
+
+    def run(self, code: str, until: Callable[[str], object] | None = None) -> Cell:
+        """Run a cell to its end, or until a message comes that this wants."""
+        asked = self.client.execute(code)
+        cell = Cell()
+        while True:
+            message = self.client.get_iopub_msg(timeout=PATIENCE)
+            if message["parent_header"].get("msg_id") != asked:
+                continue
+            kind, content = message["msg_type"], message["content"]
+            self.messages.append(json.dumps(content))
+            if kind in ("display_data", "update_display_data") and "text/html" in content["data"]:
+                cell.text, cell.html = content["data"]["text/plain"], content["data"]["text/html"]
+            elif kind == "stream":
+                cell.printed += content["text"]
+            elif kind == "error":
+                cell.error = content["ename"]
+            if (kind == "status" and content["execution_state"] == "idle") or (until and until(self.messages[-1])):
+                return cell
+
+    def child(self) -> int:
+        """Return the process id of the one that grades."""
+        found = self.run("import grader.desk.magic as _m; print(_m.GradeMagics.current._child.pid)").printed
+        return int(found)
+
+    def end(self) -> None:
+        self.client.stop_channels()
+        with contextlib.suppress(RuntimeError):
+            self.manager.shutdown_kernel(now=True)
+
+
+class Cell:
+    """What a cell has shown: its last verdict, what it printed, the name of its exception."""
+
+    text = html = printed = error = ""
+
+
+def ended(pid: int) -> bool:
+    """Wait until a process has ended; whoever was its parent, nobody may have taken note of its end."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        try:
+            if "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text():
+                return True
+        except OSError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.fixture(scope="module")
+def folder(built_toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy's folder, in a kit whose hidden checks cannot be read."""
+    root = tmp_path_factory.mktemp("kit") / "kit"
+    shutil.copytree(built_toy, root)
+    with (root / "assignments" / "toy" / "assignment.toml").open("a") as file:
+        file.write("\n[limits]\nseconds = 300\nbudget = 600\n")  # a loop that is not interrupted outlasts a test
+    for path in (root / "tests" / "hidden").rglob("*.*"):
+        path.write_text("raise RuntimeError('hidden checks were read')")
+    return root / "assignments" / "toy"
+
+
+@pytest.fixture(scope="module")
+def kernel(folder: Path) -> Iterator[Session]:
+    session = Session(folder)
+    session.run("%load_ext grader")
+    yield session
+    session.end()
+
+
+@pytest.fixture
+def session(kernel: Session, folder: Path, built_toy: Path) -> Session:
+    """A session in which nothing has been run, beside the untouched stub."""
+    shutil.copy(built_toy / "assignments" / "toy" / "submitted.py", folder)
+    kernel.run("%reset -f in out")
+    kernel.messages.clear()
+    return kernel
+
+
+def test_a_cell_is_run_and_graded(session: Session) -> None:
+    """The verdict names what was graded and what differs, its hint waits for a click, and the cell counts in the kernel."""
+    cell = session.run(f"%%grade total\n{WRONG}total([1, 2])")
+    for told in (cell.text, Parsed(cell.html).text):
+        assert re.search(r"Graded: total from In \[\d+\], the rest from submitted.py", told)
+        assert "expected 3.5, got 4.5" in told
+        assert "values = [1.5, -2, 4]" in told
+        assert "spread" not in told.replace("Sums and spreads", "")
+    assert "<mark>4.5</mark>" in cell.html
+    assert re.search(r'<details class="hint">\s*<summary>Hint</summary>', cell.html)
+    assert '"text/plain": "4"' in "".join(session.messages)
+    assert session.run("print(total([1, 2]))").printed == "4\n"
+
+
+def test_the_last_definition_counts(session: Session) -> None:
+    """An older cell, or the kernel's own object, must not decide: source is graded, with the helpers that it needs."""
+    session.run(f"%%grade total\n{WRONG}")
+    session.run("ADDED = 0\n%time pass\ndef added(values):\n    return sum(values) + ADDED")
+    session.run("def total(values):\n    return added(values)")
+    session.run("total = None")
+    session.run(RIGHT)
+    assert "✓ total  2/2  passed" in session.run("%grade total").text
+    session.run("def total(values):\n    return added(values) + 1")
+    assert "got 4.5" in session.run("%grade total").text
+    session.run(RIGHT)  # the same text as before, and run again
+    assert "✓ total" in session.run("%grade total").text
+
+
+def test_the_saved_file_is_graded_and_overridden(session: Session) -> None:
+    """Whoever writes into the file must get its verdict; whoever does both must learn that the file would grade otherwise."""
+    path = session.folder / "submitted.py"
+    path.write_text(f"{WRONG}\n\ndef spread(values, scale=1.0):\n    return (max(values) - min(values)) * scale\n")
+    session.run("values = [1, 2]")
+    cell = session.run("%grade")
+    assert "Graded: submitted.py, as it was saved at" in cell.text
+    assert "✗ total" in cell.text
+    assert "✓ spread" in cell.text
+    session.run(RIGHT)
+    cell = session.run("%grade")
+    assert "visible checks: 4/4 points" in cell.text
+    assert "submitted.py does not hold what was graded of total" in " ".join(cell.text.split())
+    path.write_text(path.read_text().replace(WRONG, RIGHT))
+    assert "does not hold" not in session.run("%grade").text
+    path.unlink()
+    cell = session.run("%grade total")
+    assert "the rest from other cells" in cell.text
+    assert "✓ total" in cell.text
+
+
+def test_where_an_exception_was_raised(session: Session) -> None:
+    """A line of the file that the grader has made is a line that the student cannot find."""
+    path = session.folder / "submitted.py"
+    path.write_text("\n\ndef spread(values, scale=1.0):\n    return [][1]\n")
+    number = session.run("print(len(In) - 1)").printed.strip()
+    session.run("def total(values):\n    return {}[values[0]]")
+    text = session.run("%grade").text
+    assert f"cell {int(number) + 1}, line 2, in total" in text
+    assert re.search(r"^ *line 4, in spread", text, re.MULTILINE)
+
+
+def test_an_exception_in_the_cell_breaks_nothing(session: Session) -> None:
+    """What a cell has defined before it failed is defined; of one that is not Python nothing is, and nothing is graded."""
+    cell = session.run(f"%%grade total\n{RIGHT}1 / 0")
+    assert cell.error == "ZeroDivisionError"
+    assert "✓ total" in cell.text
+    cell = session.run("%%grade total\ndef total(:\n")
+    assert (cell.error, cell.text) == ("SyntaxError", "")
+    cell = session.run("%grade")
+    assert "✓ total" in cell.text
+    assert "not valid Python" not in cell.text
+    assert "there is no question 'nothing'" in session.run("%grade nothing").text
+
+
+def test_nothing_hidden_reaches_the_kernel(session: Session) -> None:
+    """The kernel runs the student's code: what it never gets, it cannot show. Hidden checks cannot even be read here."""
+    session.run(f"{RIGHT}\ndef spread(values, scale):\n    return 1")
+    cell = session.run("%grade")
+    assert "2 more points are graded after submission" in cell.text
+    for word in ("no_values", "sum of nothing", "default_scale", "hidden checks were read"):
+        assert word not in "".join(session.messages)
+    loaded = session.run("import sys; print(sorted(name for name in sys.modules if name.split('.')[0] == 'grader'))").printed
+    assert "grader.judge" not in loaded
+    assert "grader.report" not in loaded
+
+
+def test_what_a_student_prints_is_no_markup(session: Session) -> None:
+    """A notebook trusts what its own cells show: what a submission prints must not become a script in it."""
+    cell = session.run(f"%%grade total\ndef total(values):\n    print({HOSTILE!r})\n    raise ValueError({HOSTILE!r})")
+    assert not {"script", "img"} & {tag for tag, _ in Parsed(cell.html).elements}
+    assert "49" not in Parsed(cell.html).text
+
+
+def test_an_interrupted_cell_leaves_a_grader_that_works(session: Session) -> None:
+    """An endless loop that is interrupted must not hold up the next verdict, nor give it its own answer."""
+    session.run("%%grade total\ndef total(values):\n    while True: pass", until=LOOPS)
+    os.kill(session.manager.provisioner.process.pid, signal.SIGINT)  # type: ignore[union-attr]
+    while not session.run("print(1)").printed:  # what was sent before it has ended is given up with it
+        time.sleep(0.1)
+    assert "✓ total" in session.run(f"%%grade total\n{RIGHT}").text
+
+
+def test_changed_checks_are_read_anew(session: Session, folder: Path) -> None:
+    """A verdict by checks that were corrected meanwhile would send a student after a mistake that is none."""
+    before = session.child()
+    checks = folder.parents[1] / "tests" / "visible" / "test_toy.py"
+    text = checks.read_text()
+    try:
+        checks.write_text(text.replace("1.5 - 2 + 4 is 3.5.", "A new title."))
+        assert "A new title." in session.run(f"%%grade total\n{WRONG}").text
+    finally:
+        checks.write_text(text)
+    assert ended(before)
+
+
+def test_a_grader_that_ended_is_started_again(session: Session) -> None:
+    """After ten idle minutes it is gone; the next cell must not hear of that."""
+    before = session.child()
+    os.kill(before, signal.SIGKILL)
+    assert "✓ total" in session.run(f"%%grade total\n{RIGHT}").text
+    assert session.child() != before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("forked", [False, True], ids=["alone", "a fork stays"])
+def test_the_grader_dies_with_a_killed_kernel(folder: Path, forked: bool) -> None:
+    """A kernel that is killed can end nothing itself; a fork of it, as of a data loader, keeps the pipe open."""
+    session = Session(folder)
+    try:
+        session.run("%load_ext grader")
+        child = session.child()
+        fork = "import os, time\nfork = os.fork()\nif not fork:\n    time.sleep(1000)\n    os._exit(0)\nprint(fork)"
+        left = int(session.run(fork).printed) if forked else None
+        session.run("%%grade total\ndef total(values):\n    while True: pass", until=LOOPS)
+        os.kill(session.manager.provisioner.process.pid, signal.SIGKILL)  # type: ignore[union-attr]
+        assert ended(child)
+        if left is not None:
+            os.kill(left, signal.SIGKILL)
+    finally:
+        session.end()
+
+
+def test_it_ends_when_nothing_is_asked(folder: Path) -> None:
+    """A kernel that is left open over night must not hold 300 MB of a grader."""
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from grader.desk import verdicts\n"
+        "verdicts.IDLE_SECONDS = 0.2\n"
+        "verdicts.main(*sys.argv[2:])\n"
+    )
+    command = [sys.executable, "-c", script, str(ROOT), str(folder.parents[1]), str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        assert process.wait(PATIENCE) == 0
+
+
+def test_a_notebook_that_was_made_for_it(session: Session, tmp_path: Path) -> None:
+    """A notebook that somebody opens elsewhere, or a cell for which no magic is there, must run all the same."""
+    questions = AssignmentFiles(session.folder.parents[1], "toy").assignment.questions
+    made = make_notebook("# %% setup\n# %load_ext grader\n# %% one\nimport submitted\nsubmitted.total([1])\n", questions)
+    texts = [cell.source for cell in nbformat.reads(made, as_version=4).cells]
+    (session.folder / "submitted.py").write_text(WRONG)
+    assert [session.run(text).error for text in texts] == [""] * 3
+    assert "got 4.5" in session.run(texts[2]).text
+    alone = Session(tmp_path, path="")
+    try:
+        assert not alone.run(texts[0]).error
+        assert alone.run(texts[2]).printed == "to grade it: python grade.py total\n"
+    finally:
+        alone.end()
+
+
+def test_loading_costs_nothing_that_a_kernel_has_not() -> None:
+    """A notebook that cannot import pydantic or pytest in its first cell would stop there, before anything is graded."""
+    script = (
+        "import sys, IPython; before = set(sys.modules); import grader.desk.magic; print(*sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not {"pydantic", "pytest", "numpy", "torch", "rich"} & {*done.stdout.split()}
