@@ -10,7 +10,8 @@ from pathlib import Path
 
 from grader.assignment import AssignmentFiles, UsageError
 from grader.authoring.stub import make_stub
-from grader.packing.release import collect_grading_files, collect_mistakes_file, render_requirements
+from grader.packing.release import collect_grading_files, collect_mistakes_file
+from grader.packing.requirements import render_requirements
 
 # With these, a make inside of a make (make test, say) prints the folder that it leaves after all else; on a platform none is.
 MAKE_VARIABLES = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")

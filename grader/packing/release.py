@@ -19,6 +19,7 @@ from typing import Any
 
 from grader import answers
 from grader.assignment import OVERVIEW, Assignment, AssignmentFiles, UsageError
+from grader.packing.requirements import render_requirements
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -33,7 +34,6 @@ SHOWN_TO_STUDENTS = ("__init__.py", "layout.py", "model.py", "screen.py", "termi
 DRAFT = "draft: not proven"  # in the title of what --unproven packs
 STAMP = (2020, 1, 1, 0, 0, 0)  # of what no person unpacks: fixed, so that the same content makes the same zip
 
-CPU_INDEX = "https://download.pytorch.org/whl/cpu"  # where pip finds builds of PyTorch without gigabytes of CUDA
 
 README = """# {title}
 
@@ -229,26 +229,6 @@ def collect_mistakes_file(home: AssignmentFiles, suite: str) -> dict[str, bytes]
     if not answers.read_mistakes(path, name):
         return {}
     return {f"tests/{suite}/mistakes/{name}.json": path.read_bytes()}
-
-
-def render_requirements(home: AssignmentFiles, desk: bool) -> str:
-    """Return requirements.txt: what pyproject.toml and the assignment say that grading needs, with `desk` a student's desk.
-
-    At a desk pip is also given the index of PyTorch's CPU builds, which it then prefers: 2.13.0+cpu is later than 2.13.0, and
-    within the same range. gymnasium is left out if no file of the assignment imports it.
-    """
-    project = tomllib.loads((home.root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    desks = project["optional-dependencies"]["desk"] if desk else []
-    options = [f"--extra-index-url {CPU_INDEX}"] if desk else []
-    needed = [each for each in project["dependencies"] if not each.startswith("gymnasium") or _imports_gymnasium(home)]
-    return "\n".join([*options, *needed, *home.assignment.requirements, *desks]) + "\n"
-
-
-def _imports_gymnasium(home: AssignmentFiles) -> bool:
-    """Return whether a Python file of the assignment, or its solution, imports gymnasium, which the grader itself does not."""
-    paths = [home.drivers, home.views, *home.checks.values(), *home.support(), *home.solution.glob("*.py"), home.stub]
-    texts = (path.read_text(encoding="utf-8") for path in paths if path.is_file() and path.suffix == ".py")
-    return any(re.search(r"^\s*(from|import)\b.*\bgym(nasium)?\b", text, re.MULTILINE) for text in texts)
 
 
 def make_zip(

@@ -15,7 +15,8 @@ from grader.assignment import AssignmentFiles, list_assignments
 from grader.authoring.build import build
 from grader.authoring.new import remove
 from grader.console import GRADED, USAGE
-from grader.packing.release import make_student_zip, open_for_packing, render_requirements
+from grader.packing.release import make_student_zip, open_for_packing
+from grader.packing.requirements import render_requirements
 from grader.platforms.autolab.package import collect_package_files
 from grader.platforms.classroom.package import collect_repository_files
 from grader.platforms.gradescope.package import collect_autograder_files
