@@ -38,6 +38,7 @@
 
 # %% setup
 # %load_ext autoreload
+# %load_ext grader
 # %autoreload 2
 
 import os

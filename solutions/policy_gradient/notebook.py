@@ -34,6 +34,7 @@
 
 # %% setup
 # %load_ext autoreload
+# %load_ext grader
 # %autoreload 2
 
 import functools

@@ -42,6 +42,7 @@
 
 # %% setup
 # %load_ext autoreload
+# %load_ext grader
 # %autoreload 2
 
 import os

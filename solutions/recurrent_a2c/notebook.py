@@ -41,6 +41,7 @@
 
 # %% setup
 # %load_ext autoreload
+# %load_ext grader
 # %autoreload 2
 
 import os
