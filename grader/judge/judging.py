@@ -75,12 +75,11 @@ class CheckRunner:
         chosen = select_checks(self.checks, options)
         self.results = {item.nodeid: result for item, result in chosen}
         report.checks = list(self.results.values())
-        # Visible checks run first: after the hidden ones, a submission could reveal them in the output of a visible check.
         self.items = [item for item, _ in chosen]
         self.seen: dict[str, dict[str, CheckFailed | None]] = {}  # by question and check: how it failed, or None if not
         self.replies = {suite: ReplyCache() for suite in SUITES}  # of the submission
         self.tried: dict[str, LastCall] = {}  # by check: its last call of the submission
-        self.patterns: dict[str, str] = {}  # by check: a question about what its failure has for a pattern
+        self.patterns: dict[str, str] = {}  # by check: a question about the pattern of its failure
 
     def run(self) -> None:
         """Run the checks one after another; a fault of a check or of the judge goes into the report's note."""
@@ -90,12 +89,13 @@ class CheckRunner:
             if self.checks.errors:
                 self.report.stop(Cause.SUITE, "; ".join(self.checks.errors))
                 return
+            # Visible checks run first: after the hidden ones, a submission could reveal them in the output of a visible check.
             visible, others = ([item for item in self.items if self._is_visible(item) is shown] for shown in (True, False))
             for item in visible:
                 self._judge(item, self.results[item.nodeid])
                 if self.stopped:
                     break
-            self._find_patterns()  # before anything hidden is called
+            self._find_patterns()
             for item in others:
                 if self.stopped:
                     return
@@ -169,7 +169,7 @@ class CheckRunner:
         return self.results[item.nodeid].suite == "visible"
 
     def _find_patterns(self) -> None:
-        """Let each question of which nothing explains the visible failures say what pattern one of these has, if any."""
+        """Ask about the pattern of one visible failure of each question that no mistake explains, if it has a pattern."""
         if not self.options.explains or self.sandbox.interrupted.is_set():
             return
         visible = [check for check in self.report.checks if check.suite == "visible" and not check.hint]
