@@ -1,14 +1,15 @@
-"""Proximal policy optimization for continuous control: the file you hand in.
+"""Proximal policy optimization for continuous control: the file that you submit.
 
-Fill in every place marked YOUR CODE HERE. Work from top to bottom and run `python grade.py` as often as you like. Names,
-arguments and return values must stay as they are; helper functions and further imports are welcome.
+Fill in every place marked YOUR CODE HERE. Work from top to bottom, and run `python grade.py` as often
+as you like. Keep names, arguments and return values as they are; you may add helper functions and
+imports.
 
-Words used below: T is the number of steps in a trajectory, B the number of rows in a minibatch, A the number of action
-dimensions, N the number of environments of a batched one. A *trajectory* is a dictionary of arrays with one row per step, and
-`state`; runners.py says what is in it.
+Terms: T is the number of steps in a trajectory, B the number of rows in a minibatch, A the number of
+action dimensions, N the number of environments in a batched environment. A *trajectory* is a dictionary
+of arrays with one row per step, plus the key `state`; runners.py describes its entries.
 
 This assignment follows the course *Practical RL* (YSDA and HSE), week 9: PPO with generalized
-advantage estimation on HalfCheetah. That text follows Schulman et al. 2017, "Proximal policy
+advantage estimation on HalfCheetah. The course follows Schulman et al. 2017, "Proximal policy
 optimization algorithms", and 2016, "High-dimensional continuous control using generalized
 advantage estimation".
 """
@@ -25,25 +26,25 @@ from runners import BootstrapTruncated, EnvRunner
 
 
 class Summaries(gym.Wrapper):
-    """An environment that behaves exactly like the one it wraps and records how each episode went.
+    """A wrapper that behaves exactly like its environment and records the result of each episode.
 
     Args:
-        env: The environment. Wrap `Normalize` around this wrapper, so that this one sees the raw
-            rewards.
+        env: The environment. Wrap `Normalize` around this wrapper, so that this wrapper sees the
+            raw rewards.
         writer: None, or a TensorBoard writer: `writer.add_scalar(tag, value, global_step)`.
-        window: Over how many of the latest episodes the moving average goes.
+        window: Number of latest episodes in the moving average.
 
     Attributes:
-        episode_returns: float each; the plain (undiscounted) sum of the episode's rewards.
-        episode_lengths: int each; the episode's steps.
-        moving_averages: float each; the mean of the latest `window` returns, of fewer while there
-            are fewer.
+        episode_returns: float each; the undiscounted sum of the episode's rewards.
+        episode_lengths: int each; the number of steps of the episode.
+        moving_averages: float each; the mean of the latest `window` returns, or of all returns as
+            long as there are fewer.
         interactions: Steps so far, over all episodes.
 
-    The three lists have one entry for each episode that has ended, whether terminated or truncated.
-    An episode that `reset` breaks off leaves no entry. At the end of an episode the writer is given
-    the tags "episode_return", "episode_length" and "moving_average", with `interactions` as the
-    step.
+    The three lists have one entry for each episode that has ended, terminated or truncated. An
+    episode that `reset` interrupts leaves no entry. At the end of an episode, write the tags
+    "episode_return", "episode_length" and "moving_average" to the writer, with `interactions` as
+    `global_step`.
     """
 
     def __init__(self, env: gym.Env, writer=None, window: int = 100) -> None:
@@ -58,23 +59,23 @@ class Summaries(gym.Wrapper):
         self._length = 0
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict]:
-        """Return (observation, reward, terminated, truncated, info), as the environment gives them."""
+        """Return (observation, reward, terminated, truncated, info), exactly as the environment does."""
         # YOUR CODE HERE (about 13 lines)
         raise NotImplementedError(
-            "Summaries: pass everything on; count steps and rewards; when an episode ends, keep its return, length and moving "
-            "average"
+            "Summaries: return what the environment returns; count steps and sum rewards; when an episode ends, append its "
+            "return, length and moving average"
         )
 
     def reset(self, **kwargs) -> tuple[np.ndarray, dict]:
-        """Return (observation, info), as the environment gives them.
+        """Return (observation, info), exactly as the environment does.
 
         Args:
             kwargs: `seed` and `options`; pass them on.
         """
         # YOUR CODE HERE (about 3 lines)
         raise NotImplementedError(
-            "Summaries: pass everything on; count steps and rewards; when an episode ends, keep its return, length and moving "
-            "average"
+            "Summaries: return what the environment returns; count steps and sum rewards; when an episode ends, append its "
+            "return, length and moving average"
         )
 
 
@@ -82,61 +83,61 @@ class Model(nn.Module):
     """Two networks, one for the policy and one for the value function, and one vector for the variance.
 
     Args:
-        obs_dim: Numbers in an observation.
+        obs_dim: Number of values in an observation.
         act_dim: A.
 
-    Each network is Linear(64), tanh, Linear(64), tanh, Linear. All weights are orthogonal with gain
-    √2, all biases zero. The policy's covariance is diagonal and the same in every state: one
-    learned vector of A numbers, zero at first, whose exponential is the *variance* (not the
-    standard deviation).
+    Each network is Linear(64), tanh, Linear(64), tanh, Linear. Initialise all weight matrices
+    orthogonal with gain √2, and all biases zero. The policy's covariance is diagonal and the same
+    in every state: one learned vector of A numbers, zero at first. Its exponential is the
+    *variance*, not the standard deviation.
     """
 
     def __init__(self, obs_dim: int, act_dim: int) -> None:
         super().__init__()
         # YOUR CODE HERE (about 10 lines)
         raise NotImplementedError(
-            "Model.layers: make two networks Linear(64)-tanh-Linear(64)-tanh-Linear, weights orthogonal with gain √2, biases "
-            "zero, and one vector of zeros to learn"
+            "Model.layers: create two networks Linear(64)-tanh-Linear(64)-tanh-Linear, weights orthogonal with gain √2, biases "
+            "zero, and one learned vector, zero at first"
         )
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return (mean of the policy `[B, A]`, its variance `[A]`, value `[B, 1]`), float32.
 
         Args:
-            observations: float32 `[B, obs_dim]`, or one observation, `[obs_dim]`; then there is no
-                axis B in the results.
+            observations: float32 `[B, obs_dim]`, or one observation, `[obs_dim]`. For one
+                observation, the results have no axis B.
         """
         # YOUR CODE HERE (about 1 line)
         raise NotImplementedError(
-            "Model.forward: return mean of the policy, its variance (the exponential of the vector), and value"
+            "Model.forward: return the policy's mean, its variance (the exponential of the vector), and the value"
         )
 
 
 class Policy:
-    """Acts by a model.
+    """A Gaussian policy that uses a model.
 
     Args:
-        model: Called with observations; returns (mean, variance, value) as `Model` does.
+        model: Returns (mean, variance, value) for observations, as `Model` does.
     """
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
 
     def act(self, inputs: np.ndarray, training: bool = False) -> dict:
-        """Return actions, their log-probabilities and values; in training, a distribution and values.
+        """Return sampled actions, their log-probabilities and values; or, to train, distribution and values.
 
         Args:
-            inputs: `[obs_dim]`, one observation, or `[B, obs_dim]`; floating-point arrays of any
-                precision.
-            training: False to play, True to train.
+            inputs: One observation `[obs_dim]`, or a batch `[B, obs_dim]`; a floating-point array of
+                any precision.
+            training: False to act, True to train.
 
         Returns:
-            With training=False, to play: NumPy arrays, without a gradient.
+            With training=False: NumPy arrays, without a gradient.
                 actions: float32 `[A]` or `[B, A]`; sampled from the policy.
                 log_probs: float32 `[]` or `[B]`; log π of these actions, one number for the whole
-                    vector.
+                    action vector.
                 values: float32 `[1]` or `[B, 1]`; V.
-            With training=True, to train: torch, with a gradient.
+            With training=True: torch, with a gradient.
                 distribution: MultivariateNormal, or Independent(Normal), whose `log_prob(actions)`
                     is `[B]`.
                 values: float32 `[B, 1]`.
@@ -148,7 +149,7 @@ class Policy:
             )
         # YOUR CODE HERE (about 6 lines)
         raise NotImplementedError(
-            "Policy.sampling: return a dictionary with sampled actions, their log-probabilities and the values, as NumPy "
+            "Policy.sampling: return a dictionary with sampled actions, their log-probabilities, and the values, as NumPy "
             "arrays"
         )
 
@@ -163,7 +164,7 @@ class AsArray:
 
 
 class GAE:
-    """Generalized advantage estimation; a transformation of trajectories.
+    """Generalized advantage estimation (GAE), a transformation of trajectories.
 
     Args:
         policy: `act(observation)["values"]` is V.
@@ -181,42 +182,42 @@ class GAE:
 
         Args:
             trajectory: Changed in place. You need these entries:
-                rewards: float `[T]`, or `[T, N]` of a batched environment.
+                rewards: float `[T]`, or `[T, N]` from a batched environment.
                 resets: bool, shaped like rewards.
                 values: `[T, 1]`, or `[T, N, 1]` or `[T, N]`; V of `observations`.
-                state["latest_observation"]: `[obs_dim]` or `[N, obs_dim]`; the one observation
-                    after the last step. Its value is not in `values`: ask the policy.
+                state["latest_observation"]: `[obs_dim]` or `[N, obs_dim]`; the observation after
+                    the last step. `values` does not contain its value: call the policy.
 
         The advantages are A_t = δ_t + γλ A_{t+1} with δ_t = r_t + γ V(s_{t+1}) - V(s_t). The value
         targets are A_t + V(s_t).
 
-        Where `resets[t]` is True, the next row belongs to another episode: nothing of it may come
-        into row t. Your code need not know whether that end was a truncation. If it was,
-        `BootstrapTruncated` has added γ V(s_{t+1}) to r_t already, and it must not be added again.
+        Where `resets[t]` is True, the next row belongs to another episode, so row t must not use
+        it. Your code need not know whether the end was a truncation. If it was,
+        `BootstrapTruncated` has already added γ V(s_{t+1}) to r_t; do not add it again.
 
         (Schulman et al. 2016, eq. 11 to 16. *Practical RL* writes γ^T V(s_T) in the T-step
-        advantage, where γ^(T-t) is meant: the discount counts from t.)
+        advantage; this is a typo for γ^(T-t) V(s_T), because the discount counts from t.)
         """
         # YOUR CODE HERE (about 13 lines)
         raise NotImplementedError(
-            "GAE: add advantages and value_targets to the trajectory; going through the rows backwards is easiest"
+            "GAE: add advantages and value_targets to the trajectory; it is easiest to go through the rows backwards"
         )
 
 
 class TrajectorySampler:
-    """Uses each trajectory of a runner for a number of epochs, in minibatches.
+    """Splits each trajectory of a runner into minibatches, for several epochs.
 
     Args:
         runner: `get_next()` returns a trajectory of arrays.
-        num_epochs: How often each trajectory is used.
-        num_minibatches: Into how many minibatches the rows of an epoch are split.
-        transforms: Called in this order with each minibatch, a dictionary, under whose keys they put
-            new arrays.
+        num_epochs: Number of epochs for which each trajectory is used.
+        num_minibatches: Number of minibatches into which the rows of an epoch are split.
+        transforms: Called in this order with each minibatch. They store new arrays in this
+            dictionary.
 
     Attributes:
-        trajectory: The trajectory in use; None at first.
-        epoch_count: How many epochs of this trajectory have been given out.
-        minibatch_count: How many minibatches of this epoch have been given out.
+        trajectory: The current trajectory; None at first.
+        epoch_count: Number of epochs of this trajectory that are finished.
+        minibatch_count: Number of minibatches of this epoch that were returned.
     """
 
     def __init__(self, runner: EnvRunner, num_epochs: int, num_minibatches: int, transforms=None) -> None:
@@ -231,25 +232,26 @@ class TrajectorySampler:
     def shuffle_trajectory(self) -> None:
         """Shuffle the rows of `trajectory`, in the same order for every key; `state` has no rows.
 
-        To be called at the beginning of *every* epoch.
+        Call it at the beginning of *every* epoch.
         """
         # YOUR CODE HERE (about 4 lines)
         raise NotImplementedError(
-            "TrajectorySampler.shuffle_trajectory: bring the rows of every array of self.trajectory into the same random order"
+            "TrajectorySampler.shuffle_trajectory: shuffle the rows of every array of self.trajectory, all in the same order"
         )
 
     def get_next(self) -> dict:
-        """Return the next minibatch: a new dictionary with B rows under each key of the trajectory, after the transforms.
+        """Return the next minibatch, after the transforms: a new dictionary with B rows for each key.
 
-        Each row of a trajectory is used once in every epoch. An epoch has exactly `num_minibatches` minibatches, whose sizes
-        differ by at most one. After `num_epochs` epochs the runner is asked for the next trajectory. That of a batched
-        environment, `[T, N, ...]`, is flattened to T·N rows first. What transforms put into a minibatch must not come into the
-        trajectory. `state` may be in a minibatch, or left out.
+        Every epoch uses each row of the trajectory once. It has exactly `num_minibatches`
+        minibatches, whose sizes differ by at most one. After `num_epochs` epochs, get the next
+        trajectory from the runner. Flatten a trajectory of a batched environment, `[T, N, ...]`, to
+        T·N rows first. The transforms must not change the trajectory. A minibatch may contain
+        `state`, or leave it out.
         """
         # YOUR CODE HERE (about 23 lines)
         raise NotImplementedError(
             "TrajectorySampler.get_next: return the next minibatch; shuffle before every epoch, and get a new trajectory after "
-            "num_epochs of them"
+            "num_epochs epochs"
         )
 
 
@@ -270,7 +272,7 @@ def make_ppo_runner(
     num_epochs: int = 10,
     num_minibatches: int = 32,
 ) -> TrajectorySampler:
-    """Return a sampler of minibatches for PPO: all of the above, in its order."""
+    """Return a sampler of minibatches for PPO, which combines all of the above."""
     runner_transforms = [AsArray(), BootstrapTruncated(policy, gamma), GAE(policy, gamma=gamma, lambda_=lambda_)]
     runner = EnvRunner(env, policy, num_runner_steps, transforms=runner_transforms)
     return TrajectorySampler(runner, num_epochs=num_epochs, num_minibatches=num_minibatches, transforms=[NormalizeAdvantages()])
@@ -281,10 +283,10 @@ class PPO:
 
     Args:
         policy: Your `Policy`.
-        optimizer: Holds the parameters of the policy's model.
+        optimizer: Has the parameters of the policy's model.
         cliprange: ε, for ratios and for values.
         value_loss_coef: Weight of the value loss.
-        max_grad_norm: The global gradient norm, of all parameters together, is clipped to this
+        max_grad_norm: The global gradient norm (of all parameters together) is clipped to this
             value.
 
     There is no entropy bonus: this environment does not need one.
@@ -308,15 +310,15 @@ class PPO:
         """Return -mean(min(ρA, clip(ρ, 1 - ε, 1 + ε) A)), a scalar with a gradient.
 
         Args:
-            trajectory: A minibatch. It holds these recorded arrays:
+            trajectory: A minibatch with these recorded arrays:
                 actions: `[B, A]`.
                 log_probs: `[B]`.
                 advantages: `[B]`.
-            act: The result of `policy.act(..., training=True)` now: `distribution`, `values`.
+            act: The current result of `policy.act(..., training=True)`: `distribution`, `values`.
 
         ρ = π(a|s) / π_old(a|s). The numerator comes from the distribution in `act`, the denominator
-        from the recorded log-probability, both for the recorded action. ρ is 1 while the policy has
-        not moved. (Schulman et al. 2017, eq. 7.)
+        from the recorded log-probability, both for the recorded action. ρ is 1 as long as the
+        policy has not changed. (Schulman et al. 2017, eq. 7.)
         """
         # YOUR CODE HERE (about 5 lines)
         raise NotImplementedError("PPO.policy_loss: return -mean(min(ρA, clip(ρ, 1 - ε, 1 + ε) A)), a scalar")
@@ -325,28 +327,32 @@ class PPO:
         """Return mean(max((V - G)², (V_old + clip(V - V_old, -ε, ε) - G)²)), a scalar with a gradient.
 
         Args:
-            trajectory: A minibatch. It holds these recorded arrays:
+            trajectory: A minibatch with these recorded arrays:
                 values: `[B, 1]`; V_old.
                 value_targets: `[B, 1]`; G.
-            act: The result of `policy.act(..., training=True)` now; `values` `[B, 1]` is V.
+            act: The current result of `policy.act(..., training=True)`; `values` `[B, 1]` is V.
 
-        The larger error counts, per row, so moving far from V_old is not rewarded.
+        Each row counts with the larger of its two errors, so that moving far from V_old is not
+        rewarded.
         """
         # YOUR CODE HERE (about 4 lines)
-        raise NotImplementedError("PPO.value_loss: return the mean of the larger of the two squared errors, a scalar")
+        raise NotImplementedError(
+            "PPO.value_loss: return the mean over the rows of the larger of the two squared errors, a scalar"
+        )
 
     def loss(self, trajectory: dict) -> Tensor:
-        """Return policy loss + value_loss_coef · value loss of a minibatch, a scalar."""
+        """Return policy loss + value_loss_coef · value loss for a minibatch, a scalar."""
         act = self.policy.act(trajectory["observations"], training=True)
         policy_loss = self.policy_loss(trajectory, act)
         value_loss = self.value_loss(trajectory, act)
         return policy_loss + self.value_loss_coef * value_loss
 
     def step(self, trajectory: dict) -> None:
-        """Update the model once by the loss of a minibatch, with the global gradient norm clipped to `max_grad_norm`."""
+        """Make one update on the loss of a minibatch, with the global gradient norm clipped to `max_grad_norm`."""
         # YOUR CODE HERE (about 5 lines)
         raise NotImplementedError(
-            "PPO.step: compute the loss, clip the gradient to max_grad_norm, and make one step of the optimizer"
+            "PPO.step: compute the loss and its gradient, clip the global gradient norm to max_grad_norm, and make one "
+            "optimizer step"
         )
 
 
@@ -357,12 +363,12 @@ def anneal_learning_rate(
 
     Args:
         optimizer: `param_groups` is a list of dictionaries, each with "lr".
-        interactions: How many have been made so far.
-        total_interactions: How many the whole training has; at and after them the rate is 0, never
-            negative.
+        interactions: Number of interactions so far.
+        total_interactions: Number of interactions of the whole training. From there on, the rate is
+            0, never negative.
         initial: The rate at the beginning.
     """
     # YOUR CODE HERE (about 3 lines)
     raise NotImplementedError(
-        "anneal_learning_rate: set the learning rate of every parameter group to what is left of `initial`"
+        "anneal_learning_rate: set the learning rate of every parameter group, on a straight line from `initial` down to 0"
     )

@@ -1,20 +1,20 @@
-"""Deep deterministic policy gradient: the file you hand in.
+"""Deep deterministic policy gradient (DDPG): the file you submit.
 
-Fill in every place marked YOUR CODE HERE. Work from top to bottom and run `python grade.py` as often as you like. Names,
-arguments and return values must stay as they are; helper functions and further imports are welcome.
+Fill in every place marked YOUR CODE HERE. Work from top to bottom and run `python grade.py` as
+often as you like. Keep names, arguments and return values; you may add helper functions and
+imports.
 
-Words used below: B is the number of transitions in a batch, A the number of action dimensions, Q(s, a) the critic, μ(s) the
-actor, Q' and μ' their target networks. The agent acts in [-1, 1] in every dimension; what an environment takes is the business
-of `ActionNormalizer`.
+Notation: B is the number of transitions in a batch, A the number of action dimensions, Q(s, a) the
+critic, μ(s) the actor, Q' and μ' their target networks. The agent acts in [-1, 1] in every
+dimension; `ActionNormalizer` converts its actions to the units of the environment.
 
-This assignment follows *PG is All You Need* (repository MrSyee/pg-is-all-you-need), the chapter on
-DDPG. That text follows Lillicrap et al. 2015, "Continuous control with deep reinforcement learning"
-(arXiv 1509.02971). *PG is All You Need* contains code, and in it some mistakes that have spread to
-dozens of projects; the notebook shows them.
+This assignment follows the chapter on DDPG in *PG is All You Need* (repository
+MrSyee/pg-is-all-you-need), which follows Lillicrap et al. 2015, "Continuous control with deep
+reinforcement learning" (arXiv 1509.02971). Some mistakes in the code of *PG is All You Need* have
+spread to dozens of projects; the notebook shows them.
 
-Questions are graded independently: while a method of the agent is graded, the grader supplies the
-rest of the agent, with networks of a few units, a noise that is known in advance, and recorded
-episodes.
+Questions are graded independently: to grade a method of the agent, the grader supplies the rest of
+the agent, with networks of a few units, known noise and recorded episodes.
 """
 
 import gymnasium as gym
@@ -27,22 +27,22 @@ from training import LivePlot
 
 
 class ReplayBuffer:
-    """The latest `size` transitions, from which batches are drawn.
+    """A replay buffer: keeps the latest `size` transitions and samples batches of them.
 
     Args:
-        obs_dim: Numbers in an observation.
-        size: How many transitions are kept.
+        obs_dim: The number of values in an observation.
+        size: The maximum number of transitions.
         batch_size: B.
         act_dim: A.
-        rng: The generator that batches are drawn from, or a seed for one; None: not reproducible.
+        rng: A random generator for the sampling, or a seed for one. None: not reproducible.
 
     Attributes:
         obs_buf, next_obs_buf: float32 `[size, obs_dim]`; all zero at first.
         acts_buf: float32 `[size, act_dim]`; all zero at first.
         rews_buf, done_buf: float32 `[size]`; all zero at first.
         max_size, batch_size: `size` and `batch_size`, as given.
-        ptr: The row that is written next.
-        size: How many rows are filled.
+        ptr: The row to be written next.
+        size: The number of filled rows.
     """
 
     def __init__(
@@ -56,15 +56,15 @@ class ReplayBuffer:
         self.rng = np.random.default_rng(rng)
         # YOUR CODE HERE (about 7 lines)
         raise NotImplementedError(
-            "ReplayBuffer.store: make the arrays; copy each transition into the next row, and begin again at row 0 after the "
-            "last; count them"
+            "ReplayBuffer.store: create the arrays; copy each transition to the next row, with row 0 after the last row; count "
+            "the rows"
         )
 
     def store(self, obs: np.ndarray, act: np.ndarray, rew: float, next_obs: np.ndarray, done: bool) -> None:
-        """Keep a copy of the transition in row `ptr`, in place of the oldest one when all rows are filled.
+        """Copy the transition to row `ptr`; in a full buffer, this replaces the oldest transition.
 
         Args:
-            obs, next_obs: float `[obs_dim]`; before and after the action.
+            obs, next_obs: float `[obs_dim]`; the observations before and after the action.
             act: float `[A]`.
             rew: float.
             done: Whether the episode has *terminated*; see `DDPGAgent.step`.
@@ -73,16 +73,16 @@ class ReplayBuffer:
         """
         # YOUR CODE HERE (about 7 lines)
         raise NotImplementedError(
-            "ReplayBuffer.store: make the arrays; copy each transition into the next row, and begin again at row 0 after the "
-            "last; count them"
+            "ReplayBuffer.store: create the arrays; copy each transition to the next row, with row 0 after the last row; count "
+            "the rows"
         )
 
     def sample_batch(self) -> dict[str, np.ndarray]:
-        """Return `batch_size` different transitions, every stored one with equal probability.
+        """Return `batch_size` different transitions, each stored one with equal probability.
 
         Returns:
-            A dictionary of arrays with one row per transition, in any order but the same one in all
-            of them. They are copies.
+            A dictionary of arrays with one row per transition, in any order, but in the same order
+            in all arrays. The arrays are copies.
                 obs, next_obs: float32 `[B, obs_dim]`.
                 acts: float32 `[B, A]`.
                 rews, done: float32 `[B]`.
@@ -92,34 +92,35 @@ class ReplayBuffer:
         """
         # YOUR CODE HERE (about 8 lines)
         raise NotImplementedError(
-            "ReplayBuffer.sample_batch: return a dictionary with the same random, different rows of all arrays"
+            "ReplayBuffer.sample_batch: return a dictionary with `batch_size` different random rows, the same rows of all "
+            "arrays"
         )
 
     def __len__(self) -> int:
-        """Return how many transitions are stored."""
+        """Return the number of stored transitions."""
         # YOUR CODE HERE (about 1 line)
         raise NotImplementedError(
-            "ReplayBuffer.store: make the arrays; copy each transition into the next row, and begin again at row 0 after the "
-            "last; count them"
+            "ReplayBuffer.store: create the arrays; copy each transition to the next row, with row 0 after the last row; count "
+            "the rows"
         )
 
 
 class OUNoise:
-    """Noise from an Ornstein-Uhlenbeck process: its last value, pulled towards the mean, and a little shaken.
+    """Correlated noise from an Ornstein-Uhlenbeck process.
+
+    One time step is x ← x + θ(μ - x) + σε with ε ~ N(0, 1), independent in each dimension. In the
+    long run its mean is μ, its variance σ²/(θ(2 - θ)), and the correlation of two successive
+    samples 1 - θ: with θ = 1 it is white noise.
 
     Args:
         size: A.
         mu: The mean.
-        theta: θ, how hard it is pulled.
-        sigma: σ, how hard it is shaken.
-        rng: The generator that shakes it, or a seed for one; None: not reproducible.
+        theta: θ, the strength of the pull towards the mean.
+        sigma: σ, the standard deviation of the random part of a step.
+        rng: A random generator for ε, or a seed for one. None: not reproducible.
 
     Attributes:
-        state: float `[A]`; x.
-
-    In one time step x ← x + θ(μ - x) + σε with ε ~ N(0, 1), another ε for every dimension. In the
-    long run its mean is μ, its variance σ²/(θ(2 - θ)), and the correlation of two successive
-    samples 1 - θ: with θ = 1 it is white noise.
+        state: float `[A]`; the current x.
     """
 
     def __init__(
@@ -137,19 +138,17 @@ class OUNoise:
         self.reset()
 
     def reset(self) -> None:
-        """Reset to the mean: a new episode must know nothing of the last one."""
+        """Set x to the mean, so that the noise of a new episode does not depend on the last one."""
         # YOUR CODE HERE (about 1 line)
         raise NotImplementedError(
-            "OUNoise: begin at the mean; then go x ← x + θ(μ - x) + σε, with ε from a normal distribution, one for each "
-            "dimension"
+            "OUNoise: start at the mean; in each step, x ← x + θ(μ - x) + σε with ε ~ N(0, 1), one for each dimension"
         )
 
     def sample(self) -> np.ndarray:
-        """Go one time step further and return the new x, float `[A]`."""
+        """Advance by one time step and return the new x, float `[A]`."""
         # YOUR CODE HERE (about 3 lines)
         raise NotImplementedError(
-            "OUNoise: begin at the mean; then go x ← x + θ(μ - x) + σε, with ε from a normal distribution, one for each "
-            "dimension"
+            "OUNoise: start at the mean; in each step, x ← x + θ(μ - x) + σε with ε ~ N(0, 1), one for each dimension"
         )
 
 
@@ -157,10 +156,10 @@ class Actor(nn.Module):
     """The policy μ(s): Linear(128), ReLU, Linear(128), ReLU, Linear, tanh.
 
     Args:
-        in_dim: Numbers in an observation.
+        in_dim: The number of values in an observation.
         out_dim: A.
-        init_w: Weights and biases of the last layer are drawn uniformly from [-init_w, init_w], so
-            that the first actions are near 0, where tanh is steepest.
+        init_w: Weights and biases of the last layer are drawn uniformly from [-init_w, init_w].
+            Then the first actions are near 0, where tanh has its largest slope.
 
     Attributes:
         hidden1, hidden2, out: The three linear layers.
@@ -170,27 +169,26 @@ class Actor(nn.Module):
         super().__init__()
         # YOUR CODE HERE (about 5 lines)
         raise NotImplementedError(
-            "Actor: make the layers, the last one with small weights and biases; return tanh of what they make of the state"
+            "Actor: create the layers, the last one with small weights and biases; return tanh of their output for the state"
         )
 
     def forward(self, state: Tensor) -> Tensor:
         """Return the action, float32 `[B, A]`, in [-1, 1].
 
         Args:
-            state: float32 `[B, in_dim]`, or one state, `[in_dim]`; then there is no axis B in the
-                action.
+            state: float32 `[B, in_dim]`, or a single state `[in_dim]`; then the action is `[A]`.
         """
         # YOUR CODE HERE (about 3 lines)
         raise NotImplementedError(
-            "Actor: make the layers, the last one with small weights and biases; return tanh of what they make of the state"
+            "Actor: create the layers, the last one with small weights and biases; return tanh of their output for the state"
         )
 
 
 class Critic(nn.Module):
-    """The value Q(s, a): Linear(128), ReLU, Linear(128), ReLU, Linear, of state and action side by side.
+    """The value Q(s, a): Linear(128), ReLU, Linear(128), ReLU, Linear, on [state, action].
 
     Args:
-        in_dim: Numbers in an observation *and* an action.
+        in_dim: The number of values in an observation *plus* those in an action.
         init_w: As in `Actor`.
 
     Attributes:
@@ -201,11 +199,11 @@ class Critic(nn.Module):
         super().__init__()
         # YOUR CODE HERE (about 5 lines)
         raise NotImplementedError(
-            "Critic: make the layers, the last one with small weights and biases; return what they make of state and action"
+            "Critic: create the layers, the last one with small weights and biases; return their output for state and action"
         )
 
     def forward(self, state: Tensor, action: Tensor) -> Tensor:
-        """Return the value, float32 `[B, 1]`, any number.
+        """Return the value, float32 `[B, 1]`, without an activation at the end.
 
         Args:
             state: float32 `[B, obs_dim]`.
@@ -213,36 +211,36 @@ class Critic(nn.Module):
         """
         # YOUR CODE HERE (about 4 lines)
         raise NotImplementedError(
-            "Critic: make the layers, the last one with small weights and biases; return what they make of state and action"
+            "Critic: create the layers, the last one with small weights and biases; return their output for state and action"
         )
 
 
 class DDPGAgent:
-    """Learns to act in an environment whose actions are numbers.
+    """A DDPG agent for an environment with continuous actions.
 
     Args:
-        env: Takes actions in [-1, 1], so wrap it in `ActionNormalizer`; its `action_space` may
-            still be that of the environment.
-        memory_size: Transitions kept.
+        env: An environment that takes actions in [-1, 1]: wrap it in `ActionNormalizer`. The
+            `action_space` of the wrapper is still that of the environment.
+        memory_size: The size of the replay buffer.
         batch_size: B.
         ou_noise_theta, ou_noise_sigma: θ and σ of the noise.
         gamma: γ, the discount.
-        tau: τ, how far the targets go in an update.
-        initial_random_steps: Steps at the beginning in which actions are random and nothing is
-            learned.
-        seed: For the agent's own draws; the weights come from torch's own generator.
+        tau: τ, the rate of the target updates.
+        initial_random_steps: The number of steps at the beginning with random actions and without
+            updates.
+        seed: The seed of the agent's own generator; the weights come from torch's generator.
 
     Attributes:
         env, batch_size, gamma, tau, initial_random_steps: As given.
         memory: ReplayBuffer.
         noise: OUNoise.
         actor, critic: The networks.
-        actor_target, critic_target: Their targets, equal to them at first.
+        actor_target, critic_target: The target networks, equal to the networks at first.
         actor_optimizer, critic_optimizer: Adam, with learning rates 3e-4 and 1e-3.
         device: Where the networks are.
-        transition: [state, action] of the latest `select_action`, which `step` completes.
-        total_step: Number of the current step of training, from 1 on.
-        is_test: Whether the agent plays to be tested.
+        transition: [state, action] of the latest `select_action`; `step` completes it.
+        total_step: The number of the current training step, starting at 1.
+        is_test: Whether the agent is being tested.
     """
 
     def __init__(
@@ -274,24 +272,25 @@ class DDPGAgent:
         self.live_plot = LivePlot()
         # YOUR CODE HERE (about 8 lines)
         raise NotImplementedError(
-            "DDPGAgent.networks: make actor, critic, an equal target for each, and an optimizer for each of the two that learn"
+            "DDPGAgent.networks: create actor and critic, an equal target network for each, and an optimizer for actor and "
+            "critic"
         )
 
     def select_action(self, state: np.ndarray) -> np.ndarray:
-        """Return an action for this state, a float array `[A]`, in [-1, 1]; keep [state, this action] as `transition`.
+        """Return an action in [-1, 1], a float array `[A]`; set `transition` to [state, action].
 
         Args:
             state: float `[obs_dim]`.
 
         In a test, the action is the actor's. In training, while
         `total_step < initial_random_steps`, it is drawn uniformly from [-1, 1] in every dimension
-        (adding noise to that as well does no harm). Afterwards it is the actor's plus a sample of
-        the noise, clipped to [-1, 1]. No gradient is wanted here.
+        (with or without noise). Afterwards it is the actor's action plus a sample of the noise,
+        clipped to [-1, 1]. Compute it without a gradient.
         """
         # YOUR CODE HERE (about 9 lines)
         raise NotImplementedError(
-            "DDPGAgent.select_action: return a random action at the beginning, the actor's with noise afterwards, the actor's "
-            "in a test"
+            "DDPGAgent.select_action: return a random action in the first steps, later the actor's plus noise; in a test, the "
+            "actor's"
         )
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool]:
@@ -300,96 +299,104 @@ class DDPGAgent:
         Args:
             action: float `[A]`, in [-1, 1].
 
-        An episode is over when it is terminated or truncated. Except in a test, the transition is
-        completed and stored, as `memory.store(state, action, reward, next_state, done)`. The stored
-        `done` says whether the episode was *terminated*: after a time limit the world goes on, and
-        its value counts. (gymnasium distinguishes the two; the gym of *PG is All You Need* did
-        not.)
+        An episode is over when it is terminated or truncated. Except in a test, complete the
+        transition and store it with `memory.store(state, action, reward, next_state, done)`. The
+        stored `done` says whether the episode was *terminated*: at a time limit, the task would
+        have gone on, so the value of the next state counts. (gymnasium distinguishes the two; the
+        old gym of *PG is All You Need* does not.)
         """
         # YOUR CODE HERE (about 5 lines)
         raise NotImplementedError(
-            "DDPGAgent.step: do the action, store the transition except in a test, return next state, reward, and whether the "
-            "episode is over"
+            "DDPGAgent.step: take the action; store the transition except in a test; return next state, reward, and whether "
+            "the episode is over"
         )
 
     def update_model(self) -> tuple[Tensor, Tensor]:
-        """Update critic, actor and targets, in this order, by one batch; return (actor loss, critic loss), two scalars.
+        """Update critic, actor and targets with one batch; return (actor loss, critic loss).
 
-        Critic loss: the mean over the batch of (Q(s, a) - y)², with y = r + γ(1 - done) Q'(s', μ'(s')), through which no
-        gradient goes. (Lillicrap et al. 2015, algorithm 1.)
-        Actor loss: minus the mean of Q(s, μ(s)), by the critic that has just been updated. Its gradient goes through the
-        critic into the actor, and only the actor moves. (Equation 6.)
+        Make the three updates in this order. Both losses are scalars.
 
-        Shapes: `rews` and `done` of a batch are `[B]`, values are `[B, 1]`. The difference of the two is `[B, B]`, and nobody
-        complains. The second part may use the variables of the first.
+        Critic loss: the mean over the batch of (Q(s, a) - y)² with
+        y = r + γ(1 - done) Q'(s', μ'(s')). No gradient flows through y. (Lillicrap et al. 2015,
+        algorithm 1.)
+        Actor loss: minus the mean of Q(s, μ(s)), by the critic that has just been updated. Its
+        gradient flows through the critic to the actor, and only the actor changes. (Equation 6.)
+
+        Shapes: `rews` and `done` of a batch are `[B]`, values are `[B, 1]`. The difference of the
+        two is `[B, B]`, and no error is raised. The second blank may use the variables of the
+        first.
         """
         samples = self.memory.sample_batch()
         # YOUR CODE HERE (about 12 lines)
         raise NotImplementedError(
-            "DDPGAgent.update_model.critic: make one step of the critic's optimizer by mean((Q(s, a) - y)²)"
+            "DDPGAgent.update_model.critic: take one step of the critic's optimizer on the loss mean((Q(s, a) - y)²)"
         )
         # YOUR CODE HERE (about 6 lines)
         raise NotImplementedError(
-            "DDPGAgent.update_model.actor: make one step of the actor's optimizer by -mean(Q(s, μ(s))), update the targets, "
-            "return both losses"
+            "DDPGAgent.update_model.actor: take one step of the actor's optimizer on the loss -mean(Q(s, μ(s))), update the "
+            "targets, return both losses"
         )
 
     def _target_soft_update(self) -> None:
-        """Move both targets a little towards their networks, in place: θ' ← τθ + (1 - τ)θ' for every parameter."""
+        """Update both targets in place, per parameter: θ' ← τθ + (1 - τ)θ' (Polyak averaging)."""
         # YOUR CODE HERE (about 4 lines)
-        raise NotImplementedError("DDPGAgent._target_soft_update: θ' ← τθ + (1 - τ)θ' for each parameter of both targets")
+        raise NotImplementedError(
+            "DDPGAgent._target_soft_update: θ' ← τθ + (1 - τ)θ' for each parameter of both target networks (Polyak averaging)"
+        )
 
     def train(self, num_frames: int, plotting_interval: int = 200) -> None:
         """Train for `num_frames` steps of the environment.
 
-        First `self.env` is reset, and `is_test` is False from now on. The steps are numbered from 1 on by `total_step`, which
-        `select_action` looks at. After a step comes one update, once `memory` holds a batch and
-        `total_step > initial_random_steps`. When an episode is over, `self.env` and the noise are reset, and a score begins
-        anew; seed the environment at most once, or all episodes begin in the same state.
+        First set `is_test` to False and reset `self.env`. `total_step` numbers the steps from 1 on;
+        `select_action` reads it. After each step, make one update if `memory` holds a batch and
+        `total_step > initial_random_steps`. When an episode is over, reset `self.env` and the
+        noise, and start a new score. Reset without a seed: with the same seed, all episodes start
+        in the same state.
 
-        Every `plotting_interval` steps, `_plot` is called with `total_step`, the scores (sums of rewards) of all episodes that
-        are over, all actor losses and all critic losses so far.
+        Every `plotting_interval` steps, call `_plot` with `total_step`, the scores (sums of
+        rewards) of all finished episodes, and all actor losses and critic losses so far.
         """
         # YOUR CODE HERE (about 20 lines)
         raise NotImplementedError(
-            "DDPGAgent.train: select, step, begin a new episode where one is over, update, plot now and then"
+            "DDPGAgent.train: select an action, take it, reset when an episode is over, update, plot at intervals"
         )
 
     def test(self) -> list[np.ndarray]:
-        """Play one episode without noise, storing nothing; print its score and return its frames.
+        """Play one episode without noise; print its score and return its frames. Store nothing.
 
-        A frame is what `self.env.render()` returns, before each step; make the environment with `render_mode="rgb_array"`.
-        Sets `is_test`, which `train` takes back.
+        A frame is the result of `self.env.render()` before a step; create the environment with
+        `render_mode="rgb_array"`. `test` sets `is_test` to True; `train` sets it back.
         """
         # YOUR CODE HERE (about 10 lines)
-        raise NotImplementedError("DDPGAgent.test: play one episode as a test; print its score, return its frames")
+        raise NotImplementedError("DDPGAgent.test: play one episode as a test, print its score, return its frames")
 
     def _plot(self, frame_idx: int, scores: list[float], actor_losses: list[float], critic_losses: list[float]) -> None:
-        """Show how the training goes, in a notebook; given."""
+        """Plot scores and losses during the training. Provided."""
         self.live_plot(frame_idx, scores, actor_losses, critic_losses)
 
 
 class ActionNormalizer(gym.ActionWrapper):
-    """An environment that is given actions in [-1, 1], whatever the range of its own ones.
+    """A wrapper that takes actions in [-1, 1] and rescales them to the range of the environment.
 
-    `action_space` stays that of the environment, as in *PG is All You Need*: `low` and `high`
-    float32 `[A]`, each dimension its own.
+    `action_space` stays that of the environment, as in *PG is All You Need*: its `low` and `high`
+    are float32 `[A]` and may differ between dimensions.
     """
 
     def action(self, action: np.ndarray) -> np.ndarray:
-        """Return the action in the environment's units, where -1 becomes low, 1 becomes high and values outside are clipped.
+        """Return the action in the environment's units: -1 becomes low, 1 becomes high.
 
         Args:
-            action: float `[A]`; it stays as it is.
+            action: float `[A]`; it is not modified. Values outside [-1, 1] are clipped.
         """
         # YOUR CODE HERE (about 2 lines)
-        raise NotImplementedError("ActionNormalizer: map [-1, 1] to [low, high] and back, dimension by dimension")
+        raise NotImplementedError("ActionNormalizer: map [-1, 1] to [low, high] and back, separately in each dimension")
 
     def reverse_action(self, action: np.ndarray) -> np.ndarray:
-        """Return the action in [-1, 1] that makes this one: low becomes -1, high becomes 1; values outside are clipped.
+        """Return the action in [-1, 1], the inverse of `action`: low becomes -1, high becomes 1.
 
         Args:
-            action: float `[A]`, in the environment's units; it stays as it is.
+            action: float `[A]`, in the environment's units; it is not modified. Values outside the
+                range are clipped.
         """
         # YOUR CODE HERE (about 2 lines)
-        raise NotImplementedError("ActionNormalizer: map [-1, 1] to [low, high] and back, dimension by dimension")
+        raise NotImplementedError("ActionNormalizer: map [-1, 1] to [low, high] and back, separately in each dimension")

@@ -1,11 +1,13 @@
-"""Policy gradients, from the plain one to PPO: the file you hand in.
+"""Policy gradients, from vanilla to PPO: the file that you submit.
 
-Fill in every place marked YOUR CODE HERE. Work from top to bottom and run `python grade.py` as often as you like. Names,
-arguments and return values must stay as they are; helper functions and further imports are welcome.
+Fill in every place marked YOUR CODE HERE. Work from top to bottom, and run `python grade.py` as often
+as you like. Keep names, arguments and return values as they are; you may add helper functions and
+imports.
 
-Words used below: a *rollout* is one episode, T the number of rows (steps) in a buffer, B the number of rows in a
-minibatch, A the number of actions. A policy is a network that maps observations float32 `[B, obs_dim]` to
-*log-probabilities* float32 `[B, A]`; a value network maps them to float32 `[B, 1]`.
+Terms: a *rollout* is one episode. T is the number of rows (steps) in a buffer, B the number of rows in
+a minibatch, A the number of actions. A policy is a network that maps observations float32
+`[B, obs_dim]` to *log-probabilities* float32 `[B, A]`. A value network maps observations to float32
+`[B, 1]`.
 
 This assignment follows the course ECE 448 / CS 440 (University of Illinois), machine problem 11:
 policy gradients and PPO.
@@ -18,37 +20,38 @@ import utils
 
 
 def get_returns(rollout_buffer: utils.RolloutBuffer, discount_factor: float = 0.95) -> Tensor:
-    """Return the discounted future return of every step, R_t = r_t + γ r_{t+1} + γ² r_{t+2} + ..., float32 `[T, 1]`.
+    """Return the discounted return of every step, R_t = r_t + γ r_{t+1} + γ² r_{t+2} + ..., float32 `[T, 1]`.
 
     Args:
-        rollout_buffer: Finalized. You need its `rewards` `[T]` (float or integer) and `terminateds`
-            bool `[T]`.
+        rollout_buffer: A finalized buffer. You need its `rewards` `[T]` (float or integer) and
+            `terminateds` bool `[T]`.
         discount_factor: γ, from 0 to 1.
 
-    The buffer holds several episodes, one after another: a sum stops with the row at which its
-    episode terminated. The last episode may be unfinished: its sums stop with the last row.
+    The buffer contains several episodes, one after another. The sum stops at the row where the
+    episode terminates. The last episode may be unfinished: its sums stop at the last row.
 
     (Sutton and Barto, 2nd ed., eq. 3.8; ECE 448 / CS 440, machine problem 11.)
     """
     # YOUR CODE HERE (about 10 lines)
     raise NotImplementedError(
-        "get_returns: return R_t for every row, float32 [T, 1]; going through the rows backwards is easiest"
+        "get_returns: return R_t for every row, float32 [T, 1]; it is easiest to go through the rows backwards"
     )
 
 
 def get_vanilla_policy_gradient_loss(
     policy: nn.Module, observation: Tensor, action: Tensor, return_or_advantage: Tensor, **kwargs
 ) -> Tensor:
-    """Return the loss whose descent is the plain policy gradient, -mean(log π(a_t | s_t) · R_t), a scalar.
+    """Return the vanilla policy-gradient loss, -mean(log π(a_t | s_t) · R_t), a scalar.
 
     Args:
         policy: Maps observations to log-probabilities, float32 `[B, A]`.
         observation: float32 `[B, obs_dim]`.
         action: int64 `[B, 1]`; the actions that were taken.
-        return_or_advantage: float32 `[B, 1]`; R_t or A_t. It is data and gets no gradient.
+        return_or_advantage: float32 `[B, 1]`; R_t or A_t. Treat it as data: it gets no gradient.
         kwargs: Arguments that other losses need; ignore them.
 
-    The mean is over the B rows of the batch.
+    The mean is over the B rows of the batch. Gradient descent on this loss is gradient ascent on
+    the expected return.
 
     (Williams 1992; ECE 448 / CS 440, machine problem 11, whose example value 0.3363 is this mean.)
     """
@@ -64,19 +67,19 @@ def collect_rollouts(
     num_total_rollouts: int | None = None,
     seed=None,
 ) -> tuple[utils.RolloutBuffer, float]:
-    """Return (a finalized buffer with `num_rollouts` whole episodes, the mean over episodes of their last reward).
+    """Return (a finalized buffer of `num_rollouts` complete episodes, the mean of their last rewards).
 
     Args:
         env: `reset()` returns the first observation, float32 `[1, obs_dim]`; `step(action)` returns
-            (next observation, terminated, reward). Mind the order.
+            (next observation, terminated, reward), in this order.
         policy: Maps an observation to log-probabilities, float32 `[1, A]`.
         num_rollouts: How many episodes to collect.
-        base_rollout, num_total_rollouts: Only for the progress line: how many rollouts came before,
-            and how many there will be in all.
-        seed: Passed on to `utils.distribution_sample`; used for nothing else.
+        base_rollout, num_total_rollouts: The number of earlier rollouts and of all rollouts, only
+            for the progress line.
+        seed: Pass it to `utils.distribution_sample`; do not use it for anything else.
 
-    Row t holds what belongs together: the observation that the policy saw, its logits, the action
-    sampled from them, and the reward and the flag that `step` returned for that action.
+    Row t contains the observation that the policy saw, the logits that it returned, the action
+    sampled from them, and the reward and the `terminated` flag that `step` returned for this action.
 
     (ECE 448 / CS 440, machine problem 11.)
     """
@@ -88,20 +91,21 @@ def collect_rollouts(
         print(f"\rRunning rollout {base_rollout + rollout}/{num_total_rollouts}", end="")
         # YOUR CODE HERE (about 10 lines)
         raise NotImplementedError(
-            "collect_rollouts: play one episode to its end, sampling with utils.distribution_sample(logits, seed=seed); add "
-            "every step to the buffer and append the last reward to final_rewards"
+            "collect_rollouts: play one episode to its end, sample with utils.distribution_sample(logits, seed=seed), add "
+            "every step to the buffer, and append the last reward to final_rewards"
         )
     rollout_buffer.finalize()
     return rollout_buffer, sum(final_rewards) / num_rollouts
 
 
 def get_value_net_loss(value_net: nn.Module, observation: Tensor, returns: Tensor, **kwargs) -> Tensor:
-    """Return the mean squared error between V(s_t) and the return R_t, a scalar with a gradient for the value network.
+    """Return the mean squared error of V(s_t) to the return R_t, a scalar with a gradient for the value network.
 
     Args:
         value_net: Maps observations to V(s), float32 `[B, 1]`.
         observation: float32 `[B, obs_dim]`.
-        returns: float32 `[B, 1]`. (Returns, not rewards: V estimates the sum of what follows.)
+        returns: float32 `[B, 1]`; returns, not rewards, because V(s) estimates the discounted sum
+            of all rewards from s on.
         kwargs: Arguments that other losses need; ignore them.
     """
     # YOUR CODE HERE (about 1 line)
@@ -109,16 +113,16 @@ def get_value_net_loss(value_net: nn.Module, observation: Tensor, returns: Tenso
 
 
 def get_advantages(value_net: nn.Module, observations: Tensor, returns: Tensor) -> Tensor:
-    """Return how much better each row turned out than the value network expected, standardised, float32 `[T, 1]`.
+    """Return the standardised advantages R_t - V(s_t), float32 `[T, 1]`.
 
     Args:
         value_net: Maps observations to V(s), float32 `[T, 1]`.
         observations: float32 `[T, obs_dim]`.
         returns: float32 `[T, 1]`; from `get_returns`.
 
-    A_t = R_t - V(s_t), then (A - mean) / (std + 1e-10) over all T rows. NumPy's and torch's
-    definitions of the standard deviation are both accepted. The result is data for the policy's
-    loss: it carries no gradient.
+    A_t = R_t - V(s_t) says how much better than expected row t turned out. Standardise over all T
+    rows: (A - mean) / (std + 1e-10). Both definitions of the standard deviation are accepted,
+    NumPy's and torch's. The policy loss treats the result as data: it carries no gradient.
 
     (ECE 448 / CS 440, machine problem 11.)
     """
@@ -150,28 +154,28 @@ def train_policy_gradient(
 
     Args:
         env, policy: As in `collect_rollouts`.
-        optimizer: Holds the parameters of the policy, and of the value network if there is one.
-        get_policy_gradient_loss, get_value_net_loss: Loss functions. They are called with the
-            keywords `policy`, `value_net`, `observation`, `old_logits`, `action`,
-            `return_or_advantage`, `returns`, `ppo_clip`. All of these but the networks and
-            `ppo_clip` are the rows of one minibatch.
+        optimizer: Has the parameters of the policy, and of the value network if there is one.
+        get_policy_gradient_loss, get_value_net_loss: Loss functions. Call them with the keywords
+            `policy`, `value_net`, `observation`, `old_logits`, `action`, `return_or_advantage`,
+            `returns`, `ppo_clip`. Except for the networks and `ppo_clip`, pass the rows of one
+            minibatch.
         get_returns, get_advantages: As above.
         lr_sched: A torch scheduler, stepped once per collection; None for a constant learning rate.
-        rollouts: How many in all, rounded up to whole collections of `rollouts_before_training`.
-        rollouts_before_training: How many rollouts one collection has.
-        training_epochs_per_rollout: How often every row of a collection is used.
-        minibatch_size: Rows in a minibatch; the last one of an epoch may be shorter and is used as
-            well.
-        ppo_clip: Passed on to the loss functions.
-        critic_loss_multiplier: The optimizer minimises actor loss + critic_loss_multiplier · critic
-            loss.
-        value_net: None trains the policy alone, on returns. Otherwise the policy is trained on
+        rollouts: Number of rollouts in all, rounded up to whole collections of
+            `rollouts_before_training`.
+        rollouts_before_training: Number of rollouts in one collection.
+        training_epochs_per_rollout: Number of times that every row of a collection is used.
+        minibatch_size: Rows in a minibatch. The last minibatch of an epoch may be smaller; use it,
+            too.
+        ppo_clip: Pass it to the loss functions.
+        critic_loss_multiplier: Minimise actor loss + critic_loss_multiplier · critic loss.
+        value_net: With None, train only the policy, on returns. Otherwise train the policy on
             advantages, and the value network with it.
         rollout_seed: The `seed` of `collect_rollouts`.
 
     Returns:
-        actor losses, critic losses: One number per minibatch; no critic losses without a value
-            network.
+        actor losses, critic losses: One number per minibatch; without a value network, critic
+            losses are an empty list.
         final rewards: One number per collection.
         learning rates: One number per step of the scheduler.
 
@@ -181,14 +185,14 @@ def train_policy_gradient(
     for base_rollout in range(0, rollouts, rollouts_before_training):
         # YOUR CODE HERE (about 8 lines)
         raise NotImplementedError(
-            "train_policy_gradient.without_critic: collect rollouts, keep their final reward, compute their returns and, with "
-            "a value network, their advantages"
+            "train_policy_gradient.without_critic: collect rollouts, append their mean final reward, and compute the returns "
+            "and, with a value network, the advantages"
         )
         for _ in range(training_epochs_per_rollout):
             # YOUR CODE HERE (about 20 lines)
             raise NotImplementedError(
-                "train_policy_gradient.minibatches: shuffle the rows; for each minibatch call the loss functions with its "
-                "rows, keep the losses, and update the networks"
+                "train_policy_gradient.minibatches: shuffle the rows; for each minibatch, call the loss functions with its "
+                "rows, append the losses to their lists, and update the networks"
             )
         if lr_sched is not None:
             lr_sched.step()
@@ -210,17 +214,17 @@ def get_PPO_policy_gradient_loss(
     Args:
         policy: Maps observations to log-probabilities, float32 `[B, A]`.
         observation: float32 `[B, obs_dim]`.
-        old_logits: float32 `[B, A]`; the log-probabilities at the time of the rollout. They are
-            data and get no gradient.
+        old_logits: float32 `[B, A]`; the log-probabilities at the time of the rollout. Treat them
+            as data: they get no gradient.
         action: int64 `[B, 1]`; the actions that were taken.
-        return_or_advantage: float32 `[B, 1]`; A_t. It is data and gets no gradient.
+        return_or_advantage: float32 `[B, 1]`; A_t. Treat it as data: it gets no gradient.
         ppo_clip: ε.
         kwargs: Arguments that other losses need; ignore them.
 
-    ρ_t = π(a_t | s_t) / π_old(a_t | s_t), which is 1 while the policy has not moved.
+    ρ_t = π(a_t | s_t) / π_old(a_t | s_t). It is 1 as long as the policy has not changed.
 
-    (Schulman et al. 2017, eq. 7. Machine problem 11 of ECE 448 / CS 440 repeats the vanilla formula
-    at this place; the expression above is the one its text means.)
+    (Schulman et al. 2017, eq. 7. Machine problem 11 of ECE 448 / CS 440 describes this loss but
+    prints the vanilla formula here.)
     """
     # YOUR CODE HERE (about 4 lines)
     raise NotImplementedError(

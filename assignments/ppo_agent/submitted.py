@@ -1,18 +1,20 @@
-"""Proximal policy optimization, repaired, derived and assembled: the file you hand in.
+"""Proximal policy optimization (PPO), repaired, derived and assembled: the file you submit.
 
-Fill in every place marked YOUR CODE HERE. Work from top to bottom and run `python grade.py` as often as you like. Names,
-arguments and return values must stay as they are; helper functions and further imports are welcome.
+Fill in every place marked YOUR CODE HERE. Work from top to bottom and run `python grade.py` as
+often as you like. Keep names, arguments and return values; you may add helper functions and
+imports.
 
-Words used below: T is the number of steps of an episode, B the number of rows of a batch, n the number of action dimensions,
-w the number of observations that make a state (its window), V(s) the critic.
+Notation: T is the number of steps of an episode, B the number of rows of a batch, n the number of
+action dimensions, w the number of observations in a state (its window), V(s) the critic.
 
-This assignment follows a notebook of drafts for a PPO agent in *keras-rl* (November 2017). Its
-author fits PPO (Schulman et al. 2017, "Proximal policy optimization algorithms", arXiv 1707.06347)
-into a library whose agents have a `forward` and a `backward`. Of one draft he writes that all
-details are likely wrong. He was right; the notebook of this assignment shows how.
+This assignment follows a notebook of drafts for a PPO agent in *keras-rl* (November 2017), called
+the keras-rl drafts below. They implement PPO (Schulman et al. 2017, "Proximal policy optimization
+algorithms", arXiv 1707.06347) in a library whose agents have a `forward` and a `backward`. The
+author expects the details of one draft to be wrong. They are; the notebook of this assignment shows
+how.
 
-Every question but the test is graded independently: while it is graded, the grader supplies the
-parts of the other questions that it uses.
+Each question except the test is graded independently: the grader supplies the parts of other
+questions that it needs.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,29 +36,28 @@ def GeneralizedAdvantageEstimator(
     terminated: np.ndarray | None = None,
     truncated: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the advantage of each of T steps, a float array `[T]`; no gradient is wanted.
+    """Return the advantages of T steps, a float array `[T]` without a gradient.
 
     Args:
         critic: Returns the values `[B, 1]` of states `[B, ...]`.
-        state: float32 `[T, ...]`; before each action.
-        reward: float `[T]`; after each action.
+        state: float32 `[T, ...]`; the states before the actions.
+        reward: float `[T]`; the rewards of the actions.
         gamma: γ.
         lamb: λ.
-        next_state: Like `state`; after each action. Inside an episode, the state after an action is
-            the next row of `state`. At an end it is not: there the next row belongs to the next
-            episode.
-        terminated: bool `[T]`; where the world came to its end. Nothing follows, whatever
-            `next_state` is there.
-        truncated: bool `[T]`; where only the clock ended the episode. It is over, but what would
-            have followed has a value.
+        next_state: Like `state`; the states after the actions. Within an episode, this is the next
+            row of `state`. At the end of an episode it is not, because the next row belongs to
+            another episode.
+        terminated: bool `[T]`; True if the step ended the task. Then nothing follows, whatever
+            `next_state` contains.
+        truncated: bool `[T]`; True if a time limit ended the episode at this step. Then the episode
+            is over, but the value of the next state counts.
 
-    A_t = δ_t + γλ A_{t+1} with δ_t = r_t + γ V(next_state_t) - V(state_t), without γV where
-    terminated. In the last step of an episode, however it ended, and in the last row, A_t = δ_t. A
-    step that is neither terminated nor truncated, in the last row, belongs to an episode that goes
-    on.
+    A_t = δ_t + γλ A_{t+1} with δ_t = r_t + γ V(next_state_t) - V(state_t), without γ V(next_state_t)
+    if terminated. In the last step of an episode, however it ended, and in the last row, A_t = δ_t.
+    If the last row is neither terminated nor truncated, its episode goes on.
 
-    Where `next_state` is given, a missing `terminated` or `truncated` means that no step is. If all
-    three are missing, the rows are one episode that terminated in the last of them.
+    With `next_state`, a missing `terminated` or `truncated` means False in every step. If all three
+    are missing, the rows are one episode that terminated in the last row.
 
     (Schulman et al. 2016, arXiv 1506.02438, equation 16.)
     """
@@ -75,22 +76,21 @@ def test_advantages(estimator: Callable[..., np.ndarray] = GeneralizedAdvantageE
     """Raise an AssertionError if the estimator is wrong; return None if it is right.
 
     Args:
-        estimator: Called like `GeneralizedAdvantageEstimator`. A right one may return its
+        estimator: Has the arguments of `GeneralizedAdvantageEstimator`. A correct one may return its
             advantages as a NumPy array, a tensor or a list of T numbers, in single or double
             precision.
 
-    The test should pass every estimator that does what the docstring says. It should fail the draft
-    above, and any estimator that has but one fault: it loses the last δ, takes a wrong value for
-    what follows the last step, sees no ends inside the rows or only one kind of them, or cuts only
-    half of what must not come back.
+    The test should pass every estimator that follows the docstring above. It should fail the draft,
+    and every estimator with a single fault: it drops the last δ, uses a wrong value after the last
+    step, ignores the ends inside the rows or one kind of them, or cuts only one of V and A at an
+    end.
 
-    `python -m pytest submitted.py` runs the test on your estimator. Before your estimator is
-    repaired, `grade.py` cannot try the test.
+    `python -m pytest submitted.py` runs the test on your estimator. `grade.py` can run the test only
+    after you have repaired your estimator.
     """
     # YOUR CODE HERE (about 19 lines)
     raise NotImplementedError(
-        "test_advantages: raise an AssertionError if the estimator does not return the advantages that you have computed by "
-        "hand"
+        "test_advantages: raise an AssertionError if the estimator does not return the advantages you computed by hand"
     )
 
 
@@ -101,11 +101,12 @@ class IndependentGaussianProcess:
     """A normal distribution over actions whose n dimensions are independent.
 
     Args:
-        n: Number of dimensions.
-        rng: A generator to draw samples from, or a seed for one; None: not reproducible.
+        n: The number of dimensions.
+        rng: A random generator for the samples, or a seed for one. None: not reproducible.
 
-    All methods take one tuple that begins with `mu`, the means, and `log_sigma`, which is log σ:
-    not σ, and not log σ². They are float32 `[B, n]` both, and every dimension may have its own.
+    All methods take one tuple that starts with the means `mu` and with `log_sigma`, the logarithm of
+    the standard deviation: log σ, not σ and not log σ². Both are float32 `[B, n]`, and may differ
+    between dimensions.
     """
 
     def __init__(self, n: int, rng: np.random.Generator | int | None = None) -> None:
@@ -116,36 +117,34 @@ class IndependentGaussianProcess:
         """Return one action for each row, float32 `[B, n]`, without a gradient.
 
         Args:
-            x: (mu, log_sigma), float32 `[B, n]` both, or `[n]` both; then the action is `[n]` as
-                well.
+            x: (mu, log_sigma), both float32 `[B, n]`, or both `[n]`; then the action is `[n]`, too.
         """
         # YOUR CODE HERE (about 3 lines)
         raise NotImplementedError(
-            "IndependentGaussianProcess.sample: return μ + σε with ε from a normal distribution, one for each number"
+            "IndependentGaussianProcess.sample: return μ + σε with an independent ε ~ N(0, 1) for each number"
         )
 
     def get_dist(self, x: tuple[Tensor, Tensor, Tensor]) -> Tensor:
-        """Return the logarithm of the density at y, float32 `[B, 1]`, through which gradients go to mu and log_sigma.
+        """Return the log-density at y, float32 `[B, 1]`, with gradients to mu and log_sigma.
 
         Args:
-            x: (mu, log_sigma, y), float32 `[B, n]` each; y are actions.
+            x: (mu, log_sigma, y), float32 `[B, n]` each; y holds the actions.
 
-        The log-density of one dimension is -log(2π)/2 - log σ - (y - μ)²/(2σ²); that of independent
-        dimensions is the sum. It has a gradient everywhere, also at y = μ.
+        The log-density of one dimension is -log(2π)/2 - log σ - (y - μ)²/(2σ²); for independent
+        dimensions, take the sum. The gradient must be finite everywhere, also at y = μ.
         """
         # YOUR CODE HERE (about 3 lines)
         raise NotImplementedError(
-            "IndependentGaussianProcess.get_dist: return the logarithm of the density at y, [B, 1], with a gradient also at y "
-            "= μ"
+            "IndependentGaussianProcess.get_dist: return the log-density at y, [B, 1], with a finite gradient, also at y = μ"
         )
 
     def entropy(self, x: tuple[Tensor, Tensor]) -> Tensor:
-        """Return the entropy, minus the mean of the log-density over all actions, float32 `[B, 1]`, with a gradient.
+        """Return the entropy, float32 `[B, 1]`, with a gradient: the mean of minus the log-density.
 
         Args:
-            x: (mu, log_sigma), float32 `[B, n]` both.
+            x: (mu, log_sigma), both float32 `[B, n]`.
 
-        Derive it from the density above: the mean of (y - μ)² is σ².
+        Derive it from the log-density above: the mean of (y - μ)² is σ².
         """
         # YOUR CODE HERE (about 2 lines)
         raise NotImplementedError("IndependentGaussianProcess.entropy: return the entropy, [B, 1]")
@@ -155,51 +154,55 @@ class IndependentGaussianProcess:
 
 
 class Actor(nn.Module):
-    """The policy's parameters: the means from the state, by three hidden layers, and a log σ that no state changes.
+    """The policy network: means that depend on the state, and a log σ that does not.
 
     Args:
-        obs_dim: Numbers in an observation.
-        n: Number of action dimensions.
+        obs_dim: The number of values in an observation.
+        n: The number of action dimensions.
         window_length: w.
 
     Attributes:
-        log_sigma: An `nn.Parameter` `[n]`, 0 at first.
+        log_sigma: An `nn.Parameter` `[n]`, initially 0.
     """
 
     def __init__(self, obs_dim: int, n: int, window_length: int = 1) -> None:
         super().__init__()
         # YOUR CODE HERE (about 11 lines)
         raise NotImplementedError(
-            "Actor: make three hidden layers of 16 units with ReLU, a linear layer for the means, and the parameter log_sigma"
+            "Actor: create three hidden layers of 16 units with ReLU, a linear layer for the means, and the parameter "
+            "log_sigma"
         )
 
     def forward(self, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Return (mu, log_sigma), float32 `[B, n]` both; all rows of log_sigma are the parameter.
+        """Return (mu, log_sigma), both float32 `[B, n]`; each row of log_sigma is the parameter.
 
         Args:
             state: float32 `[B, w, obs_dim]`.
 
-        The means come from three hidden layers (`nn.Linear`) of 16 units with ReLU, and a linear
-        layer.
+        The means are the output of three hidden layers (`nn.Linear`) of 16 units with ReLU and a
+        linear layer.
         """
         # YOUR CODE HERE (about 2 lines)
         raise NotImplementedError(
-            "Actor: make three hidden layers of 16 units with ReLU, a linear layer for the means, and the parameter log_sigma"
+            "Actor: create three hidden layers of 16 units with ReLU, a linear layer for the means, and the parameter "
+            "log_sigma"
         )
 
 
 class Critic(nn.Module):
-    """The value V(s), by three hidden layers of 16 units with ReLU and a linear one, none of them shared with the actor.
+    """The value V(s): three hidden layers of 16 units with ReLU and a linear layer.
+
+    It shares no layer with the actor.
 
     Args:
-        obs_dim: Numbers in an observation.
+        obs_dim: The number of values in an observation.
         window_length: w.
     """
 
     def __init__(self, obs_dim: int, window_length: int = 1) -> None:
         super().__init__()
         # YOUR CODE HERE (about 10 lines)
-        raise NotImplementedError("Critic: make three hidden layers of 16 units with ReLU, and a linear layer for the value")
+        raise NotImplementedError("Critic: create three hidden layers of 16 units with ReLU, and a linear layer for the value")
 
     def forward(self, state: Tensor) -> Tensor:
         """Return the values, float32 `[B, 1]`.
@@ -208,22 +211,22 @@ class Critic(nn.Module):
             state: float32 `[B, w, obs_dim]`.
         """
         # YOUR CODE HERE (about 1 line)
-        raise NotImplementedError("Critic: make three hidden layers of 16 units with ReLU, and a linear layer for the value")
+        raise NotImplementedError("Critic: create three hidden layers of 16 units with ReLU, and a linear layer for the value")
 
 
 class EpisodeMemory:
-    """What has happened so far in the episode that is being played in one environment.
+    """The steps so far of the current episode in one environment.
 
     Args:
-        window_length: w, how many observations make a state.
+        window_length: w, the number of observations in a state.
 
     Attributes:
         window_length: As given.
-        observations: A list of float32 `[obs_dim]`, one for every step.
-        states: A list of float32 `[w, obs_dim]`, one for every step.
-        actions: A list of float32 `[n]`, one for every step.
-        log_probs: A list of float32 `[1]`, one for every step.
-        rewards: A list of numbers, one for every step.
+        observations: A list of float32 `[obs_dim]`, one per step.
+        states: A list of float32 `[w, obs_dim]`, one per step.
+        actions: A list of float32 `[n]`, one per step.
+        log_probs: A list of float32 `[1]`, one per step.
+        rewards: A list of numbers, one per step.
         terminated, truncated: Whether the episode is over, and how it ended.
     """
 
@@ -232,7 +235,7 @@ class EpisodeMemory:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything: a new episode begins. Given."""
+        """Clear the memory for a new episode. Provided."""
         self.observations: list[np.ndarray] = []
         self.states: list[Tensor] = []
         self.actions: list[Tensor] = []
@@ -251,7 +254,7 @@ class EpisodeMemory:
         terminated: bool,
         truncated: bool,
     ) -> None:
-        """Keep one step, and whether the episode ended with it. Given."""
+        """Store one step, and whether the episode ended with it. Provided."""
         self.observations.append(observation)
         self.states.append(state)
         self.actions.append(action)
@@ -260,51 +263,50 @@ class EpisodeMemory:
         self.terminated, self.truncated = bool(terminated), bool(truncated)
 
     def get_recent_state(self, observation: np.ndarray) -> list[np.ndarray]:
-        """Return the state: the latest w observations of this episode, the oldest first and `observation` the last.
+        """Return the state: the latest w observations of this episode, the oldest one first.
 
         Args:
-            observation: float32 `[obs_dim]`; the current observation. It is not among
-                `observations` yet, and is not added to them.
+            observation: float32 `[obs_dim]`; the current observation and the last one of the state.
+                It is not in `observations` yet, and this method does not append it.
 
-        When the episode is younger than w observations, zeros (float32 `[obs_dim]`) take the place
-        of those that are missing.
+        If the episode has fewer than w observations so far, the state starts with zeros (float32
+        `[obs_dim]`) in place of the missing ones.
         """
         # YOUR CODE HERE (about 3 lines)
         raise NotImplementedError(
-            "EpisodeMemory.get_recent_state: return the latest w observations of the episode, the newest last, with zeros "
-            "before the first one"
+            "EpisodeMemory.get_recent_state: return the latest w observations of the episode, the newest last, padded with "
+            "zeros at the front"
         )
 
 
 class PPOAgent:
-    """Learns to act in one environment, or in several at once, from the calls of `forward` and `backward`.
+    """A PPO agent for one or several environments, driven by calls of `forward` and `backward`.
 
     Args:
-        obs_dim: Numbers in an observation.
-        n: Number of action dimensions.
-        num_envs: Environments that are played at once.
+        obs_dim: The number of values in an observation.
+        n: The number of action dimensions.
+        num_envs: The number of environments that run at once.
         window_length: w.
         gamma, lamb: γ and λ.
-        episodes_per_update: N, after how many whole episodes the agent learns.
-        epochs: How often an update goes through the steps of these episodes.
-        batch_size: Rows of a minibatch.
+        episodes_per_update: N, the number of finished episodes for an update.
+        epochs: The number of passes over the steps of these episodes in an update.
+        batch_size: The number of rows in a minibatch.
         clip: ε.
-        entropy_coef: How much the entropy counts.
+        entropy_coef: The weight of the entropy.
         learning_rate: The learning rate of Adam, for both networks.
-        seed: For the agent's own draws; the weights come from torch's own generator.
+        seed: The seed of the agent's own generator; the weights come from torch's generator.
 
-    How it is used, by `training.fit` for one environment and by `training.fit_vector` for several
-    at once:
+    `training.fit` (one environment) and `training.fit_vector` (several at once) use it like this:
 
         action = agent.forward(observation)
         observation, reward, terminated, truncated, _ = env.step(action)
         agent.backward(reward, terminated, truncated)
 
-    and once more after an end: `agent.forward(last observation)`, `agent.backward(0.0)`. These two
-    calls are no step of the environment; they only report to the agent in which state the episode
-    ended. (Of several environments, only some may have ended. gymnasium's vector environments begin
-    a new episode in the step after the end, whose action nobody carries out and whose reward is 0:
-    for such an environment that step is this extra one.)
+    After the end of an episode, there is an extra call: `agent.forward(last observation)` and
+    `agent.backward(0.0)`. It is not a step of the environment; it only shows the agent the final
+    state of the episode. (With several environments, only some may have ended. In gymnasium's vector
+    environments, an environment resets in the step after the end of its episode. That step ignores
+    the action and has the reward 0: for this environment, it is the extra call.)
 
     Attributes:
         gamma, lamb, episodes_per_update, epochs, batch_size, clip, entropy_coef: As given.
@@ -312,11 +314,11 @@ class PPOAgent:
         process: IndependentGaussianProcess.
         optimizer: Adam, of both networks.
         memories: One EpisodeMemory for each environment.
-        recent: The result that `forward` leaves for `backward`: (observations, states, actions,
-            log_probs), an array and three tensors with one row for each environment.
+        recent: What `forward` stores for `backward`: (observations, states, actions, log_probs), an
+            array and three tensors with one row for each environment.
         episodes: The results of `finish_episode` since the last update, one dictionary for each
             episode.
-        training: Whether the agent explores and learns; True at first.
+        training: Whether the agent explores and learns; initially True.
         rng: A NumPy generator.
     """
 
@@ -345,7 +347,7 @@ class PPOAgent:
         self.critic = Critic(obs_dim, window_length)
         self.process = IndependentGaussianProcess(n, self.rng)
         self.learning_rate = learning_rate
-        # Fused: all parameters in one go. For networks this small it takes a third of the time.
+        # fused=True updates all parameters at once: a third of the time for small networks.
         self.optimizer = optim.Adam([*self.actor.parameters(), *self.critic.parameters()], lr=learning_rate, fused=True)
         self.memories = [EpisodeMemory(window_length) for _ in range(num_envs)]
         self.recent: tuple = ()
@@ -353,100 +355,101 @@ class PPOAgent:
         self.training = True
 
     def process_state_batch(self, batch: Sequence[Sequence[np.ndarray]]) -> Tensor:
-        """Return states as the networks take them, float32 `[B, w, obs_dim]`. Given.
+        """Return states as input for the networks, float32 `[B, w, obs_dim]`. Provided.
 
         Args:
-            batch: B states, as `EpisodeMemory.get_recent_state` returns them.
+            batch: B states, as returned by `EpisodeMemory.get_recent_state`.
         """
         return torch.from_numpy(np.array(batch, dtype=np.float32))
 
     def anneal(self, progress: float) -> None:
-        """Set the learning rate to its initial value times the share of the training that is left. Given.
+        """Set the learning rate to its initial value times (1 - progress). Provided.
 
         Args:
-            progress: The share of the training that is over, 0 to 1.
+            progress: The share of the training that is done, 0 to 1.
         """
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate * (1 - progress)
 
     def forward(self, observation: np.ndarray) -> np.ndarray:
-        """Return the action for an observation; keep in `recent` what `backward` will need.
+        """Return the action for an observation; store in `recent` what `backward` needs.
 
         Args:
-            observation: float `[obs_dim]`, and the action is float32 `[n]`; or, where `num_envs`
-                environments are played at once, `[num_envs, obs_dim]` and `[num_envs, n]`.
+            observation: float `[obs_dim]`; then the action is float32 `[n]`. With `num_envs`
+                environments at once, `[num_envs, obs_dim]`; then the action is `[num_envs, n]`.
 
-        The state of each environment comes from its own memory and goes through
-        `process_state_batch` to the actor. In training, the action is a sample. Its log-probability
-        is what `backward` will store: the policy changes later, but this is the policy that acted.
-        Otherwise the action is the mean.
+        The state of each environment comes from its own memory. `process_state_batch` turns the
+        states into the input of the actor. In training, the action is a sample; otherwise, it is the
+        mean. Store its log-probability now, because the policy changes in the next update.
 
-        Samples may lie outside of the environment's range; to clip them is the environment's
-        business. Observations are kept as copies: an environment may write the next one into the
-        same array. No gradient is wanted here.
+        Do not clip the action: it may be outside the range of the environment, and the training
+        loop clips it. Store copies of the observations, because an environment may write the next
+        one to the same array. Compute everything without a gradient.
         """
         # YOUR CODE HERE (about 10 lines)
-        raise NotImplementedError("PPOAgent.forward: return an action for each environment, and keep what backward will need")
+        raise NotImplementedError(
+            "PPOAgent.forward: return an action for each environment, and store in `recent` what backward needs"
+        )
 
     def backward(
         self, reward: float | np.ndarray, terminal: bool | np.ndarray = False, truncated: bool | np.ndarray = False
     ) -> dict[str, float]:
-        """Learn from the result of the latest action; return the result of `update` if it was time for one, else {}.
+        """Store the result of the latest action; return that of `update`, or {} without an update.
 
         Args:
             reward: A number, or `[num_envs]`.
-            terminal: A bool, or bool `[num_envs]`, or one bool for all environments; whether the
-                world came to its end with this step.
-            truncated: Like `terminal`; whether only the clock did.
+            terminal: A bool (for all environments) or bool `[num_envs]`; whether this step
+                terminated the episode.
+            truncated: Like `terminal`; whether a time limit ended the episode.
 
-        For each environment, a step is appended to its memory. But if the episode in it was over
-        already, this is the extra call after the end: nothing is appended. Instead the result of
-        `finish_episode` for the memory and the state that `forward` has just seen goes to
-        `episodes`, and the memory is reset.
+        For each environment, append the step to its memory. But if the episode in the memory was
+        already over, this is the extra call after the end. Then append nothing: add the result of
+        `finish_episode`, for the memory and the state that `forward` has just seen, to `episodes`,
+        and reset the memory.
 
-        When there are `episodes_per_update` episodes or more, it is time for an update. Afterwards
-        `episodes` is empty: they were played by a policy that is no more.
+        If there are `episodes_per_update` episodes or more, call `update` and then empty `episodes`:
+        the policy has changed, so they are not used again.
 
-        When the agent is not in training, memories are kept as always (a state may need them), but
-        nothing goes to `episodes`.
+        If the agent is not in training, the memories are filled as usual (a state may need them),
+        but nothing is added to `episodes`.
         """
         # YOUR CODE HERE (about 15 lines)
         raise NotImplementedError(
-            "PPOAgent.backward: append the step, or finish the episode that is over; update when there are enough of them"
+            "PPOAgent.backward: append the step, or finish the episode if it was over; update when there are enough episodes"
         )
 
     def finish_episode(self, memory: EpisodeMemory, final_state: Tensor) -> dict[str, Tensor]:
-        """Return the T steps of an episode as training data, by `GeneralizedAdvantageEstimator` and the critic.
+        """Return the T steps of an episode as training data, with advantages and value targets.
 
         Args:
-            memory: The memory of an episode that is over; it stays as it is.
-            final_state: float32 `[w, obs_dim]`; the state in the end.
+            memory: The memory of a finished episode; it is not modified.
+            final_state: float32 `[w, obs_dim]`; the state after the last step.
 
         Returns:
-            A dictionary of tensors without a gradient, one row for each step:
-                state: float32 `[T, w, obs_dim]`, as it was.
-                action: float32 `[T, n]`, as it was.
-                log_prob: float32 `[T, 1]`, as it was.
+            A dictionary of tensors without a gradient, with one row for each step:
+                state: float32 `[T, w, obs_dim]`, from the memory.
+                action: float32 `[T, n]`, from the memory.
+                log_prob: float32 `[T, 1]`, from the memory.
                 advantage: float32 `[T]`.
                 value_target: float32 `[T]`; the advantage plus V(s), an estimate of the return.
         """
         # YOUR CODE HERE (about 23 lines)
         raise NotImplementedError(
-            "PPOAgent.finish_episode: return states, actions, log-probabilities, advantages and value targets, a row for each "
-            "step"
+            "PPOAgent.finish_episode: return states, actions, log-probabilities, advantages and value targets, one row for "
+            "each step"
         )
 
     def policy_loss(self, batch: dict[str, Tensor]) -> Tensor:
-        """Return the actor's loss, a scalar that gradient *descent* makes smaller.
+        """Return the actor's loss, a scalar for gradient *descent*.
 
         Args:
-            batch: Like the result of `finish_episode`, with B rows of any episodes, and normalised
+            batch: Like the result of `finish_episode`, with B rows from any episodes and normalized
                 advantages.
 
-        PPO maximises the mean of min(ratio · A, clip(ratio, 1 - ε, 1 + ε) · A) (Schulman et al.
-        2017, equation 7). Here `entropy_coef` times the mean entropy is added to this mean. The
-        ratio is the probability of the action now over the probability that it was chosen with.
-        Negate the sum once, and no more than once.
+        PPO maximizes the mean of min(ratio · A, clip(ratio, 1 - ε, 1 + ε) · A) (Schulman et al.
+        2017, equation 7). Add `entropy_coef` times the mean entropy to this mean. The ratio is the
+        density of the action under the current policy, divided by its density when it was chosen.
+        Negate the sum, exactly once.
 
         Shapes: `log_prob` is `[B, 1]`, and `advantage` is `[B]`. The product of the two is
         `[B, B]`, and no error is raised.
@@ -466,16 +469,17 @@ class PPOAgent:
         raise NotImplementedError("PPOAgent.value_loss: return the mean of (V(s) - value target)²")
 
     def update(self) -> dict[str, float]:
-        """Improve both networks by all steps of all `episodes`; return {"policy_loss": ..., "value_loss": ...}, means.
+        """Update both networks with all steps of all `episodes`; return the mean losses.
 
-        First the advantages of all these steps together are normalised: minus their mean, divided by their standard deviation
-        (either one, by n or n - 1; plus 1e-8). Then, `epochs` times, all rows are shuffled and split into minibatches of
-        `batch_size` (the last one may be smaller); each makes one step of the optimizer, by the sum of `policy_loss` and
-        `value_loss` of that minibatch.
+        First normalize the advantages of all these steps together: subtract their mean and divide by
+        their standard deviation (with n or n - 1) plus 1e-8. Then, `epochs` times, shuffle all rows
+        and split them into minibatches of `batch_size` (the last one may be smaller). For each
+        minibatch, take one step of the optimizer on the sum of its `policy_loss` and `value_loss`.
 
-        What is returned are the means of both losses over all minibatches, as floats.
+        Return {"policy_loss": ..., "value_loss": ...}: the means over all minibatches, as floats.
         """
         # YOUR CODE HERE (about 15 lines)
         raise NotImplementedError(
-            "PPOAgent.update: normalise the advantages; in every epoch shuffle all rows, and make a step for each minibatch"
+            "PPOAgent.update: normalize the advantages; in every epoch, shuffle all rows and take one optimizer step per "
+            "minibatch"
         )

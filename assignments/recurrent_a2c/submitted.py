@@ -1,24 +1,25 @@
-"""Advantage actor-critic with memory: the file you hand in.
+"""Advantage actor-critic with memory: the file that you submit.
 
-Fill in every place marked YOUR CODE HERE. Work from top to bottom and run `python grade.py` as often as you like. Names,
-arguments and return values must stay as they are; helper functions and further imports are welcome.
+Fill in every place marked YOUR CODE HERE. Work from top to bottom, and run `python grade.py` as often
+as you like. Keep names, arguments and return values as they are; you may add helper functions and
+imports.
 
-Words used below: B is the number of parallel games, T the number of columns of a rollout, L = T - 1. A *rollout* is what
-`EnvPool.interact(T)` returns; env_pool.py says how. Column t holds the observation s_t, the action a_t taken in it and the
-reward r_t that came of it; the last column holds only the observation that comes next.
+Terms: B is the number of parallel games, T the number of columns in a rollout, L = T - 1. A *rollout* is
+the result of `EnvPool.interact(T)`; see env_pool.py. Column t contains the observation s_t, the action
+a_t taken there, and its reward r_t. The last column contains only the next observation.
 
-What happens when a game ends is told by the mask `is_not_done`, `[B, T]`:
+The mask `is_not_done`, `[B, T]`, marks the ends of games:
 
     column         t - 1       t           t + 1
     observation    a frame     the last    the first frame of a new game
     action         executed    *not*       executed
     is_not_done    1           0           1
 
-So r_(t-1) is the last reward of the old game, and column t is a tick in which nothing is played. Nothing that comes after an
-end may come into a return before it; and in column t + 1 the agent remembers nothing.
+So r_(t-1) is the last reward of the old game, and nothing is played in column t (a *dead tick*). A
+return before the end must not contain anything after it, and in column t + 1 the memory is empty.
 
 This assignment follows the course *Practical RL* (YSDA and HSE), week 8: recurrent actor-critic on
-KungFuMaster. That text follows Mnih et al. 2016, "Asynchronous methods for deep reinforcement
+KungFuMaster. The course follows Mnih et al. 2016, "Asynchronous methods for deep reinforcement
 learning", and Hausknecht and Stone 2015, "Deep recurrent Q-learning for partially observable MDPs".
 """
 
@@ -29,18 +30,18 @@ import torch.nn.functional as F
 
 
 class Flatten(nn.Module):
-    """Makes `[batch, units]` of `[batch, channels, height, width]`."""
+    """Reshapes `[batch, channels, height, width]` to `[batch, units]`."""
 
     def forward(self, input):
         return input.reshape(input.size(0), -1)
 
 
 class SimpleRecurrentAgent(nn.Module):
-    """An actor and a critic that share three convolutions, a linear layer, and a memory.
+    """An actor and a critic that share three convolutions, a linear layer, and an LSTM cell.
 
     Args:
         obs_shape: (1, 42, 42).
-        n_actions: How many actions there are.
+        n_actions: Number of actions.
         reuse: Not used.
     """
 
@@ -65,14 +66,14 @@ class SimpleRecurrentAgent(nn.Module):
             obs_t: float32 `[B, 1, 42, 42]`.
 
         Returns:
-            new_state: (h, c) again; the memory after this observation.
-            logits: float32 `[B, n_actions]`; of the policy, from the new h.
+            new_state: (h, c); the memory after this observation.
+            logits: float32 `[B, n_actions]`; logits of the policy, from the new h.
             state_value: float32 `[B]`; V, from the new h, one number for each game. A column
-                `[B, 1]` is accepted here. But then `train_on_rollout` must take `[:, 0]` of it, or
-                it silently computes B × B differences.
+                `[B, 1]` is accepted here. But then `train_on_rollout` must use `[:, 0]` of it.
+                Otherwise it computes B × B differences, without an error message.
 
-        An activation function that works on each number separately, such as ReLU or ELU, follows
-        each convolution and the linear layer `hid`, whose output goes into the memory.
+        Apply an elementwise activation function, such as ReLU or ELU, after each convolution and
+        after the linear layer `hid`. The result goes into the LSTM cell `rnn`.
         """
         # YOUR CODE HERE (about 6 lines)
         raise NotImplementedError(
@@ -80,25 +81,25 @@ class SimpleRecurrentAgent(nn.Module):
         )
 
     def get_initial_state(self, batch_size):
-        """Return what the agent remembers at the start of a game, nothing: (h, c), zeros `[batch_size, 128]`."""
+        """Return the empty memory at the start of a game: (h, c), zeros `[batch_size, 128]`."""
         return torch.zeros((batch_size, 128)), torch.zeros((batch_size, 128))
 
     def sample_actions(self, agent_outputs):
-        """Return actions drawn from the policy, int64 `[batch]`, an array.
+        """Return actions sampled from the policy, an int64 array `[batch]`.
 
         Args:
             agent_outputs: (logits, state values), as `step` returns them.
 
-        The draw comes from torch's global generator.
+        Sampling uses torch's global generator.
         """
         logits, _ = agent_outputs
         return torch.multinomial(F.softmax(logits, dim=-1), 1)[:, 0].numpy()
 
     def step(self, prev_state, obs_t):
-        """Return the same as `forward`, without a gradient.
+        """Return the result of `forward`, without a gradient.
 
         Args:
-            prev_state: As for `forward`.
+            prev_state: As in `forward`.
             obs_t: An array `[batch, 1, 42, 42]`.
         """
         with torch.no_grad():
@@ -106,19 +107,19 @@ class SimpleRecurrentAgent(nn.Module):
 
 
 def to_one_hot(y, n_dims=None):
-    """Return the one-hot rows of integers, float32 `[numbers in y, n_dims]`.
+    """Return one one-hot row per integer, float32 `[numbers in y, n_dims]`.
 
     Args:
         y: The integers.
-        n_dims: The length of a row; by default the largest number + 1.
+        n_dims: The length of a row; by default the largest integer + 1.
     """
     indices = y.to(dtype=torch.int64).reshape(-1)
     n_dims = n_dims if n_dims is not None else int(indices.max()) + 1
     return F.one_hot(indices, n_dims).to(torch.float32)
 
 
-# train_on_rollout trains what these names stand for when it is called. Where it is tested, a table takes the agent's place: it
-# has fixed logits and values for each column of each game.
+# train_on_rollout uses the objects that these names refer to when it is called. In tests, `agent` is a
+# table with fixed logits and values for each column of each game.
 n_actions = 14
 agent = SimpleRecurrentAgent((1, 42, 42), n_actions)
 opt = torch.optim.Adam(agent.parameters(), lr=5e-4)
@@ -129,29 +130,29 @@ def train_on_rollout(states, actions, rewards, is_not_done, prev_memory_states, 
 
     Args:
         states: `[B, T, ...]`.
-        actions, rewards: `[B, T]`; those of the last column mean nothing.
+        actions, rewards: `[B, T]`; ignore those of the last column.
         is_not_done: `[B, T]`; see above.
-        prev_memory_states: The agent's memory *before* the first column; no gradient goes there.
+        prev_memory_states: The agent's memory *before* the first column; it gets no gradient.
         gamma: γ.
 
-    loss = -J + value loss - 0.01 · entropy, where each of the three is a mean over the B games and
+    loss = -J + value loss - 0.01 · entropy. Each of the three terms is a mean over the B games and
     over columns.
-        J: Of log π(a_t|s_t) · (G_t - V(s_t)) over the first L columns. G_t = r_t + γ G_(t+1) is the
-            return until the end of the game, or of the rollout; there V(s_L) stands for what
-            follows. The advantage G_t - V(s_t) is a constant: no gradient goes through it.
-        value loss: Of (r_t + γ V(s_(t+1)) - V(s_t))² over the first L columns. V(s_(t+1)) is a
+        J: Mean of log π(a_t|s_t) · (G_t - V(s_t)) over the first L columns. G_t = r_t + γ G_(t+1)
+            is the return up to the end of the game. If the game continues after the rollout,
+            G_L = V(s_L). The advantage G_t - V(s_t) is a constant: it gets no gradient.
+        value loss: Mean of (r_t + γ V(s_(t+1)) - V(s_t))² over the first L columns. V(s_(t+1)) is a
             constant, and 0 if the game ended with r_t.
-        entropy: Of -Σ_a π(a|s_t) log π(a|s_t), over all columns.
+        entropy: Mean of -Σ_a π(a|s_t) log π(a|s_t) over all columns.
 
-    A tick in which nothing is played counts in J and in the value loss as 0; in the entropy as 0 or
-    like any other. For the value loss, G_t may be the target instead; and the entropy may leave out the
-    last column.
+    A dead tick counts as 0 in J and in the value loss. In the entropy, it may count as 0 or like
+    any other column. The target of the value loss may also be G_t, and the entropy may leave out
+    the last column.
 
-    Going through the rollout is graded on its own; all that follows, only once there is a loss and
-    a step.
+    The pass through the rollout is graded separately. Everything after it is graded once your code
+    computes a loss and makes a step.
 
-    (Mnih et al. 2016, algorithm S3 with entropy as in section 4; *Practical RL*, week 8, which
-    leaves open what the mask is for.)
+    (Mnih et al. 2016, algorithm S3 with entropy as in section 4; *Practical RL*, week 8, which does
+    not explain the mask.)
     """
     states = torch.as_tensor(np.asarray(states), dtype=torch.float32)  # [B, T, ...]
     actions = torch.as_tensor(np.asarray(actions), dtype=torch.int64)  # [B, T]
@@ -165,8 +166,8 @@ def train_on_rollout(states, actions, rewards, is_not_done, prev_memory_states, 
     for t in range(rewards.shape[1]):
         # YOUR CODE HERE (about 4 lines)
         raise NotImplementedError(
-            "train_on_rollout.memory: call agent on column t, keep logits and values, pass the memory on; forget it where a "
-            "game has ended"
+            "train_on_rollout.memory: call agent on column t, append logits and values, and pass the memory on; reset it where "
+            "a game has ended"
         )
 
     logits = torch.stack(logits, dim=1)  # [B, T, n_actions]
@@ -180,15 +181,15 @@ def train_on_rollout(states, actions, rewards, is_not_done, prev_memory_states, 
     value_loss = 0
     # YOUR CODE HERE (about 11 lines)
     raise NotImplementedError(
-        "train_on_rollout.policy: go through the columns backwards; add up J_hat and value_loss, each a mean over the games"
+        "train_on_rollout.policy: go through the columns backwards and add to J_hat and value_loss, each a mean over the games"
     )
 
     # YOUR CODE HERE (about 1 line)
-    raise NotImplementedError("train_on_rollout.entropy: compute the entropy of the policy, a mean over games and columns")
+    raise NotImplementedError("train_on_rollout.entropy: compute the mean entropy of the policy over games and columns")
 
     loss = -J_hat / rollout_length + value_loss / rollout_length - 0.01 * entropy
 
     # YOUR CODE HERE (about 3 lines)
-    raise NotImplementedError("train_on_rollout.step: make one step of opt by the gradient of this loss alone")
+    raise NotImplementedError("train_on_rollout.step: make one step of opt with the gradient of only this loss")
 
     return loss.detach().numpy()
