@@ -768,7 +768,7 @@ class TestTrajectorySampler:
 
 
 class DummyPolicy:
-    """Seed 000's."""
+    """The policy of the course (Practical RL, week 9) for its example."""
 
     def act(self, inputs: NDArray, training: bool = False) -> dict[str, Any]:
         assert not training

@@ -38,7 +38,7 @@ def rng() -> np.random.Generator:
 
 
 def reward_buffer(rewards: list, ends: list[int]) -> utils.RolloutBuffer:
-    """Return a finalized buffer with these rewards and with terminated rows at `ends`, made as seed 002 does."""
+    """Return a finalized buffer with these rewards and with terminated rows at `ends`, made as the course does."""
     dummy = torch.tensor([0])
     buffer = utils.RolloutBuffer()
     for row, reward in enumerate(rewards):

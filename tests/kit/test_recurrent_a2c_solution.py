@@ -679,7 +679,7 @@ class Noise(gym.Env):
 
 
 class SeedPool:
-    """The pool of seed 001: a list of single games. New is only that the last column tells of a game that has just ended."""
+    """The pool of the course (Practical RL, week 8): a list of single games. In the last column a game may have just ended."""
 
     def __init__(self, agent: Any, envs: list[gym.Env], seed: int) -> None:
         self.agent, self.envs = agent, envs
