@@ -21,6 +21,8 @@ from grader.assignment import AssignmentFiles
 LIBRARIES = ("torch", "numpy", "gymnasium", "pytest", "safetensors")
 KIT = Path(__file__).parent
 VIEWS, FACTS = KIT / "judge" / "views.py", KIT / "sandbox" / "facts.py"  # counted by the checks that use them
+# What only explains an outcome to students, which no trial of a proof asks for.
+EXPLAINS = tuple(KIT / "judge" / f"{name}.py" for name in ("influence", "patterns", "received", "relations", "tables"))
 # Of the kit, what can change an outcome.
 DECIDES = ("judge", "sandbox", "answers.py", "assignment.py", "submission.py")
 # Decorators and calls that only return something.
@@ -66,9 +68,13 @@ def hash_suite(home: AssignmentFiles, suites: tuple[str, ...]) -> str:
     return hash_parts(texts)
 
 
-def hash_kit(*more: str) -> str:
-    """Return the hash of the parts of the kit that decide about all checks alike, and of more files of it."""
-    return hash_parts(_code_in((*DECIDES, *more), without=(VIEWS, FACTS)))
+def hash_kit(*more: str, without: Sequence[Path] = ()) -> str:
+    """Return the hash of the parts of the kit that decide about all checks alike, and of more files of it.
+
+    Args:
+        without: Files that decide about nothing here, such as `EXPLAINS`.
+    """
+    return hash_parts(_code_in((*DECIDES, *more), without=(VIEWS, FACTS, *without)))
 
 
 @cache

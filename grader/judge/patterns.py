@@ -10,7 +10,7 @@ from grader.assignment import Question
 from grader.judge.compare import difference
 from grader.judge.evidence import Evidence, WrongAnswerEvidence
 from grader.judge.failure import CheckFailed, CheckNotRun
-from grader.judge.influence import explain_influences, measure_influences
+from grader.judge.influence import explain_influences, list_outputs, measure_influences
 from grader.judge.relations import explain_relation
 from grader.judge.student import LastCall, RunContext
 from grader.report.model import Cause
@@ -35,6 +35,15 @@ def find_pattern(
         submission: Its file.
     """
     wrong = [(check, failure.evidence, tried) for check, failure, tried in failures if failure.cause is Cause.WRONG_ANSWER]
+    try:
+        return _find_pattern(wrong, shared, submission, question)
+    except Exception:
+        return None  # the facts of a submission may have any form, and nothing depends on a pattern
+
+
+def _find_pattern(
+    wrong: Sequence[tuple[str, Evidence, LastCall | None]], shared: RunContext, submission: Path | None, question: Question
+) -> tuple[str, str] | None:
     if related := _find_relation(wrong, loosely=False):
         return related
     for check, _, tried in wrong:
@@ -78,8 +87,8 @@ class _Probe:
 def _explain_dependence(tried: LastCall, probe: _Probe) -> str | None:
     case = tried.case
     assert case is not None  # as chosen
-    once, again = probe(case.inputs), probe(case.inputs, tried.seed + 1)
-    if None not in (once, again) and difference(once, again, equal_nan=True) is not None:
+    once, again = list_outputs(probe(case.inputs)), list_outputs(probe(case.inputs, tried.seed + 1))
+    if once and again and difference(once, again, equal_nan=True) is not None:
         return "Why is the result another one each time, for equal arguments?"
     found = measure_influences(probe, case.inputs, case.nudges)
     return explain_influences(case.inputs, case.answer, case.nudges, case.influences, found) if found else None

@@ -151,7 +151,11 @@ class RecordKeys:
 
     def __init__(self, home: AssignmentFiles, mistakes: Mapping[str, Mapping[str, Mistake]]) -> None:
         self._solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
-        self._common = [fingerprints.hash_kit(*DECIDES), *_libraries(), str(home.assignment.hints)]
+        self._common = [
+            fingerprints.hash_kit(*DECIDES, without=fingerprints.EXPLAINS),
+            *_libraries(),
+            str(home.assignment.hints),
+        ]
         shows: dict[str, list[str]] = defaultdict(list)
         for suite in SUITES:
             for entry in mistakes[suite].values():
