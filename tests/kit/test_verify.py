@@ -425,10 +425,10 @@ def test_too_many_changes_are_drawn_by_a_seed() -> None:
 def test_a_mistake_that_costs_points_elsewhere_is_told(toy: Path, edit) -> None:
     """A question stands alone: a mistake in one function must not cost points of another, unless there is a reason."""
     edit("tests/drivers/toy.py", LEAKS, f"{LEAKS}\n    assert submitted.total([2.0, 2.0, 0.0]) == 4.0")
-    costs = "the mistake begins_with_one costs 2 points beside total, more than a tenth of the 3 there"
+    costs = "the mistake begins_with_one costs 2 points outside total, more than a tenth of the 3 there"
     checks = "visible/test_spread (spread), hidden/test_default_scale (spread)"
     found = list(verify(toy, "toy"))
-    assert [line for line, fault in found if fault and "beside" in line] == [f"{costs}: {checks}", PRODUCT]
+    assert [line for line, fault in found if fault and "outside" in line] == [f"{costs}: {checks}", PRODUCT]
     assert ("largest collateral: 2 of 3 points (begins_with_one)", False) in found
     allow(toy, ("begins_with_one", "it is in the course's own skeleton"), ("product", "so is this"))
     found = list(verify(toy, "toy"))
@@ -437,7 +437,7 @@ def test_a_mistake_that_costs_points_elsewhere_is_told(toy: Path, edit) -> None:
 
 
 PRODUCT = (
-    "the mistake product costs 2 points beside total, more than a tenth of the 3 there: "
+    "the mistake product costs 2 points outside total, more than a tenth of the 3 there: "
     "visible/test_spread (spread), hidden/test_default_scale (spread)"
 )
 
@@ -468,7 +468,7 @@ VISIBLE, HIDDEN, OTHER = check("visible/a", points=0.5), check("hidden/b", point
     [
         (False, (VISIBLE, HIDDEN), ""),
         (False, (VISIBLE, HIDDEN, OTHER), ""),  # a tenth
-        (False, (HIDDEN, OTHER), "costs 0.3 points beside total, more than a tenth of the 2.5 there"),
+        (False, (HIDDEN, OTHER), "costs 0.3 points outside total, more than a tenth of the 2.5 there"),
         (False, (VISIBLE,), "costs 0.5 of 3 points of total, less than a fifth"),
         (True, (VISIBLE,), ""),
         (True, (VISIBLE, HIDDEN), "is one of form and must fail one check, but fails 2: visible/a (total), hidden/b (total)"),
@@ -546,4 +546,4 @@ def test_exit_code_and_lines(toy: Path, edit, command_line, capsys: pytest.Captu
     assert verified() == 0
     edit("solutions/toy/mistakes.py", "Which value does your loop never reach?", "")
     assert verified() == 1
-    assert "FAULT toy: mistakes.py: last_value_left_out has no hint" in capsys.readouterr().out
+    assert "last_value_left_out has no hint; add the question that a tutor would ask" in capsys.readouterr().out
