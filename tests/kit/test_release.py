@@ -23,7 +23,11 @@ from grader.platforms.gradescope.package import collect_autograder_files
 pytestmark = pytest.mark.recorded
 
 INPUTS = (
-    *("grading:policy_gradient", "grade.py", "released:grader", "assignments/policy_gradient/notebook.ipynb", "utils.py"),
+    "grading:policy_gradient",
+    "grade.py",
+    "released:grader",
+    "assignments/policy_gradient/notebook.ipynb",
+    "utils.py",
     "tests/visible/conftest.py",
 )
 
