@@ -468,12 +468,6 @@ given_memory_overwritten = altered(
     form=True,
 )
 
-frame_before = altered(
-    "train_on_rollout.memory",
-    {"agent(memory, states[:, t])": "agent(memory, states[:, t - 1])"},
-    hint="Which frame does the agent see in column 0?",
-)
-
 # train_on_rollout.policy
 
 policy_goes_down = altered(
