@@ -329,7 +329,7 @@ yours = submitted.GeneralizedAdvantageEstimator(says, small, paid, 0.5, 0.5)
 print(f"for {len(paid)} rewards {len(yours)} advantages: {rounded(yours)}, expected {len(right)}: {rounded(right)}")
 if len(yours) != len(paid):
     raise NotImplementedError(
-        "GeneralizedAdvantageEstimator.length: return as many advantages as there are rewards, the last δ among them"
+        "GeneralizedAdvantageEstimator.length: return as many advantages as rewards, including the last δ"
     )
 for name, values, arguments in (
     ("goes on", [[1, 2, 3, 4]], (after, none, none)),

@@ -96,7 +96,7 @@ def starts_threads_without_end(values, scale, known):
         threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
 
 
-@attack("opens files until none can be opened", says="files open")
+@attack("opens files until none can be opened", says="open files")
 def opens_files_without_end(values, scale, known):
     kept = []
     while True:
@@ -300,7 +300,7 @@ def nests_event_loops(values, scale, known):
             one.poll(0)
 
 
-@attack("arms timers that ring without pause, and opens events until none can be opened", says="files open")
+@attack("arms timers that ring without pause, and opens events until none can be opened", says="open files")
 def opens_events_without_end(values, scale, known):
     import ctypes
     import os
