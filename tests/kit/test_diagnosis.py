@@ -97,9 +97,11 @@ def test_a_hint_on_visible_checks_tells_nothing_of_hidden_ones(replaced, graded)
 
 
 def test_an_unknown_mistake_has_no_hint(replaced, graded) -> None:
-    """A wrong hint costs a student an evening."""
+    """A wrong hint costs a student an evening; what is measured on the work itself is true of it."""
     body = "return torch.full((rollout_buffer.final_size, 1), 0.123)"
-    assert {check.hint for check in graded(replaced(get_returns=body), "get_returns", suites=SUITES).checks} == {""}
+    checks = graded(replaced(get_returns=body), "get_returns", suites=SUITES).checks
+    assert {check.mistakes + check.suspects for check in checks} == {()}
+    assert [check.hint for check in checks if check.hint] == ["Why does returns not depend on rewards at all?"]
 
 
 @pytest.mark.parametrize(
