@@ -45,7 +45,7 @@ else
 fi
 install=("$venv/bin/python" -m pip install --quiet --no-cache-dir --disable-pip-version-check)
 # torch first and in exactly one version: a range would take a build with gigabytes of CUDA.
-version="$(grep '^torch==' "$source_folder/constraints.txt" | tr -d '\r')"
+version="$(grep '^torch==' "$source_folder/constraints.txt" | tr -d '\\r')"
 if ! "${install[@]}" --retries 1 --timeout 20 "${torch[@]}" "$version"; then
     [ -d "$source_folder/wheels" ] && exit 1
     echo "no $version from ${torch_index:-the index}: trying pip's default" >&2
