@@ -23,9 +23,9 @@ def describe_moves(home: AssignmentFiles, suite: str, cases: dict[str, tuple[Cas
     for key, (was, now) in cases.items():
         checks = ", ".join(sorted(check for check in about if key in about[check].cases)) or "no check"
         if not same_inputs(was, now):
-            yield f"case {key} has other inputs now; used by {checks}"
+            yield f"case {key} has new inputs; used by {checks}"
         elif (was.driver, was.question) != (now.driver, now.question):
-            yield f"case {key} has another driver or question now; used by {checks}"
+            yield f"case {key} has a new driver or question; used by {checks}"
         else:
             yield f"case {key}: the answer {_distance(was.answer, now.answer)}; used by {checks}"
 
@@ -34,7 +34,7 @@ def _distance(was: Any, now: Any) -> str:
     """Return in words how far apart two trees of plain data are."""
     old, new = (np.array(list(_numbers(value)), np.float64) for value in (was, now))
     if len(old) != len(new) or not len(old) or np.array_equal(old, new) or not np.isfinite([*old, *new]).all():
-        return "has another form"
+        return "has a new form"
     apart = np.abs(new - old)
     return f"moved in {np.count_nonzero(apart)} of {len(apart)} numbers, by at most {apart.max():.3g}"
 
