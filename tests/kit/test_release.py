@@ -118,7 +118,7 @@ def test_students_get_hints_where_they_are_allowed(home: AssignmentFiles, tmp_pa
     command = [sys.executable, "grade.py", "get_value_net_loss", "--submission", str(wrong), "--html", str(output)]
     done = subprocess.run(command, cwd=tmp_path / "policy_gradient", capture_output=True, text=True, check=True)
     for told in (done.stdout, output.read_text(encoding="utf-8")):
-        assert "Ask yourself: Is it a sum or a mean?" in told
+        assert "Ask yourself: Does the formula contain a sum or a mean over the rows?" in told
 
     silent = AssignmentFiles(home.root, "policy_gradient")
     silent.assignment = home.assignment.model_copy(update={"hints": HintVisibility(visible=False)})
