@@ -71,7 +71,7 @@ def case(
     """Return a decorator that declares a case, named after its function, which makes the inputs from a generator.
 
     Args:
-        nudges: See `Case`; of visible cases only, since what comes of it is told to students.
+        nudges: See `Case`; for visible cases only, since students read about the result.
     """
 
     def declare(make: Callable[[np.random.Generator], dict[str, Any]]) -> CaseRecipe:

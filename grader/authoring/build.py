@@ -23,7 +23,7 @@ from grader.authoring.stub import make_stub
 from grader.judge.compare import difference
 from grader.judge.failure import explain_failure
 from grader.judge.harness import Harness
-from grader.judge.influence import MAX_NUDGES, MAX_OUTPUT, Influences, list_nudges, measure_influences
+from grader.judge.influence import MAX_NUDGES, MAX_OUTPUT, Influences, list_nudges, list_outputs, measure_influences
 from grader.proof.catalogue import load_catalogue
 from grader.proof.pairs import record_pairs
 from grader.proof.pool import TrialPool
@@ -222,12 +222,13 @@ def _measure(harness: Harness, submission: Path, case: Case) -> Influences:
     def call(inputs: dict[str, Any], seed: int = 0) -> Any:
         return harness.sandbox.call(case.driver, inputs, submission, SECONDS, seed).facts
 
-    if difference(call(case.inputs), call(case.inputs, seed=1), equal_nan=True) is not None:
+    facts = call(case.inputs)
+    if difference(facts, call(case.inputs, seed=1), equal_nan=True) is not None:
         raise UsageError(f"case {case.name}: chance decides about its answer, so that nudges would show nothing")
-    found = measure_influences(call, case.inputs, case.nudges)
+    found = measure_influences(list_outputs(facts), call, case.inputs, case.nudges)
     if not found:
         raise UsageError(f"case {case.name}: nudges move no number of its answer, of arrays of at most {MAX_OUTPUT}")
-    # Influences are told apart by percents, which half precision can do.
+    # Half precision suffices: influences are compared to within percents.
     return {name: {output: matrix.astype(np.float16) for output, matrix in of.items()} for name, of in found.items()}
 
 

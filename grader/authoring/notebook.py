@@ -62,7 +62,7 @@ def make_notebook(source: str, questions: Sequence[Question] = ()) -> str:
 
 
 def _group_questions(source: str, questions: Sequence[Question]) -> dict[str, list[str]]:
-    """Return by function what `%grade` is told to grade it: questions about it alone, or else those that put it to work.
+    """Return by function the arguments of `%grade`: questions about the function alone, or else those that use it.
 
     Nothing of a function that the source grades itself, nor of questions without points.
     """

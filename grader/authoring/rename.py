@@ -1,4 +1,4 @@
-"""Giving a question another name, in all files of its assignment at once, or an assignment, with all of its files."""
+"""Rename a question in all files of its assignment at once."""
 
 from __future__ import annotations
 

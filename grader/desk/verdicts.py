@@ -327,6 +327,6 @@ def main(root: str, folder: str) -> None:
                 how = f"{sys.executable} has no module {error.name!r}"
                 send(text=f"{how}; run `pip install -r requirements.txt` with this Python, then restart the kernel")
             except Exception as error:  # the next cell may go better
-                send(text=sanitize(f"The grader failed, not you: {type(error).__name__}: {error}"))
+                send(text=sanitize(f"The grader failed, not your code: {type(error).__name__}: {error}"))
     finally:
         server.close()

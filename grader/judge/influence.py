@@ -21,7 +21,9 @@ STEP = 0.01  # of a nudge: of float32 numbers around 1, differences keep two dig
 MAX_NUDGES, MAX_OUTPUT = 48, 64  # of a case, and numbers of an output
 WEAK = 0.02  # of the strongest influence: what is weaker is taken for none, or left out of consideration
 NOISE = 0.002  # of the largest number of an output: what rounding may look like, after the division by a step
-CLOSE = 0.03  # two influences agree to within this share
+NONE = 0.1  # of what is weak: below this there is no influence, and in between nobody can tell
+STILL = 0.01  # of the largest movement of an output: an input that moves it less has no direction that others could share
+CLOSE = 0.03  # two influences agree to within this share: float32 leaves two digits of a difference
 
 Influences = dict[str, dict[str, np.ndarray]]
 """By input and output: what a unit of each row of the input adds to each number of the output, [output, input]."""
@@ -66,15 +68,18 @@ def list_nudges(inputs: Mapping[str, Any], nudges: Mapping[str, int]) -> Iterato
 
 
 def measure_influences(
-    call: Callable[[dict[str, Any]], Any], inputs: Mapping[str, Any], nudges: Mapping[str, int]
+    base: Mapping[str, np.ndarray],
+    call: Callable[[dict[str, Any]], Any],
+    inputs: Mapping[str, Any],
+    nudges: Mapping[str, int],
 ) -> Influences | None:
     """Return the influences of these inputs on an answer; None if a call fails, or returns something of another form.
 
     Args:
+        base: The outputs for the inputs as they are (see `list_outputs`).
         call: Returns the answer to some inputs, or None if there is none.
         nudges: See `list_nudges`.
     """
-    base = list_outputs(call(dict(inputs)))
     columns: dict[str, dict[str, list[np.ndarray]]] = {name: {output: [] for output in base} for name in nudges}
     for name, _, step, nudged in list_nudges(inputs, nudges):
         moved = list_outputs(call(nudged))
@@ -153,8 +158,8 @@ class _Pair:
         """
         if not self.shape:
             expected, got = _as_one(expected, got)
-        there, none = np.abs(expected) > weak, np.abs(expected) < weak / 10
-        if missing := self._list(there & (np.abs(got) < weak / 10)):
+        there, none = np.abs(expected) > weak, np.abs(expected) < NONE * weak
+        if missing := self._list(there & (np.abs(got) < NONE * weak)):
             return self._ask_missing(missing, self._list(there))
         if extra := self._list(none & (np.abs(got) > weak)):
             return self._ask_extra(extra, self._list(none), self._list(there))
@@ -283,7 +288,7 @@ def _as_one(expected: np.ndarray, got: np.ndarray) -> tuple[np.ndarray, np.ndarr
     """Return two matrices with one row each: how far each input moves all numbers of the output, in the expected direction."""
     size = np.linalg.norm(expected, axis=0)
     along = (expected * got).sum(axis=0) / np.where(size > 0, size, 1)
-    return size[None], np.where(size > 1e-2 * size.max(), along, np.linalg.norm(got, axis=0))[None]
+    return size[None], np.where(size > STILL * size.max(), along, np.linalg.norm(got, axis=0))[None]
 
 
 def _index(place: Sequence[Any]) -> str:

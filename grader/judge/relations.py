@@ -11,6 +11,9 @@ from grader.judge.evidence import MANY
 from grader.judge.influence import format_times, list_outputs, quote_words
 
 MOST_COUNTED = 64
+# Ten times coarser than checks compare: a relation to the right numbers survives the rounding of float32 sums, and three
+# wrong numbers or more do not meet one by chance.
+RTOL, ATOL = 1e-3, 1e-4  # the latter as a share of the largest number
 
 
 def explain_relation(expected: Any, got: Any, loosely: bool = False) -> str | None:
@@ -54,7 +57,7 @@ def _relate_loosely(expected: np.ndarray, got: np.ndarray) -> str | None:
 def _relate_size(expected: np.ndarray, got: np.ndarray) -> str | None:
     if not _apart(got, -expected):
         return "does {name} have the opposite sign"
-    if expected.size < 3 or np.ptp(expected) <= 1e-3 * np.abs(expected).max():
+    if expected.size < 3 or np.ptp(expected) <= RTOL * np.abs(expected).max():
         return None  # any number is a multiple of any other
     factor = float((expected * got).sum() / (expected * expected).sum())
     if _is_count(factor) and not _apart(factor * expected, got):
@@ -69,7 +72,7 @@ def _is_count(factor: float) -> bool:
     """Return whether a factor is a whole number, or one part of a whole number: in a batch of one row, any may be found."""
     size = abs(factor)
     return size > 1 / MOST_COUNTED and any(
-        abs(one - round(one)) < 1e-3 and 1 < round(one) <= MOST_COUNTED for one in (size, 1 / size)
+        abs(one - round(one)) < RTOL and 1 < round(one) <= MOST_COUNTED for one in (size, 1 / size)
     )
 
 
@@ -77,7 +80,7 @@ def _remark_on_shape(factor: float, shape: tuple[int, ...]) -> str:
     """Return which axis has as many numbers as a factor says: somewhere, a sum stands for a mean, or a mean for a sum."""
     for axis, size in enumerate(shape):
         for part, said in ((size, f"{size}"), (1 / size, f"1/{size}")):
-            if size > 1 and abs(factor / part - 1) < 1e-3:
+            if size > 1 and abs(factor / part - 1) < RTOL:
                 return f" ({said}, and axis {axis} has {size} entries)"
     return ""
 
@@ -95,4 +98,4 @@ def _relate_place(expected: np.ndarray, got: np.ndarray) -> str | None:
 
 
 def _apart(one: np.ndarray, other: np.ndarray) -> bool:
-    return not np.allclose(one, other, rtol=1e-3, atol=1e-4 * max(float(np.abs(one).max(initial=0.0)), 1e-6))
+    return not np.allclose(one, other, rtol=RTOL, atol=ATOL * max(float(np.abs(one).max(initial=0.0)), 1e-6))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from grader.judge.compare import difference, format_number, format_value, is_number, name_kind
-from grader.judge.student import Comparison
+from grader.judge.student import MAX_VALUE, Comparison
 from grader.report.model import ValueTable
 from grader.report.text import sanitize
 
@@ -81,7 +81,7 @@ class ComparedArrays:
     """Two arrays of one shape as rows and columns: a vector is one column, and more dimensions are rows of the last one.
 
     Attributes:
-        distance: How far they are apart; 0 where they agree, infinity where that is no number.
+        distance: How far they are apart; 0 where they agree, infinity where the difference is not a number.
         labels: The place of a row in the array, without the last dimension.
         summary: A line on how many numbers differ, and where most; empty if none does.
     """
@@ -188,7 +188,7 @@ def _tabulate_array(part: ComparedPart) -> ValueTable:
 def _sample(column: np.ndarray) -> tuple[float | None, ...]:
     """Return at most MAX_POINTS of the numbers of a column, evenly spaced; None for what no curve can show."""
     places = np.linspace(0, len(column) - 1, min(len(column), MAX_POINTS)).round().astype(int)
-    return tuple(round(float(value), 6) if abs(value) <= 1e12 else None for value in column[places, 0].astype(np.float64))
+    return tuple(round(float(value), 6) if abs(value) <= MAX_VALUE else None for value in column[places, 0].astype(np.float64))
 
 
 def _draw_map(distance: np.ndarray) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from grader.assignment import AssignmentFiles
-from grader.judge.influence import explain_influences, list_nudges, measure_influences
+from grader.judge.influence import Influences, explain_influences, list_nudges, list_outputs, measure_influences
 from grader.judge.relations import explain_relation
 from grader.judge.run import Grader, GradingOptions
 from grader.report.model import Report
@@ -89,10 +89,15 @@ def without_last(rewards: np.ndarray, ends: np.ndarray) -> np.ndarray:
     return discount(shorter, ends)
 
 
+def measure(function: Callable[..., Any], inputs: dict[str, Any], nudges: dict[str, int]) -> Influences | None:
+    """Return the influences of these inputs on what a function returns."""
+    return measure_influences(list_outputs(function(**inputs)), lambda given: function(**given), inputs, nudges)
+
+
 def ask(right: Callable[..., Any], wrong: Callable[..., Any], inputs: dict[str, Any], nudges: dict[str, int]) -> str | None:
     """Return what is asked of a function, beside the right one."""
-    expected = measure_influences(lambda given: {"x": right(**given)}, inputs, nudges)
-    got = measure_influences(lambda given: {"x": wrong(**given)}, inputs, nudges)
+    expected = measure(lambda **given: {"x": right(**given)}, inputs, nudges)
+    got = measure(lambda **given: {"x": wrong(**given)}, inputs, nudges)
     assert expected
     return explain_influences(inputs, {"x": right(**inputs)}, nudges, expected, got) if got else None
 
@@ -174,9 +179,9 @@ def test_hostile_answers_say_nothing(answer: Any) -> None:
     """What a submission returns has any form: the judge must neither fail nor find a pattern in it."""
     inputs: dict[str, Any] = {"rewards": REWARDS, "ends": ENDS}
     nudges = {"rewards": 1}
-    expected = measure_influences(lambda given: {"x": discount(**given)}, inputs, nudges)
+    expected = measure(lambda **given: {"x": discount(**given)}, inputs, nudges)
     assert expected
-    got = measure_influences(lambda _: answer, inputs, nudges)
+    got = measure(lambda **_: answer, inputs, nudges)
     assert not got or explain_influences(inputs, {"x": discount(**inputs)}, nudges, expected, got) is None
 
 
