@@ -33,6 +33,7 @@ INPUTS = {
         "pyproject.toml",
         "constraints.txt",
         "tests/kit/toy/**",
+        "tests/visible/conftest.py",
         "released:grader",
         "command:release",
         "command:verify",
