@@ -102,6 +102,11 @@ def _code_of(file: Path) -> str:
     return ast.dump(drop_docstrings(ast.parse(file.read_text(encoding="utf-8"))))
 
 
+def _run_of(file: Path) -> bytes | str:
+    """Return what a file decides that is given to submissions: the code of Python, all of any other."""
+    return _code_of(file) if file.suffix == ".py" else file.read_bytes().replace(b"\r\n", b"\n")
+
+
 def drop_docstrings(tree: Tree) -> Tree:
     """Return a tree that was changed to have no docstrings."""
     for node in ast.walk(tree):
@@ -152,13 +157,13 @@ def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> di
     - the code that is run when those files are imported
     - the cases that it names, with their answers; all cases of the suite if its text does not name
       them
-    - support files
+    - support files: of Python, the code; text that nothing reads does not count
     - of assignment.toml, the limits, and what its question needs and is about
     """
     drivers, shared = _module(home.drivers), _module(VIEWS)
     facts = _module(FACTS) if "grader.sandbox.facts" in drivers.imports else _parsed("")
     views = _module(home.views) if home.views.is_file() else _parsed("")
-    support = [part for path in home.support() for part in (path.name, path.read_bytes().replace(b"\r\n", b"\n"))]
+    support = [part for path in home.support() for part in (path.name, _run_of(path))]
     helpers = [statement for path in home.support() if path.suffix == ".py" for statement in _module(path).all_statements()]
     found: dict[str, CheckIngredients] = {}
     for suite in suites:
@@ -186,7 +191,7 @@ def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> di
                 names |= {word for case in used for text in _texts_in(cases[case].inputs) for word in re.findall(r"\w+", text)}
                 beside = [statement.text for statement in (*run, *helpers)]
                 any_name, whole_text = (any(map(pattern.search, beside)) for pattern in (READS_ALL, READS_TEXT))
-                read = [home.drivers.read_text(encoding="utf-8")] if whole_text else []
+                read = [path.read_bytes() for path in (home.drivers, *home.support())] if whole_text else []
                 hashed = hash_parts([given, *settings, *code, *(prints[case] for case in used), *read])
                 found[f"{suite}/{name}"] = CheckIngredients(hashed, names, any_name, whole_text, frozenset(used))
     return found
