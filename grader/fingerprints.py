@@ -38,7 +38,7 @@ HARMLESS = re.compile(
 READS_ALL = re.compile(
     r"\b(vars|dir|globals|locals|getmembers|eval|exec|attrgetter|methodcaller|import_module)\("
     r"|\b(__dict__|__subclasses__|__init_subclass__|__import__)\b|^def __getattr__\b|\b(import|from) submitted\b"
-    r"|attr\((\w+\.)?(submitted|submission|module|student), (?!(['\"])\w+\5[,)])"
+    r"|attr\((\w+\.)?(submitted|submission|module|student), (?!(['\"])\w+\6[,)])"
     r"|\bsys\.modules(\[(?!'(?!submitted|__main__)\w+'\])|\.(get|values|items)\b)",
     re.MULTILINE,
 )

@@ -405,6 +405,13 @@ def test_a_driver_that_may_use_any_name_depends_on_all(toy: Path, looks: str) ->
     assert before["total"] != after["total"]
 
 
+def test_a_driver_that_asks_for_a_name_depends_on_that_one(toy: Path) -> None:
+    """Catches: `getattr(submitted, 'total', None)`, for which each change of a solution lets all trials fall."""
+    edit(toy / DRIVERS, '{"total": submitted.total(values)}', '{"total": getattr(submitted, "total", None)(values)}')
+    before, after = keys(toy), keys(toy, SUBMISSION.replace("return 0.0", "return 1.0"))
+    assert before["total"] == after["total"]
+
+
 def test_a_docstring_decides_about_no_trial_unless_it_is_read(toy: Path) -> None:
     """Catches: drivers that nobody documents any better since that would cost a proof, and a driver that reads its own text."""
     edit(toy / DRIVERS, "def total(submitted, values):\n", 'def total(submitted, values):\n    """Call it."""\n')
