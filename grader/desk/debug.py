@@ -14,7 +14,7 @@ import signal
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any
@@ -106,11 +106,15 @@ def _debug(home: AssignmentFiles, seen: FailureInspection, debugger: Debugger, l
     source = path.read_bytes()
     places = find_code_places(source, seen.question)
     _introduce(seen, path, left, again=debugger.used)
+    # Calls whose output is suppressed are made beforehand, as a rule. And other code of a class than what was taken for the
+    # student's part may be all that is called here.
+    tries = [(places, False), (places, True), (places | find_methods(source, function).keys(), True)]
     try:
-        facts = debugger.follow(_find_driver(seen), submitted, seen.tried.inputs, places)
-        if not debugger.arrived and (wider := find_methods(source, function).keys() - places):
-            # What was taken for the student's part is not called here, but other code of the same class is.
-            facts = debugger.follow(_find_driver(seen), _load(home, seen, path), seen.tried.inputs, places | wider)
+        for where, silent in dict.fromkeys((frozenset(where), silent) for where, silent in tries):
+            facts = debugger.follow(_find_driver(seen), submitted, seen.tried.inputs, where, silent)
+            if debugger.arrived:
+                break
+            submitted = _load(home, seen, path)
     except bdb.BdbQuit:
         return
     except BaseException as error:  # SystemExit as well: the student's code may call exit()
@@ -203,21 +207,26 @@ class Debugger(pdb.Pdb):
     def __init__(self, path: Path) -> None:
         super().__init__(skip=SKIPPED)
         self.path = str(path)
-        self.places: set[Place] = set()
+        self.screen = sys.stdout
+        self.places: Set[Place] = frozenset()
+        self.silent = False
         self.driver: CodeType | None = None
         self.shown: BaseException | None = None  # the exception at which the user was stopped last
         self.arrived = self.left = self.used = False
 
-    def follow(self, driver: Callable[..., Any], submitted: Any, inputs: dict[str, Any], places: set[Place]) -> Any:
+    def follow(
+        self, driver: Callable[..., Any], submitted: Any, inputs: dict[str, Any], places: Set[Place], silent: bool = False
+    ) -> Any:
         """Return what the driver returns; an exception of the driver is passed on.
 
         Args:
             places: Where to stop, whichever is entered first; if there are none, at the first line of the student's file.
+            silent: Whether to stop also in calls whose output the driver suppresses.
 
         Raises:
             BdbQuit: If the user quits.
         """
-        self.driver, self.places = driver.__code__, places
+        self.driver, self.places, self.silent = driver.__code__, places, silent
         self.arrived, self.used = False, True
         self.reset()
         with _interruptible():
@@ -244,6 +253,8 @@ class Debugger(pdb.Pdb):
         code = frame.f_code
         if code.co_filename != self.path or (self.places and (code.co_name, code.co_firstlineno) not in self.places):
             return None
+        if sys.stdout is not self.screen and not self.silent:
+            return None
         self.arrived = True
         self.cmdqueue.append("list")  # more than the one line, at the first stop
         caller = frame.f_back
@@ -255,6 +266,10 @@ class Debugger(pdb.Pdb):
             caller = caller.f_back
         self.set_step()
         return self.trace_dispatch
+
+    def interaction(self, *given: Any) -> None:
+        with contextlib.redirect_stdout(self.screen):  # the prompt must be seen also where the driver suppresses output
+            super().interaction(*given)
 
     def user_exception(self, frame: FrameType, exc_info: Any) -> None:
         self.shown = exc_info[1]

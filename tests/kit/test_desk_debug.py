@@ -231,6 +231,33 @@ def test_c_after_an_exception_goes_on(toy) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+SILENT = """import contextlib
+import io
+
+
+def total(submitted, values):
+    with contextlib.redirect_stdout(io.StringIO()):
+        submitted.total(values[::-1]){counts}
+"""
+
+
+@pytest.mark.parametrize(
+    ("counts", "first"),
+    [
+        ('\n    return {"total": submitted.total(values)}', "1.5"),
+        ('\n        return {"total": submitted.total(values[1:])}', "4.0"),
+    ],
+    ids=["then one that is heard", "no other"],
+)
+def test_it_stops_in_the_call_that_counts(toy, tmp_path: Path, counts: str, first: str) -> None:
+    """Catches: the values of a call made beforehand, and a prompt that goes where the driver sends all output."""
+    drivers = tmp_path / "toy" / "tests" / "drivers" / "toy.py"
+    _, spread, others = drivers.read_text().partition("\n\ndef spread")
+    drivers.write_text(SILENT.format(counts=counts) + spread + others)
+    done = toy("total", "def total(values):\n    return 17\n", "p values[0]\nq\n")
+    assert f"(Pdb) {first}" in done.stdout
+
+
 def test_n_steps_over_the_driver(toy) -> None:
     """After its last line a function returns into a driver, in whose lines nobody looks for a mistake."""
     text = (
