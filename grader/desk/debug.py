@@ -25,6 +25,7 @@ from grader.assignment import AssignmentFiles, Question
 from grader.desk.look import FailureInspection, NothingToInspect, make_console
 from grader.judge.compare import format_value
 from grader.judge.failure import explain_failure
+from grader.report.model import Outcome
 from grader.report.text import sanitize
 from grader.sandbox import wire, worker
 from grader.sandbox.reply import Reply
@@ -37,6 +38,11 @@ KEYS = """\
 # Which `n` and `s` step over: libraries, the kit, and what calls the student's code.
 SKIPPED = ("torch", "torch.*", "numpy", "numpy.*", "contextlib", "bdb", "grader.*", "drivers")
 BLANK = "YOUR CODE HERE"  # stands in each place that a student fills in, and as a rule stays there
+
+
+class LeftDebugger(BaseException):
+    """The user has quit. Drivers suppress exceptions of some calls, but not this one."""
+
 
 Place = tuple[str, int]  # name and first line, as a code object has them
 
@@ -106,16 +112,18 @@ def _debug(home: AssignmentFiles, seen: FailureInspection, debugger: Debugger, l
     source = path.read_bytes()
     places = find_code_places(source, seen.question)
     _introduce(seen, path, left, again=debugger.used)
-    # Calls whose output is suppressed are made beforehand, as a rule. And other code of a class than what was taken for the
-    # student's part may be all that is called here.
-    tries = [(places, False), (places, True), (places | find_methods(source, function).keys(), True)]
+    # Calls whose output is suppressed are made beforehand, as a rule; but one of them may be what never ends. And other code of
+    # a class than what was taken for the student's part may be all that is called here.
+    wider = places | find_methods(source, function).keys()
+    tries = [(places, False)] if seen.check.outcome is not Outcome.TIMEOUT else []
+    tries += [(places, True), (wider, True)]
     try:
         for where, silent in dict.fromkeys((frozenset(where), silent) for where, silent in tries):
             facts = debugger.follow(_find_driver(seen), submitted, seen.tried.inputs, where, silent)
             if debugger.arrived:
                 break
             submitted = _load(home, seen, path)
-    except bdb.BdbQuit:
+    except (bdb.BdbQuit, LeftDebugger):
         return
     except BaseException as error:  # SystemExit as well: the student's code may call exit()
         if debugger.left:
@@ -224,7 +232,7 @@ class Debugger(pdb.Pdb):
             silent: Whether to stop also in calls whose output the driver suppresses.
 
         Raises:
-            BdbQuit: If the user quits.
+            LeftDebugger: If the user quits.
         """
         self.driver, self.places, self.silent = driver.__code__, places, silent
         self.arrived, self.used = False, True
@@ -246,6 +254,12 @@ class Debugger(pdb.Pdb):
         self.reset()
         with _interruptible():
             self.interaction(None, error.__traceback__)
+
+    def trace_dispatch(self, frame: FrameType, event: str, arg: Any) -> Any:
+        try:
+            return super().trace_dispatch(frame, event, arg)
+        except bdb.BdbQuit:
+            raise LeftDebugger from None
 
     def dispatch_call(self, frame: FrameType, arg: Any) -> Any:
         if self.arrived:

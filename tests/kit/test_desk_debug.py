@@ -258,6 +258,17 @@ def test_it_stops_in_the_call_that_counts(toy, tmp_path: Path, counts: str, firs
     assert f"(Pdb) {first}" in done.stdout
 
 
+def test_q_leaves_a_call_whose_exceptions_are_suppressed(toy, tmp_path: Path) -> None:
+    """Catches: `q` in an endless loop that the driver calls once more, this time without the debugger."""
+    drivers = tmp_path / "toy" / "tests" / "drivers" / "toy.py"
+    _, spread, others = drivers.read_text().partition("\n\ndef spread")
+    silent = SILENT.replace("with contextlib", "with contextlib.suppress(Exception), contextlib")
+    drivers.write_text(silent.format(counts='\n    return {"total": submitted.total(values)}') + spread + others)
+    done = toy("total", "def total(values):\n    while True:\n        pass\n", "p values[0]\nq\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "(Pdb) 4.0" in done.stdout, "the loop is in the call that is made beforehand"
+
+
 def test_n_steps_over_the_driver(toy) -> None:
     """After its last line a function returns into a driver, in whose lines nobody looks for a mistake."""
     text = (
