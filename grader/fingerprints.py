@@ -23,7 +23,10 @@ KIT = Path(__file__).parent
 VIEWS, FACTS = KIT / "judge" / "views.py", KIT / "sandbox" / "facts.py"  # counted by the checks that use them
 # These only explain an outcome to students. A trial of a proof runs one function of theirs, which words a message that no
 # record holds (received.describe_call).
-EXPLAINS = tuple(KIT / "judge" / f"{name}.py" for name in ("influence", "patterns", "received", "relations", "tables"))
+EXPLAINS = (
+    KIT / "sandbox" / "arguments.py",
+    *(KIT / "judge" / f"{name}.py" for name in ("influence", "patterns", "received", "relations", "tables")),
+)
 # Of the kit, what can change an outcome.
 DECIDES = ("judge", "sandbox", "answers.py", "assignment.py", "submission.py")
 # Decorators and calls that only return something.

@@ -156,13 +156,15 @@ def _quote(path: str) -> str:
 def _asked(words: Sequence[str]) -> tuple[AssignmentFiles, list[str]]:
     """Return the assignment that a student's words name, if they have to, and the questions."""
     from grader.assignment import AssignmentFiles, list_assignments
+    from grader.desk.asked import find_questions
 
     known = list_assignments(ROOT)
     questions = list(words)
     name = known[0] if len(known) == 1 else None
     if known and questions and (questions[0] in known or len(known) > 1):
         name = questions.pop(0)
-    return AssignmentFiles(ROOT, name), questions
+    home = AssignmentFiles(ROOT, name)
+    return home, find_questions(home.assignment, questions)
 
 
 def _look_closer(options: argparse.Namespace) -> int:

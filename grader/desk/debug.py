@@ -5,7 +5,6 @@ Here is no sandbox: the code runs as the student who wrote it, without limits, a
 
 from __future__ import annotations
 
-import ast
 import bdb
 import contextlib
 import os
@@ -21,7 +20,8 @@ from typing import Any
 
 from rich.text import Text
 
-from grader.assignment import AssignmentFiles, Question
+from grader.assignment import AssignmentFiles
+from grader.desk.code_places import Place, find_code_places, find_methods
 from grader.desk.look import FailureInspection, NothingToInspect, make_console
 from grader.judge.compare import format_value
 from grader.judge.failure import explain_failure
@@ -37,14 +37,10 @@ KEYS = """\
   p NAME  print a value (p NAME.shape of a tensor)      h  help"""
 # Which `n` and `s` step over: libraries, the kit, and what calls the student's code.
 SKIPPED = ("torch", "torch.*", "numpy", "numpy.*", "contextlib", "bdb", "grader.*", "drivers")
-BLANK = "YOUR CODE HERE"  # stands in each place that a student fills in, and as a rule stays there
 
 
 class LeftDebugger(BaseException):
     """The user has quit. Drivers suppress exceptions of some calls, but not this one."""
-
-
-Place = tuple[str, int]  # name and first line, as a code object has them
 
 
 def debug(home: AssignmentFiles, looks: Sequence[FailureInspection]) -> bool:
@@ -300,50 +296,6 @@ class Debugger(pdb.Pdb):
     def set_quit(self) -> None:
         self.left = True  # whatever the code that is left does with BdbQuit
         super().set_quit()
-
-
-def find_code_places(source: bytes, question: Question) -> set[Place]:
-    """Return each code that the student's part of a question may begin with; nothing if its name is given to something else.
-
-    That is the function of this name. Of a class, it is the methods that the question's id names; or those that hold the
-    mark of a place to fill in; or, if the marks are gone, all but `__init__`.
-    """
-    methods = find_methods(source, question.function)
-    words = question.id.split(".")
-    named = {place for place in methods if place[0] in words}
-    marked = {place for place, text in methods.items() if BLANK in text}
-    others = {place for place in methods if place[0] != "__init__"}
-    return named or marked or others or set(methods)
-
-
-def find_methods(source: bytes, function: str) -> dict[Place, str]:
-    """Return the text of each code of a name: a function's, or that of each method of a class and of its bases in the file."""
-    lines = source.decode("utf-8", "replace").split("\n")
-    top = list(_defined(ast.parse(source)))
-    found: dict[Place, str] = {}
-    names = [function]
-    for name in names:  # bases are added on the way
-        for node in top:
-            if node.name != name:
-                continue
-            methods = [node]
-            if isinstance(node, ast.ClassDef):
-                methods = [child for child in _defined(node) if not isinstance(child, ast.ClassDef)]
-                names += [base.id for base in node.bases if isinstance(base, ast.Name) and base.id not in names]
-            for each in methods:
-                # The first line of a code object is that of its first decorator.
-                first = min(line.lineno for line in [each, *each.decorator_list])
-                found[each.name, first] = "\n".join(lines[first - 1 : each.end_lineno])
-    return found
-
-
-def _defined(body: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
-    """Yield the functions and classes that a module or class defines, in branches as well, but not inside one another."""
-    for child in ast.iter_child_nodes(body):
-        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            yield child
-        else:
-            yield from _defined(child)
 
 
 def _frames(error: BaseException) -> Iterator[FrameType]:

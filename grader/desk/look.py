@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.assignment import AssignmentFiles, Question, UsageError
+from grader.desk.asked import find_questions
 from grader.judge.compare import format_value
 from grader.judge.run import Grader, GradingOptions, select_questions
 from grader.judge.student import LastCall
@@ -112,7 +113,7 @@ def find_failing_checks(
     They are in the order of the report.
 
     Args:
-        name: The question's id, or the part before a dot.
+        name: The question's id, or parts of it.
         keyword: Selects checks, as pytest's -k.
         changed: Called with the report after each check.
         patient: False runs no check after one that ran out of time: the others would take as long.
@@ -121,7 +122,8 @@ def find_failing_checks(
         NothingToInspect: If no check has called a function of the student's.
         UsageError: As `judge.run.grade`.
     """
-    chosen = select_questions(home, [name])
+    asked = find_questions(home.assignment, [name])
+    chosen = select_questions(home, asked)
     with Grader(home) as grader:
         staged = grader.take(submission)
         report = grader.grade(staged, GradingOptions(chosen, keyword, changed, thorough=patient))
@@ -135,7 +137,7 @@ def find_failing_checks(
         faults = [check.message for check in report.checks if check.outcome is Outcome.GRADER_ERROR]
         raise NothingToInspect(report.explain_stop() or faults[0], fault=True)
     failed = [check for check in report.checks if check.outcome is not Outcome.PASSED]
-    own = [check for check in report.checks if name in (check.question, check.question.partition(".")[0])]
+    own = [check for check in report.checks if check.question in asked]
     if not own:
         raise UsageError(f"no check of {name} matches -k {keyword!r}")
     if failed:

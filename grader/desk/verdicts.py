@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.assignment import AssignmentFiles, Question, UsageError, list_assignments
+from grader.desk.asked import find_questions
 from grader.judge.origin import NotebookOrigin
 from grader.judge.run import Grader, GradingOptions, PreparedSubmission, select_questions
 from grader.report import layout, page, terminal
@@ -120,8 +121,9 @@ class VerdictServer:
         grader.interrupted.clear()
         if request.number <= self._given_up:
             raise UsageError(GIVEN_UP)
-        chosen = select_questions(home, words)
-        asked = [entry for entry in home.assignment.questions if not words or {entry.id, _group(entry)} & {*words}]
+        named = find_questions(home.assignment, words)
+        chosen = select_questions(home, named)
+        asked = [entry for entry in home.assignment.questions if not named or entry.id in named]
         staged, sources = self._take(grader, request.cells, asked)
         report = grader.grade(staged, GradingOptions(chosen, changed=self._changed)).for_student()
         if grader.interrupted.is_set():
@@ -220,10 +222,6 @@ def _name_cells(staged: PreparedSubmission, numbers: list[int | None], file: str
 def _name_cell(numbers: list[int | None], at: int, file: str) -> str:
     number = numbers[at - 1] if 0 < at <= len(numbers) else at
     return file if number is None else f"In [{number}]"
-
-
-def _group(question: Question) -> str:
-    return question.id.partition(".")[0]
 
 
 def _read_state(home: AssignmentFiles) -> dict[str, tuple[int, int]]:

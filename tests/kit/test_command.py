@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.assignment import list_assignments
+from grader.assignment import AssignmentFiles, list_assignments
+from grader.desk.asked import find_questions
 from tests.kit.copies import copy_assignment
 
 pytestmark = pytest.mark.recorded
@@ -82,6 +83,7 @@ def test_works_from_another_folder(tmp_path: Path) -> None:
             f"there is no assignment 'no_such'; there are: {', '.join(list_assignments(ROOT))}",
         ),
         (["grade.py", "policy_gradient", "no_such"], "there is no question 'no_such'; there are: get_returns"),
+        (["grade.py", "policy_gradient", "get_retruns"], "there is no question 'get_retruns'; did you mean get_returns?"),
         (["grade.py", "policy_gradient", "--submission", "nowhere.py"], "there is no nowhere.py"),
         (
             ["grade.py", "policy_gradient", "--submission", "benchmarks"],
@@ -222,3 +224,20 @@ def test_torch_that_is_not_installed_is_told(
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert student.main(["policy_gradient"]) == 2
     assert "has no module 'torch'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], []),
+        (["Actor"], ["Actor"]),
+        (["OUNoise", "ReplayBuffer"], ["OUNoise", "ReplayBuffer.store", "ReplayBuffer.sample_batch"]),
+        (["DDPGAgent.update_model"], ["DDPGAgent.update_model.critic", "DDPGAgent.update_model.actor"]),
+        (["store"], ["ReplayBuffer.store"]),
+        (["actor"], ["Actor", "DDPGAgent.update_model.actor"]),
+        (["ReplayBuffer.store", "store"], ["ReplayBuffer.store"]),
+    ],
+)
+def test_a_question_can_be_named_by_parts(words: list[str], expected: list[str]) -> None:
+    """Catches: `DDPGAgent.update_model`, which is what the method is called, refused with a list of 17 names."""
+    assert find_questions(AssignmentFiles(ROOT, "ddpg").assignment, words) == expected

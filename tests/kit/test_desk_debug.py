@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import Question, QuestionPoints
-from grader.desk.debug import find_code_places
+from grader.desk.code_places import find_code_places
 
 pytestmark = pytest.mark.recorded
 
