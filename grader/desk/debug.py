@@ -18,11 +18,9 @@ from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-from rich.text import Text
-
 from grader.assignment import AssignmentFiles
 from grader.desk.code_places import Place, find_code_places, find_methods
-from grader.desk.look import FailureInspection, NothingToInspect, make_console
+from grader.desk.look import FailureInspection, NothingToInspect, make_console, print_lines
 from grader.judge.compare import format_value
 from grader.judge.failure import explain_failure
 from grader.report.model import Outcome
@@ -32,9 +30,10 @@ from grader.sandbox.reply import Reply
 from grader.submission import stage_submission
 
 KEYS = """\
-  n  next line             l  list the code here       c  {continue_to} (Ctrl-C stops again)
-  s  step into a call      u  up to the caller, d down  q  quit
-  p NAME  print a value (p NAME.shape of a tensor)      h  help"""
+  n  next line                              s  step into a call
+  u  up to the caller, d down               l  list the code here
+  p NAME  print a value, or p NAME.shape    h  help
+  c  {continue_to}; Ctrl-C stops again      q  quit"""
 # Which `n` and `s` step over: libraries, the kit, and what calls the student's code.
 SKIPPED = ("torch", "torch.*", "numpy", "numpy.*", "contextlib", "bdb", "grader.*", "drivers")
 
@@ -159,21 +158,20 @@ def _introduce(seen: FailureInspection, path: Path, left: int, again: bool) -> N
     """Print what is run, what was expected of it, and what the grader found; the first time, pdb's keys as well."""
     console = make_console()
     if again:
-        console.print()
-        console.print(Text("Next failing case", "bold underline"))
+        print_lines(console, "\nNext failing case", "bold underline")
     seen.print_headline(console)
     if seen.passed:
-        console.print(Text("Every check that was run passes; this is the first of them.", "green"))
-    console.print(Text(textwrap.indent(seen.found(), "    ")))
-    console.print(Text(f"\n{seen.called()}", "bold"))
-    for name, value in seen.tried.inputs.items():
-        console.print(Text(f"    {name} = {format_value(value)}"))
+        print_lines(console, "Every check that was run passes; this is the first of them.", "green")
+    print_lines(console, textwrap.indent(seen.found(), "    "))
+    print_lines(console, f"\n{seen.called()}", "bold")
+    for name, value in seen.inputs().items():
+        print_lines(console, f"    {name} = {format_value(value)}")
     more = f"; {left} more failing {'case' if left == 1 else 'cases'} after it" if left else ""
     keys = "" if again else " Keys:"
-    console.print(Text(f"\nStopping in {seen.question.function} in {path.name}{more}.{keys}", "bold"))
+    print_lines(console, f"\nStopping in {seen.question.function} in {path.name}{more}.{keys}", "bold")
     if not again:
-        keys = KEYS.format(continue_to="continue to the next failing case" if left else "continue to the end")
-        console.print(Text(f"{keys}\n"))
+        print_lines(console, KEYS.format(continue_to="continue to the next failing case" if left else "continue to the end"))
+        print_lines(console, "")
 
 
 def _conclude(seen: FailureInspection, facts: Any) -> None:
