@@ -126,7 +126,7 @@ def add_output(parser: argparse.ArgumentParser, what: str) -> None:
     """Add the assignment, the option that names the folder where a package is written, and --unproven."""
     parser.add_argument("name", metavar="NAME", help="the assignment")
     parser.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help=f"write {what} here")
-    about = "pack it although it is stale or not proven; the title of what is packed says that it is a draft"
+    about = "pack a suite that is stale or not proven; its title then says that it is a draft"
     parser.add_argument("--unproven", action="store_true", help=about)
     parser.set_defaults(draft=False)
 

@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="also write the report to this file as a page, with the learning curves"
     )
-    parser.add_argument("--show", metavar="QUESTION", help="show as tables what a failing check compares")
+    parser.add_argument("--show", metavar="QUESTION", help="show the values that a failing check compares, as tables")
     parser.add_argument(
         "--debug", metavar="QUESTION", help="step through the failing cases of a question in pdb, without limits"
     )

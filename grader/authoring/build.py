@@ -215,7 +215,7 @@ def _measure(harness: Harness, submission: Path, case: Case) -> Influences:
     if not case.nudges:
         return {}
     if unknown := case.nudges.keys() - case.inputs.keys():
-        raise UsageError(f"case {case.name}: nudges {min(unknown)!r}, which is not an input of it")
+        raise UsageError(f"case {case.name}: nudges names {min(unknown)!r}, which is not one of its inputs")
     if (count := sum(1 for _ in list_nudges(case.inputs, case.nudges))) > MAX_NUDGES:
         raise UsageError(f"case {case.name}: nudges {count} rows, at most {MAX_NUDGES}; use a smaller case")
 
@@ -224,10 +224,10 @@ def _measure(harness: Harness, submission: Path, case: Case) -> Influences:
 
     facts = call(case.inputs)
     if difference(facts, call(case.inputs, seed=1), equal_nan=True) is not None:
-        raise UsageError(f"case {case.name}: chance decides about its answer, so that nudges would show nothing")
+        raise UsageError(f"case {case.name}: its answer depends on chance, so nudges would show nothing")
     found = measure_influences(list_outputs(facts), call, case.inputs, case.nudges)
     if not found:
-        raise UsageError(f"case {case.name}: nudges move no number of its answer, of arrays of at most {MAX_OUTPUT}")
+        raise UsageError(f"case {case.name}: nudges change no number of its answer (in arrays of at most {MAX_OUTPUT} numbers)")
     # Half precision suffices: influences are compared to within percents.
     return {name: {output: matrix.astype(np.float16) for output, matrix in of.items()} for name, of in found.items()}
 

@@ -70,7 +70,7 @@ def _find_missing(home: AssignmentFiles) -> Iterator[Slip]:
     try:
         home.support()
     except UsageError as error:
-        yield Slip(home.folder / "assignment.toml", 0, f"support names what is not there: {error}")
+        yield Slip(home.folder / "assignment.toml", 0, f"support names a missing file: {error}")
     if not (home.solution / "mistakes.py").is_file():
         yield Slip(
             home.solution / "mistakes.py", 0, "it is missing: nothing shows that the checks catch any mistake", stops=False
@@ -209,7 +209,7 @@ def _read_catalogue(home: AssignmentFiles, blind: bool) -> tuple[list[Variant], 
             mistakes = found
     for variant in {variant.idea: variant for variant in mistakes}.values():
         hint = variant.hint.strip()
-        fault = "is not one line" if "\n" in hint else "asks no question: nothing in it ends in ?" if "?" not in hint else ""
+        fault = "is not one line" if "\n" in hint else "is not a question: it has no ?" if "?" not in hint else ""
         if fault:
             path = home.solution / "mistakes.py"
             slips.append(Slip(path, _line_of_name(path, variant.idea), f"the hint of {variant.idea} {fault}", stops=False))
@@ -240,7 +240,7 @@ def _inspect_stored(home: AssignmentFiles) -> Iterator[Slip]:
         with contextlib.suppress(OSError, KeyError, TypeError, ValueError):  # it is stale then
             for name, case in answers.read_answers(path, home.assignment.name).cases.items():
                 if holds_nan(case.answer):
-                    yield Slip(path, 0, f"the answer of case {name} holds NaN, with which no other agrees", stops=False)
+                    yield Slip(path, 0, f"the answer of case {name} holds NaN, which equals no answer", stops=False)
     for path in (*home.answers.values(), *home.mistakes.values()):
         if path.is_file() and (size := path.stat().st_size) > LARGE:
             text = f"{size / 1e6:.1f} MB, which every clone and package holds: report fewer numbers from the drivers"

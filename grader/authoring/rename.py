@@ -121,7 +121,7 @@ def _require_usable(home: AssignmentFiles, new: str, is_function: bool) -> None:
     if is_function and (not new.isidentifier() or keyword.iskeyword(new)):
         raise UsageError(f"nothing was changed: {new!r} cannot be the name of a function in Python")
     if not re.fullmatch(r"[A-Za-z_][\w.]*", new):
-        raise UsageError(f"nothing was changed: {new!r} cannot be an id; it is of letters, digits, _ and dots")
+        raise UsageError(f"nothing was changed: {new!r} cannot be an id; use letters, digits, _ and dots")
 
 
 def _require_free(home: AssignmentFiles, new: str, files: dict[Path, str], is_function: bool) -> None:
@@ -153,7 +153,7 @@ def _require_buildable(home: AssignmentFiles, texts: dict[Path, str]) -> None:
                 load_catalogue(after, kind)
         except (UsageError, OSError) as error:
             said = str(error).replace(f"{root}/", "")
-            raise UsageError(f"nothing was changed, because the files could not be built then: {said}") from error
+            raise UsageError(f"nothing was changed, because the renamed files cannot be built: {said}") from error
 
 
 def _list_left(root: Path, texts: dict[Path, str], naming: Naming) -> Iterator[str]:

@@ -34,13 +34,13 @@ def list_stale_files(home: AssignmentFiles) -> Iterator[StaleFile]:
     """
     solution = home.solution / home.assignment.submission
     if not solution.is_file():
-        raise UsageError(f"there is no {_name(home, solution)}: stub and answers are made from it, which only instructors have")
+        raise UsageError(f"there is no {_name(home, solution)}: it is the source of stub and answers, for instructors only")
     stub = make_stub(solution.read_text(encoding="utf-8"), home.assignment)
     if _text(home.stub) != stub:
-        yield StaleFile(home.stub, f"{_name(home, solution)} makes another stub")
+        yield StaleFile(home.stub, f"{_name(home, solution)} makes a different stub")
     notebook = render_notebook(home)
     if notebook is not None and _text(home.notebook) != notebook:
-        yield StaleFile(home.notebook, f"{_name(home, home.solution / 'notebook.py')} makes another notebook")
+        yield StaleFile(home.notebook, f"{_name(home, home.solution / 'notebook.py')} makes a different notebook")
     functions = hash_functions(stub)
     for suite in SUITES:
         if why := _find_stale_answers(home, suite, functions):
@@ -58,12 +58,12 @@ def _find_stale_answers(home: AssignmentFiles, suite: str, stub: dict[str, str])
         return "it cannot be read"
     made = {recipe.name: cook_case(recipe, stored.seed) for recipe in load_recipes(home) if recipe.suite == suite}
     if lost := [*(made.keys() - stored.cases.keys()), *(stored.cases.keys() - made.keys())]:
-        return f"cases.py and it do not have the same cases: {', '.join(sorted(lost))}"
+        return f"it and cases.py do not have the same cases: {', '.join(sorted(lost))}"
     if other := [name for name, case in made.items() if not same_inputs(stored.cases[name], case)]:
-        return f"cases.py makes other inputs of {', '.join(other)}"
+        return f"cases.py makes different inputs for {', '.join(other)}"
     if list(made) != list(stored.cases):
-        return "cases.py has the cases in another order"
-    return "" if stored.stub == stub else "it was built with another stub"
+        return "cases.py has the cases in a different order"
+    return "" if stored.stub == stub else "it was built with a different stub"
 
 
 def _list_stale_mistakes(home: AssignmentFiles, catalogue: list[Variant]) -> Iterator[StaleFile]:
@@ -78,9 +78,11 @@ def _list_stale_mistakes(home: AssignmentFiles, catalogue: list[Variant]) -> Ite
             return
         unseen -= recorded.keys()
         if other := [key for key, was in recorded.items() if declared.get(key) != (was.question, was.hint)]:
-            yield StaleFile(home.mistakes[suite], f"mistakes.py has another question or hint, or none, of {', '.join(other)}")
+            yield StaleFile(
+                home.mistakes[suite], f"mistakes.py has a different question or hint for {', '.join(other)}, or none"
+            )
     if unseen:
-        why = f"mistakes.py has {', '.join(sorted(unseen))}, which it has not (`verify` says if no check sees them)"
+        why = f"it lacks {', '.join(sorted(unseen))} of mistakes.py (`verify` reports mistakes that no check sees)"
         yield StaleFile(home.mistakes["visible"], why)
 
 

@@ -83,8 +83,8 @@ def _require_proof(again: Regrade, workers: int) -> None:
     name, version = home.assignment.name, home.assignment.version
     if again.same_version:
         raise UsageError(
-            f"{', '.join([*again.corrected, *again.added])} changed, and the suite is still {version}, so that reports of both "
-            "look alike: raise the version in assignment.toml, or add --unproven"
+            f"{', '.join([*again.corrected, *again.added])} changed, but the suite is still {version}, so reports of both "
+            "versions look alike: raise the version in assignment.toml, or add --unproven"
         )
     print_line(f"proving {name} {version} first (--unproven skips this)")
     faults = [line for line, fault in verify(home.root, name, ProofOptions(quick=True, workers=workers)) if fault]

@@ -64,9 +64,9 @@ def report_slips(root: Path, name: str) -> None:
 
     slips = inspect_assignment(root, name, stale=False)
     if stops := [slip.describe(root) for slip in slips if slip.stops]:
-        raise UsageError("\n".join([f"nothing was built, {len(stops)} found:", *(f"  {line}" for line in stops)]))
+        raise UsageError("\n".join([f"nothing was built; faults found: {len(stops)}", *(f"  {line}" for line in stops)]))
     for slip in slips:
-        print_line(f"look: {slip.describe(root)}")
+        print_line(f"note: {slip.describe(root)}")
 
 
 def require_proven(root: Path, options: argparse.Namespace) -> None:

@@ -122,7 +122,7 @@ class _Run:
         if self.missing:
             self.standing.lost = [entry.id for entry in self.missing]
             why = sanitize(self.error)  # it may name the file of a student
-            print(f"{len(self.missing)} have no result: {why}", file=sys.stderr, flush=True)
+            print(f"submissions without a result: {len(self.missing)}; {why}", file=sys.stderr, flush=True)
 
     def _round(self, size: int) -> None:
         from grader.course.run import take_shard

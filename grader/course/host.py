@@ -79,7 +79,7 @@ def open_job(about: dict[str, Any]) -> run.GradingJob:
         ("suite in course.json", about["suite"], course.suite),
     ):
         if wanted != own:
-            raise UsageError(f"the {what} is not the client's: {same.format(wanted[:12], own[:12])}")
+            raise UsageError(f"the {what} here differs from the client's: {same.format(wanted[:12], own[:12])}")
     checks = fingerprints.hash_checks(home, course.suites)
     return run.GradingJob(home.root, course, Path(course.export), Path(about["folder"]), checks, about["require_level"])
 

@@ -39,7 +39,7 @@ def run_shard(about: str, ids: list[str]) -> dict[str, Any]:
         except OSError:
             answer = ""
         if not answer:
-            raise RuntimeError(f"a grading process ended with {process.wait(60)}, see the log of its Dask worker")
+            raise RuntimeError(f"a grading process exited with {process.wait(60)}; see the log of its Dask worker")
         read: dict[str, Any] = json.loads(answer)
         return read
 

@@ -179,7 +179,7 @@ def prepare_job(  # noqa: PLR0913 - the options of the command `course`
     """
     found, entries = read_export(export, layout)
     if folder.resolve().is_relative_to(export.resolve()):
-        raise UsageError(f"{folder} lies in {export}, and would be read as a submission; name a folder outside of it")
+        raise UsageError(f"{folder} is inside {export}, and would be read as a submission; name a folder outside")
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; name a folder for the results")
     if not folder.exists():
@@ -481,7 +481,7 @@ class _Crew:
             final = worker.connection.recv()
         except (EOFError, OSError):
             worker.process.join(5)
-            self._replace(worker, f"its worker ended with {worker.process.exitcode}")
+            self._replace(worker, f"its worker exited with {worker.process.exitcode}")
             return
         assert worker.task is not None  # a worker answers only what it was sent
         entry = self.tasks[worker.task][0]

@@ -155,7 +155,7 @@ def _introduce(seen: FailureInspection, path: Path, left: int, again: bool) -> N
         console.print(Text("Next failing case", "bold underline"))
     seen.print_headline(console)
     if seen.passed:
-        console.print(Text("Every check that was run passes; this is the first of them.", "green"))
+        console.print(Text("All checks that ran pass; this is the first one.", "green"))
     console.print(Text(textwrap.indent(seen.found(), "    ")))
     console.print(Text(f"\n{seen.called()}", "bold"))
     for name, value in seen.tried.inputs.items():
@@ -233,7 +233,7 @@ class Debugger(pdb.Pdb):
             return
         if sys.stdin.closed:  # as exit() leaves it
             return
-        print("\nStopped where it was raised: p NAME prints a value, u and d go up and down, q quits.", flush=True)
+        print("\nStopped where it was raised: p NAME prints a value, u and d move along the call stack, q quits.", flush=True)
         self.reset()
         with _interruptible():
             self.interaction(None, error.__traceback__)

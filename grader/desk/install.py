@@ -107,9 +107,9 @@ def _check_folders(root: Path) -> Iterator[Finding]:
 def _name_isolation() -> Finding:
     """Return how far submissions can be isolated at most; what is reached, grading tries out."""
     if sys.platform != "linux":
-        return Finding("isolation basic: your code runs in a process of its own, as anything that you start")
+        return Finding("isolation basic: your code runs in a separate process, with the rights of any program of yours")
     if os.geteuid():
-        return Finding("isolation process: your code can read and write its own folder, and start nothing")
+        return Finding("isolation process: your code can only use its own folder, and cannot start processes")
     return Finding("isolation full, as root")
 
 
@@ -129,7 +129,7 @@ def _say_what_to_do(root: Path, lacks: set[str]) -> Iterator[str]:
         yield f"\nInstall Python {wanted} from {DOWNLOADS}. Then run:"
         python, folder = f"py -{wanted}" if sys.platform == "win32" else f"python{wanted}", ".venv"
     elif _is_managed():
-        yield "\nThis Python is the system's, which installs nothing for you. To make one that does, run:"
+        yield "\nThis is the system's Python, and pip must not install into it. To create an environment of your own, run:"
         folder = ".venv"
     else:
         yield "\nTo install what is missing, run:"

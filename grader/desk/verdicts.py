@@ -33,7 +33,7 @@ from grader.submission import read_submission
 
 IDLE_SECONDS = 600.0
 LOOK_SECONDS = 1.0  # between two looks at who the parent is
-GIVEN_UP = "stopped: what was not finished does not count"
+GIVEN_UP = "stopped: unfinished checks do not count"
 CELL = re.compile(r"cell (\d+)(?: \(In \[\d+\]\))?")
 
 

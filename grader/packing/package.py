@@ -164,7 +164,7 @@ def run_entry_script(command: Sequence[str | Path], cwd: Path, **environment: st
     mine = {name: value for name, value in os.environ.items() if name not in MAKE_VARIABLES}
     done = subprocess.run(command, cwd=cwd, env=mine | environment, capture_output=True, encoding="utf-8")
     if done.returncode != 0:
-        raise UsageError(f"nothing was written: {command[-1]} ends with {done.returncode}: {done.stdout}{done.stderr}"[:3000])
+        raise UsageError(f"nothing was written: {command[-1]} exits with {done.returncode}: {done.stdout}{done.stderr}"[:3000])
     return done.stdout
 
 

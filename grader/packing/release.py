@@ -209,7 +209,7 @@ def _render_assignment(home: AssignmentFiles) -> bytes:
             before, _, after = re.split(rf"^({key}[ \t]*=.*)$", text, maxsplit=1, flags=re.MULTILINE)
             text = f"{before}{key} = {json.dumps(value, ensure_ascii=False)}{after}"
             if tomllib.loads(text)[key] != value:
-                raise UsageError(f"nothing was written: in assignment.toml, {key} must be one line to be marked as a draft's")
+                raise UsageError(f"nothing was written: for a draft, {key} in assignment.toml must be on one line")
     return text.encode()
 
 
@@ -313,7 +313,7 @@ def _collected(folder: Path) -> str:
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     last = done.stdout.strip().rpartition("\n")[2]
     if done.returncode != 0:
-        raise UsageError(f"nothing was written: unpacked elsewhere, pytest ends with {done.returncode}: {last} {done.stderr}")
+        raise UsageError(f"nothing was written: unpacked elsewhere, pytest exits with {done.returncode}: {last} {done.stderr}")
     return f"pytest: {last}"
 
 
@@ -328,6 +328,6 @@ def _graded(folder: Path, level: str) -> dict[str, Any]:
         text=True,
     )
     if done.returncode != 0:
-        raise UsageError(f"nothing was written: unpacked elsewhere, grade.py ends with {done.returncode}: {done.stderr}")
+        raise UsageError(f"nothing was written: unpacked elsewhere, grade.py exits with {done.returncode}: {done.stderr}")
     report: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"))
     return report

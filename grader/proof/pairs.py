@@ -179,7 +179,7 @@ def measure_hints(
             yield f"of {len(drawn)} {what} (drawn by {seed}), {', '.join(parts)}", None
 
 
-TOLD = {"all": "are told", "one": "in part", "none": "are not", "false": "get only another hint"}
+TOLD = {"all": "get both hints", "one": "get one of them", "none": "get no hint", "false": "get only a wrong hint"}
 
 
 def _draw_works(

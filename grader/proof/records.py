@@ -322,7 +322,7 @@ class TrialRunner:
             )
         elif not self._fitting:
             theirs, ours = set(records.head.libraries), set(_libraries())
-            said = f"they are of {', '.join(sorted(theirs - ours))}, and this is {', '.join(sorted(ours - theirs))}"
+            said = f"they were made with {', '.join(sorted(theirs - ours))}, and this is {', '.join(sorted(ours - theirs))}"
             yield f"no record fits: {said if theirs != ours else 'a dependency of all trials has changed'}", None
 
     def write(self) -> str:
@@ -336,7 +336,7 @@ class TrialRunner:
         self._records.write(records)
         left = len(self._done) - len(records)
         path = self._records.path
-        return f"wrote {len(records)} records to tests/proof/{path.name}" + (f"; {left} met a time limit" if left else "")
+        return f"wrote {len(records)} records to tests/proof/{path.name}" + (f"; {left} hit a time limit" if left else "")
 
 
 def _described(verdict: Verdict) -> str:

@@ -109,7 +109,7 @@ class Reducer:
             raise UsageError(f"there is no question {self.question!r}; there are: {there_are}")
         if self.question not in list_unit_questions(self.home.assignment, asked.function):
             raise UsageError(
-                f"{self.question} runs several questions together, so that no function alone is at fault: name one of "
+                f"{self.question} tests several questions together, so no single function is at fault; name one of "
                 f"{', '.join(one.id for one in self.home.assignment.questions if not one.together)}"
             )
         self.function = asked.function
@@ -148,16 +148,16 @@ class Reducer:
         recorded = [one for one in list_recorded_mistakes(self.home) if one.question == self.question]
         if known := find_fitting_mistakes(recorded, grader.seen):
             names = " or ".join(mistake.id for mistake in known)
-            raise UsageError(f"{self.question}: this is in the catalogue already: {names}")
+            raise UsageError(f"{self.question}: the catalogue already has this mistake: {names}")
         try_variant(grader, source, {self.question}, seed=1)
         second = {check: failure.evidence for check, failure in grader.seen.items() if failure is not None}
         if first.keys() != second.keys():
             other = ", ".join(sorted(first.keys() ^ second.keys()))
-            raise UsageError(f"{path}: chance decides whether it fails {other}, so that it cannot be recognised")
+            raise UsageError(f"{path}: whether it fails {other} depends on chance, so it cannot be recognised")
         shows = {check: saw.record() for check, saw in first.items()}
         shows = {check: saw if second[check].fits(saw) else UNPREDICTABLE for check, saw in shows.items()}
         if all(saw == UNPREDICTABLE for saw in shows.values()):
-            raise UsageError(f"{path}: each check that fails sees something else each time, so that it cannot be recognised")
+            raise UsageError(f"{path}: each failed check sees something different in every run, so it cannot be recognised")
         self._limit_calls(SLOWER * max(check.seconds for check in report.checks))
         return Symptoms(self.question, shows, passes), source
 
@@ -179,7 +179,7 @@ class Reducer:
         if not failed:
             raise UsageError(f"{question}: this submission passes all {len(report.checks)} checks; there is no mistake to add")
         if all(check.unwritten for check in failed):
-            raise UsageError(f"{question}: this submission still has the stub's place, where nothing is written")
+            raise UsageError(f"{question}: this submission is still the stub here; there is no mistake to add")
         for check in failed:
             if check.outcome is Outcome.NOT_RUN:
                 raise UsageError(f"{check.id} was not run ({check.message}), so it is not known what it would see")
@@ -198,7 +198,7 @@ class Reducer:
         tries = [pool.submit(show_symptoms, one.submission, symptoms) for one in fresh]
         for one, same in zip(fresh, tries, strict=True):
             if same.result():
-                raise UsageError(f"{self.question}: mistakes.py has it already: {one.id}; run `build {name}`")
+                raise UsageError(f"{self.question}: mistakes.py already has this mistake: {one.id}; run `build {name}`")
 
     def _cut_down(self, pool: TrialPool, cut: Cutter, symptoms: Symptoms, source: str) -> SmallestChange:
         asked = [one.function for one in self.home.assignment.questions]
@@ -208,8 +208,8 @@ class Reducer:
         current = first = _get_text(begun, "text")
         if not self._try(pool, [current], symptoms):
             raise UsageError(
-                f"{self.function} alone, put into the solution, does not show what the submission shows: the mistake is "
-                "elsewhere in the file, or needs more of it; write the entry by hand"
+                f"{self.function} alone, put into the solution, does not fail like the submission: the mistake is "
+                "elsewhere in the file, or in several places; write the entry by hand"
             )
         for _ in range(MAX_STEPS):
             shown = self._try(pool, _list_texts(cut("list_cuts", solution=self.definition, current=current)), symptoms)

@@ -103,7 +103,7 @@ def _describe_gap(home: AssignmentFiles, last: LastProof | None, now: LastProof,
         return "the kit's own code has changed since the last `verify`"
     if trials:
         where = f"tests/proof/{home.assignment.name}.jsonl"
-        return f"changed since the proof in {where}, which has no record that fits of {_name_some(trials, 'trial')}"
+        return f"changed since the proof in {where}, which has no matching record of {_name_some(trials, 'trial')}"
     return "it was never proven in this checkout"
 
 

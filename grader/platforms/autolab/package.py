@@ -161,5 +161,5 @@ def _points(place: Path, content: dict[str, bytes], assignment: Assignment, sour
     scores: dict[str, float] = json.loads(printed.splitlines()[-1])["scores"]
     known = list_problems(assignment)
     if unknown := scores.keys() - known.keys():
-        raise UsageError(f"nothing was written: there is no problem {', '.join(unknown)}")
+        raise UsageError(f"nothing was written: the assessment has no problem {', '.join(unknown)}")
     return sum(scores.values())

@@ -101,7 +101,7 @@ def write_package(root: Path, options: argparse.Namespace) -> Iterator[str]:
     content = collect_repository_files(home)
     yield from try_out_package(home, ("visible",), lambda place, source: _points(place, content, home.assignment, source))
     yield write_folder(options.output / f"{options.name}-classroom", content)
-    yield f"graded there: {home.assignment.total('visible'):g} points, by visible checks, which students can change"
+    yield f"points on the platform: {home.assignment.total('visible'):g}, by visible checks, which students can change"
 
 
 def collect_repository_files(home: AssignmentFiles) -> dict[str, bytes]:
