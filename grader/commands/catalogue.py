@@ -80,7 +80,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _find_submission(home: AssignmentFiles, options: argparse.Namespace) -> Iterator[tuple[Path, str]]:
-    """Yield the path of the submission, and the question that it is wrong in."""
+    """Yield the path of the submission, and the question in which it is wrong."""
     from grader.assignment import UsageError
 
     if options.graded is None:
