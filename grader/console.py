@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from grader.report.model import Report
 
 ROOT = Path(__file__).resolve().parents[1]
-NO_REPORTS = (".py", ".ipynb", ".zip", ".toml", ".csv", ".pt", ".npz", ".safetensors")  # written by people, or trained for hours
+NO_REPORTS = (".py", ".ipynb", ".zip", ".toml", ".csv", ".pt", ".npz", ".safetensors")  # people write them, or train for hours
 MAX_LINE = 100_000  # characters
 GRADED, USAGE, GRADER_ERROR, STOPPED = 0, 2, 3, 130
 
