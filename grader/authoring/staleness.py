@@ -1,7 +1,7 @@
-"""Which built files are behind their sources, found without running the solution or a mistake.
+"""Find built files that are out of date, without running the solution or a mistake.
 
-That finds what every slip of an author leaves behind but one: whether an answer is still what the solution returns, only a run
-of it can tell (`build --check`). A proof is of an answer and its solution together, so whoever asks for both misses nothing.
+One kind of staleness cannot be found this way: only running the solution shows whether it still returns the stored answers
+(`build --check`). A proof covers the answers and the solution together, so an up-to-date proof closes this gap.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from grader.sandbox.worker import hash_functions
 
 
 class StaleFile(NamedTuple):
-    """A built file, and in words what it is behind."""
+    """A stale built file, and the reason."""
 
     path: Path
     why: str
 
 
 def list_stale_files(home: AssignmentFiles) -> Iterator[StaleFile]:
-    """Yield the built files of an assignment's own that do not match their sources.
+    """Yield the built files of an assignment that do not match their sources.
 
     Raises:
-        UsageError: If a source cannot be read; `build` says the same then.
+        UsageError: If a source cannot be read; `build` would raise the same error.
     """
     solution = home.solution / home.assignment.submission
     if not solution.is_file():
@@ -49,7 +49,7 @@ def list_stale_files(home: AssignmentFiles) -> Iterator[StaleFile]:
 
 
 def _find_stale_answers(home: AssignmentFiles, suite: str, stub: dict[str, str]) -> str:
-    """Return in words why the answers of a suite are stale; nothing where they are not."""
+    """Return the reason why the answers of a suite are stale; "" if they are not."""
     try:
         stored = answers.read_answers(home.answers[suite], home.assignment.name)
     except FileNotFoundError:
@@ -67,7 +67,7 @@ def _find_stale_answers(home: AssignmentFiles, suite: str, stub: dict[str, str])
 
 
 def _list_stale_mistakes(home: AssignmentFiles, catalogue: list[Variant]) -> Iterator[StaleFile]:
-    """Yield the records of mistakes that name other mistakes, questions or hints than the catalogue does."""
+    """Yield the files of evidence whose mistakes, questions or hints differ from the catalogue."""
     declared = {variant.id: (variant.question, variant.hint) for variant in catalogue}
     unseen = set(declared)
     for suite in SUITES:
