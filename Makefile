@@ -23,6 +23,7 @@ grade: $(VENV)/ready
 test check: $(VENV)/ready
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
+	$(RUN) -m ruff format --check --line-length 100 solutions/*/notebook.py
 	$(RUN) -m mypy
 	$(PYTEST) --changed
 

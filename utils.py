@@ -1067,8 +1067,8 @@ class ProgressBar:
 
     A return is the undiscounted sum of the rewards of an episode. Inside the context, the lines
     "Running rollout ..." of `collect_rollouts` are not printed, because they would overwrite the
-    bar. All other output is printed, and exceptions pass through. The bar is drawn on stderr. (Needs
-    tqdm.)
+    bar. All other output is printed, and exceptions pass through. The bar is drawn on stdout, because
+    notebooks show stderr in red. (Needs tqdm.)
     """
 
     def __init__(self, rollouts: int, title: str = "", window: int = 50) -> None:
@@ -1086,8 +1086,8 @@ class ProgressBar:
     def __enter__(self) -> ProgressBar:
         from tqdm import tqdm  # not tqdm.auto, which warns without ipywidgets
 
-        self._bar = tqdm(total=self._rollouts, desc=self._title, unit=" rollouts", mininterval=0.25)
         self._stdout = sys.stdout
+        self._bar = tqdm(total=self._rollouts, desc=self._title, unit=" rollouts", mininterval=0.25, file=self._stdout)
         sys.stdout = _WithoutProgressLines(self._stdout)
         return self
 
@@ -1176,7 +1176,7 @@ def climb(rungs: Sequence[Rung], learn: Callable[[gymnasium.Env, int], Mapping[s
     fine.update((rung[0], False) for rung in rungs)
     rows = [("probe", "what it isolates", "expected", "found", "fine?")]
     try:
-        for name, isolates, make, expected, tolerance in tqdm(rungs, desc="probes", unit=" rungs"):
+        for name, isolates, make, expected, tolerance in tqdm(rungs, desc="probes", unit=" rungs", file=sys.stdout):
             for seed in (0, 1):
                 found = learn(make(), seed)
                 fine[name] = all(abs(found[key] - value) <= tolerance for key, value in expected.items())

@@ -41,6 +41,7 @@ def main() -> None:
         "about": "what became of right work under faults; `wrong` are final reports without full marks",
         "machine": {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()},
     }
+    options.output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         kit = make_kit(Path(folder))
         for fault in options.faults:

@@ -38,7 +38,7 @@ HARMLESS = re.compile(
 READS_ALL = re.compile(
     r"\b(vars|dir|globals|locals|getmembers|eval|exec|attrgetter|methodcaller|import_module)\("
     r"|\b(__dict__|__subclasses__|__init_subclass__|__import__)\b|^def __getattr__\b|\b(import|from) submitted\b"
-    r"|attr\((\w+\.)?(submitted|submission|module|student), (?!(['\"])\w+\5[,)])"
+    r"|attr\((\w+\.)?(submitted|submission|module|student), (?!(['\"])\w+\6[,)])"
     r"|\bsys\.modules(\[(?!'(?!submitted|__main__)\w+'\])|\.(get|values|items)\b)",
     re.MULTILINE,
 )
@@ -102,6 +102,11 @@ def _code_of(file: Path) -> str:
     return ast.dump(drop_docstrings(ast.parse(file.read_text(encoding="utf-8"))))
 
 
+def _run_of(file: Path) -> bytes | str:
+    """Return the part of a support file that decides outcomes: the code of a Python file, the whole of any other."""
+    return _code_of(file) if file.suffix == ".py" else file.read_bytes().replace(b"\r\n", b"\n")
+
+
 def drop_docstrings(tree: Tree) -> Tree:
     """Remove the docstrings from a tree, and return it."""
     for node in ast.walk(tree):
@@ -152,13 +157,13 @@ def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> di
     - the code that is run when those files are imported
     - the cases that it names, with their answers; all cases of the suite if its text does not name
       them
-    - support files
+    - support files: of Python, only the code
     - the limits in assignment.toml, and the needs and the function of its question
     """
     drivers, shared = _module(home.drivers), _module(VIEWS)
     facts = _module(FACTS) if "grader.sandbox.facts" in drivers.imports else _parsed("")
     views = _module(home.views) if home.views.is_file() else _parsed("")
-    support = [part for path in home.support() for part in (path.name, path.read_bytes().replace(b"\r\n", b"\n"))]
+    support = [part for path in home.support() for part in (path.name, _run_of(path))]
     helpers = [statement for path in home.support() if path.suffix == ".py" for statement in _module(path).all_statements()]
     found: dict[str, CheckIngredients] = {}
     for suite in suites:
@@ -186,7 +191,7 @@ def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> di
                 names |= {word for case in used for text in _texts_in(cases[case].inputs) for word in re.findall(r"\w+", text)}
                 beside = [statement.text for statement in (*run, *helpers)]
                 any_name, whole_text = (any(map(pattern.search, beside)) for pattern in (READS_ALL, READS_TEXT))
-                read = [home.drivers.read_text(encoding="utf-8")] if whole_text else []
+                read = [path.read_bytes() for path in (home.drivers, *home.support())] if whole_text else []
                 hashed = hash_parts([given, *settings, *code, *(prints[case] for case in used), *read])
                 found[f"{suite}/{name}"] = CheckIngredients(hashed, names, any_name, whole_text, frozenset(used))
     return found

@@ -15,7 +15,9 @@ LOADING = """\
 try:
     %load_ext grader
 except ModuleNotFoundError:  # this notebook without the folder `grader` beside it
-    get_ipython().register_magic_function(lambda line: print(f"to grade it: python grade.py {line}"), magic_name="grade")"""
+    get_ipython().register_magic_function(
+        lambda line: print(f"to grade it: python grade.py {line}"), magic_name="grade"
+    )"""
 
 
 def make_notebook(source: str, questions: Sequence[Question] = ()) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import bdb
 import contextlib
-import importlib.util
 import shutil
 import sys
 import textwrap
@@ -95,8 +94,13 @@ class VisiblePlugin:
         suite = self.find_suite(collector.path) if isinstance(collector, (pytest.Module, pytest.Class)) else None
         if suite is None:
             return (yield)
-        with _importable(suite.home.views):
-            report = yield
+        from grader.judge.checks import SuiteError, importable_views
+
+        try:
+            with importable_views(suite.home.views):
+                report = yield
+        except SuiteError as error:
+            raise pytest.UsageError(str(error)) from error
         for node in report.result or []:
             mark = node.get_closest_marker("points")
             if isinstance(node, pytest.Function) and mark is not None:
@@ -252,26 +256,3 @@ def _read_result(report: pytest.TestReport) -> tuple[Path, CheckResult] | None:
     from grader.report.model import CheckResult
 
     return Path(kept[0]), CheckResult.model_validate_json(kept[1])
-
-
-@contextlib.contextmanager
-def _importable(views: Path) -> Iterator[None]:
-    """Let a file of checks import the views of its own assignment as `views`, as the judge does."""
-    if not views.is_file():
-        yield
-        return
-    spec = importlib.util.spec_from_file_location("views", views)
-    assert spec is not None  # every file that ends in .py has a loader
-    assert spec.loader is not None
-    before, module = sys.modules.get("views"), importlib.util.module_from_spec(spec)
-    sys.modules["views"] = module
-    try:
-        try:
-            spec.loader.exec_module(module)
-        except Exception as error:
-            raise pytest.UsageError(f"tests/views/{views.name} cannot be imported: {type(error).__name__}: {error}") from error
-        yield
-    finally:
-        del sys.modules["views"]
-        if before is not None:
-            sys.modules["views"] = before

@@ -72,7 +72,7 @@ class CollectedChecks:
         arguments += ["-c", str(Path(__file__).with_name("checks.ini")), "--rootdir", str(home.root), "--noconftest"]
         arguments += ["-k", keyword] if keyword else []
         try:
-            with _only_our_plugins(), _importable(home.views):
+            with _only_our_plugins(), importable_views(home.views):
                 code = pytest.main([*arguments, *files], plugins=[self])
         except SuiteError as error:
             self.errors.append(str(error))
@@ -174,8 +174,12 @@ class CollectedChecks:
 
 
 @contextlib.contextmanager
-def _importable(views: Path) -> Iterator[None]:
-    """Let the suites import the assignment's own views, if any, as `views`, separate from those of other assignments."""
+def importable_views(views: Path) -> Iterator[None]:
+    """Let the suites import the assignment's own views, if any, as `views`, separate from those of other assignments.
+
+    Raises:
+        SuiteError: If they cannot be imported.
+    """
     if not views.is_file():
         yield
         return

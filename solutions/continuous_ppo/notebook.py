@@ -59,7 +59,8 @@ from runners import BootstrapTruncated, EnvRunner
 
 torch.set_num_threads(1)  # the networks are tiny: more threads would only wait for each other
 
-# At every start, MuJoCo warns about one line of gymnasium's model file. This is harmless; other warnings are shown.
+# At every start, MuJoCo warns about one line of gymnasium's model file. This is harmless; other
+# warnings are shown.
 mujoco.set_mju_user_warning(lambda text: None if "settotalmass" in text else print(text))
 
 # %% settings
@@ -127,10 +128,17 @@ cheetah = gym.make("HalfCheetah-v5")
 print("observation space:", cheetah.observation_space)
 print("action space:     ", cheetah.action_space, "\n")
 
-for name, env, push in [("1", cheetah, 1.0), ("3", cheetah, 3.0), ("3, ClipAction", ClipAction(cheetah), 3.0)]:
+for name, env, push in [
+    ("1", cheetah, 1.0),
+    ("3", cheetah, 3.0),
+    ("3, ClipAction", ClipAction(cheetah), 3.0),
+]:
     env.reset(seed=0)
     reward, info = env.step(np.full(6, push, dtype=np.float32))[1::3]
-    print(f"push {name:14} speed {info['reward_forward']:.3f}   cost {-info['reward_ctrl']:.1f}   reward {reward:6.3f}")
+    print(
+        f"push {name:14} speed {info['reward_forward']:.3f}   cost "
+        f"{-info['reward_ctrl']:.1f}   reward {reward:6.3f}"
+    )
 
 # %% summaries-text [markdown]
 # ## 2 · Summaries
@@ -169,10 +177,21 @@ class Script(gym.Env):
     def step(self, _action):
         reward = self.rewards.pop(0)
         over = not self.rewards
-        return np.zeros(1, np.float32), reward, over and self.end == "terminated", over and self.end == "truncated", {}
+        return (
+            np.zeros(1, np.float32),
+            reward,
+            over and self.end == "terminated",
+            over and self.end == "truncated",
+            {},
+        )
 
 
-script = Script(([1, 2, 3], "terminated"), ([4, -1], "truncated"), ([100, 100], "terminated"), ([10], "terminated"))
+script = Script(
+    ([1, 2, 3], "terminated"),
+    ([4, -1], "truncated"),
+    ([100, 100], "terminated"),
+    ([10], "terminated"),
+)
 summaries = submitted.Summaries(script, window=2)
 for steps in (3, 2, 1, 1):
     summaries.reset()
@@ -231,7 +250,13 @@ class Coins(gym.Env):
 
     def step(self, _action):
         self.steps += 1
-        return np.zeros(1, np.float32), self.unit * self.np_random.random(), False, self.steps == 20, {}
+        return (
+            np.zeros(1, np.float32),
+            self.unit * self.np_random.random(),
+            False,
+            self.steps == 20,
+            {},
+        )
 
 
 for name, unit in (("euros", 1), ("cents", 100)):
@@ -244,7 +269,10 @@ for name, unit in (("euros", 1), ("cents", 100)):
         if truncated:
             env.reset()
     mean, std = np.mean(rewards[-200:]), env.return_moments.variance**0.5
-    print(f"paid in {name}: mean reward {mean:.3f} as it is, {mean / std:.4f} if it were divided by the variance")
+    print(
+        f"paid in {name}: mean reward {mean:.3f} as it is, {mean / std:.4f} if it were "
+        "divided by the variance"
+    )
 
 # %% model-text [markdown]
 # ## 4 · The model
@@ -276,14 +304,26 @@ for name, unit in (("euros", 1), ("cents", 100)):
 model = submitted.Model(obs_dim=17, act_dim=6)
 mean, variance, value = model(torch.zeros(5, 17))
 
-print("numbers to learn  found", sum(parameter.numel() for parameter in model.parameters()), "expected", 11_085)
-print("shapes            found", *(list(tensor.shape) for tensor in (mean, variance, value)), "expected [5, 6] [6] [5, 1]")
+print(
+    "numbers to learn  found",
+    sum(parameter.numel() for parameter in model.parameters()),
+    "expected",
+    11_085,
+)
+print(
+    "shapes            found",
+    *(list(tensor.shape) for tensor in (mean, variance, value)),
+    "expected [5, 6] [6] [5, 1]",
+)
 print("variance          found", variance.tolist(), "expected six times 1.0")
 errors = []
 for matrix in (parameter.detach() for parameter in model.parameters() if parameter.ndim == 2):
     square = matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix
     errors.append((square - 2 * torch.eye(len(square))).abs().max().item())
-print(f"orthogonal        found {len(errors)} matrices, largest error {max(errors):.5f}, expected 6 and 0.00000 to 0.00001")
+print(
+    f"orthogonal        found {len(errors)} matrices, largest error {max(errors):.5f}, "
+    "expected 6 and 0.00000 to 0.00001"
+)
 
 # %% policy-text [markdown]
 # ## 5 · The policy
@@ -319,27 +359,55 @@ print(f"orthogonal        found {len(errors)} matrices, largest error {max(error
 def fake_model(observations):
     """Return the same mean, variance and value for every observation."""
     batch = observations.shape[:-1]
-    return torch.tensor([1.0, -1.0]).expand(*batch, 2), torch.tensor([4.0, 0.25]), torch.zeros(*batch, 1)
+    return (
+        torch.tensor([1.0, -1.0]).expand(*batch, 2),
+        torch.tensor([4.0, 0.25]),
+        torch.zeros(*batch, 1),
+    )
 
 
 policy = submitted.Policy(fake_model)
 one, many = policy.act(np.zeros(3)), policy.act(np.zeros((20_000, 3)))
 print("one observation   ", {key: np.shape(one[key]) for key in ("actions", "log_probs", "values")})
 print("         expected ", {"actions": (2,), "log_probs": (), "values": (1,)})
-print("20,000 of them    ", {key: np.shape(many[key]) for key in ("actions", "log_probs", "values")})
+print(
+    "20,000 of them    ", {key: np.shape(many[key]) for key in ("actions", "log_probs", "values")}
+)
 print("         expected ", {"actions": (20_000, 2), "log_probs": (20_000,), "values": (20_000, 1)})
 distribution = policy.act(np.zeros((20_000, 3)), training=True)["distribution"]
-difference = distribution.log_prob(torch.as_tensor(many["actions"])) - torch.as_tensor(many["log_probs"])
-print(f"largest difference of the two log-probabilities: found {difference.abs().max().item():.5f}, expected 0.0000x")
+difference = distribution.log_prob(torch.as_tensor(many["actions"])) - torch.as_tensor(
+    many["log_probs"]
+)
+print(
+    "largest difference of the two log-probabilities: found "
+    f"{difference.abs().max().item():.5f}, expected 0.0000x"
+)
 
 _, both = plt.subplots(1, 2, figsize=(10, 3.2), layout="constrained")
 for number, (axes, mu, sigma) in enumerate(zip(both, (1.0, -1.0), (2.0, 0.5), strict=True)):
     x = np.linspace(mu - 4 * sigma, mu + 4 * sigma, 200)
     colour = utils.CURVE_COLOURS[number]
-    axes.hist(many["actions"][:, number], bins=80, range=(x[0], x[-1]), density=True, color=colour, alpha=0.5, label="yours")
+    axes.hist(
+        many["actions"][:, number],
+        bins=80,
+        range=(x[0], x[-1]),
+        density=True,
+        color=colour,
+        alpha=0.5,
+        label="yours",
+    )
     density = np.exp(-((x - mu) ** 2) / (2 * sigma**2)) / (sigma * np.sqrt(2 * np.pi))
-    axes.plot(x, density, color="black", linestyle=":", linewidth=2, label=f"σ = {sigma:g}, the root of {sigma**2:g}")
-    axes.set(title=f"action {number}", xlabel="sampled", ylabel="density", ylim=(0, 1.4 * density.max()))
+    axes.plot(
+        x,
+        density,
+        color="black",
+        linestyle=":",
+        linewidth=2,
+        label=f"σ = {sigma:g}, the root of {sigma**2:g}",
+    )
+    axes.set(
+        title=f"action {number}", xlabel="sampled", ylabel="density", ylim=(0, 1.4 * density.max())
+    )
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="upper right")
 plt.show()
@@ -379,7 +447,13 @@ env = Normalize(submitted.Summaries(ClipAction(gym.make("HalfCheetah-v5"))))
 runner = EnvRunner(env, DummyPolicy(), 3, transforms=[submitted.AsArray()])
 trajectory = runner.get_next()
 print({key: value.shape for key, value in trajectory.items() if key != "state"})
-print("state:", {key: np.shape(value) if key == "latest_observation" else value for key, value in trajectory["state"].items()})
+print(
+    "state:",
+    {
+        key: np.shape(value) if key == "latest_observation" else value
+        for key, value in trajectory["state"].items()
+    },
+)
 print("steps so far:", runner.step_var)
 
 # %% truncation-text [markdown]
@@ -416,12 +490,17 @@ class Says:
     def act(self, inputs, training=False):
         assert not training
         shape = (*np.shape(inputs)[:-1], 1)
-        return {"actions": np.zeros(shape, np.float32), "values": np.full(shape, self.value, np.float32)}
+        return {
+            "actions": np.zeros(shape, np.float32),
+            "values": np.full(shape, self.value, np.float32),
+        }
 
 
 script = Script(([1, 1], "truncated"), ([1, 1], "terminated"), ([1, 1], "terminated"))
 policy = Says(10.0)
-trajectory = EnvRunner(script, policy, 5, [submitted.AsArray(), BootstrapTruncated(policy, gamma=0.9)]).get_next()
+trajectory = EnvRunner(
+    script, policy, 5, [submitted.AsArray(), BootstrapTruncated(policy, gamma=0.9)]
+).get_next()
 print("rewards:  ", trajectory["rewards"].tolist())
 print("resets:   ", trajectory["resets"].tolist())
 print("truncated:", trajectory["state"]["truncated"])
@@ -467,15 +546,29 @@ def trajectory_of(rewards, values, resets):
     """Return a trajectory as the runner would, without observations."""
     rows = {"rewards": np.array(rewards, np.float64), "resets": np.array(resets, bool)}
     rows["values"] = np.array(values, np.float32)[:, None]
-    return rows | {"state": {"latest_observation": np.zeros(1, np.float32), "final_observations": {}, "truncated": []}}
+    return rows | {
+        "state": {
+            "latest_observation": np.zeros(1, np.float32),
+            "final_observations": {},
+            "truncated": [],
+        }
+    }
 
 
-trajectory = trajectory_of(rewards=[1, 2, 3, 4], values=[2, 1, 0, 4], resets=[False, True, False, False])
+trajectory = trajectory_of(
+    rewards=[1, 2, 3, 4], values=[2, 1, 0, 4], resets=[False, True, False, False]
+)
 gae = submitted.GAE(Says(2.0), gamma=0.5, lambda_=0.5)
 gae(trajectory)
-print("advantages     found", trajectory["advantages"].tolist(), list(trajectory["advantages"].shape))
+print(
+    "advantages     found", trajectory["advantages"].tolist(), list(trajectory["advantages"].shape)
+)
 print("            expected", [-0.25, 1.0, 5.25, 1.0], [4])
-print("value targets  found", trajectory["value_targets"].flatten().tolist(), list(trajectory["value_targets"].shape))
+print(
+    "value targets  found",
+    trajectory["value_targets"].flatten().tolist(),
+    list(trajectory["value_targets"].shape),
+)
 print("            expected", [1.75, 2.0, 5.25, 5.0], [4, 1])
 
 # %% gae-picture-text [markdown]
@@ -505,15 +598,23 @@ for t in range(T):
     after = 0.0 if last == END else wave[T]  # value after this row
     delta[t] = rewards[t] + GAMMA * (0.0 if t == END else wave[t + 1]) - wave[t]
     discounts = GAMMA ** np.arange(last - t + 1)
-    monte_carlo[t] = (discounts * rewards[t : last + 1]).sum() + GAMMA ** (last - t + 1) * after - wave[t]
+    monte_carlo[t] = (
+        (discounts * rewards[t : last + 1]).sum() + GAMMA ** (last - t + 1) * after - wave[t]
+    )
 
 _, axes = plt.subplots(figsize=(10, 4), layout="constrained")
-for lambda_, expected, colour in ((0.0, delta, "#7f7f7f"), (0.95, None, "#d55e00"), (1.0, monte_carlo, "#0072b2")):
+for lambda_, expected, colour in (
+    (0.0, delta, "#7f7f7f"),
+    (0.95, None, "#d55e00"),
+    (1.0, monte_carlo, "#0072b2"),
+):
     trajectory = trajectory_of(rewards, wave[:T], resets)
     submitted.GAE(Says(wave[T]), gamma=GAMMA, lambda_=lambda_)(trajectory)
     axes.plot(trajectory["advantages"], color=colour, linewidth=2.5, label=f"λ = {lambda_:g}")
     if expected is not None:
-        axes.plot(expected, color="black", linestyle=":", label="expected" if lambda_ == 0 else None)
+        axes.plot(
+            expected, color="black", linestyle=":", label="expected" if lambda_ == 0 else None
+        )
 axes.axvline(END + 0.5, color="black", linewidth=0.8)
 axes.annotate("a new episode", (END + 0.5, 1.0), (6, 0), textcoords="offset points")
 axes.axhline(0, color="black", linewidth=0.5)
@@ -553,7 +654,11 @@ class Numbered:
     def get_next(self):
         number = np.arange(10.0) + 10 * self.trajectories
         self.trajectories += 1
-        return {"rewards": number, "observations": np.stack([number, -number], axis=1), "state": {"env_steps": 10}}
+        return {
+            "rewards": number,
+            "observations": np.stack([number, -number], axis=1),
+            "state": {"env_steps": 10},
+        }
 
 
 def times_hundred(minibatch):
@@ -562,14 +667,22 @@ def times_hundred(minibatch):
 
 np.random.seed(0)
 runner = Numbered()
-sampler = submitted.TrajectorySampler(runner, num_epochs=2, num_minibatches=3, transforms=[times_hundred])
+sampler = submitted.TrajectorySampler(
+    runner, num_epochs=2, num_minibatches=3, transforms=[times_hundred]
+)
 minibatches = [sampler.get_next() for _ in range(7)]
-for epoch, part in (("1", minibatches[:3]), ("2", minibatches[3:6]), ("1 of the next trajectory", minibatches[6:])):
+for epoch, part in (
+    ("1", minibatches[:3]),
+    ("2", minibatches[3:6]),
+    ("1 of the next trajectory", minibatches[6:]),
+):
     print(f"epoch {epoch}:", *(rows["observations"][:, 0].astype(int).tolist() for rows in part))
 for epoch in (minibatches[:3], minibatches[3:6]):
     seen = np.sort(np.concatenate([rows["observations"][:, 0] for rows in epoch]))
     print("each row once:", np.array_equal(seen, np.arange(10)), "(expected True)")
-together = all(np.allclose(rows["rewards"], 100 * rows["observations"][:, 0]) for rows in minibatches)
+together = all(
+    np.allclose(rows["rewards"], 100 * rows["observations"][:, 0]) for rows in minibatches
+)
 print("rows stay together, and transformations act once:", together, "(expected True)")
 print("trajectories asked for:", runner.trajectories, "(expected 2)")
 
@@ -631,27 +744,49 @@ print(f"advantages: mean {abs(advantages.mean()):.3f}, standard deviation {advan
 # %% policy-loss
 ppo = submitted.PPO(policy=None, optimizer=None, cliprange=0.2)
 ratios = np.linspace(0.02, 2, 200)
-corners = {+1.0: ([0, 1.2, 2], [0, 1.2, 1.2]), -1.0: ([0, 0.8, 2], [-0.8, -0.8, -2])}  # where the objective bends
+corners = {
+    +1.0: ([0, 1.2, 2], [0, 1.2, 1.2]),
+    -1.0: ([0, 0.8, 2], [-0.8, -0.8, -2]),
+}  # where the objective bends
 distribution = Independent(Normal(torch.zeros(1, 2), torch.tensor([2.0, 0.5])), 1)
 action = np.array([[0.3, -0.5]], np.float32)
 now = distribution.log_prob(torch.as_tensor(action)).numpy()
 
 _, both = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
-for axes, (advantage, (bend_x, bend_y)), colour in zip(both, corners.items(), utils.CURVE_COLOURS, strict=False):
+for axes, (advantage, (bend_x, bend_y)), colour in zip(
+    both, corners.items(), utils.CURVE_COLOURS, strict=False
+):
     objective = []
     for ratio in ratios:
-        row = {"actions": action, "log_probs": now - np.float32(np.log(ratio)), "advantages": np.array([advantage], np.float32)}
-        objective.append(-ppo.policy_loss(row, {"distribution": distribution, "values": torch.zeros(1, 1)}).item())
+        row = {
+            "actions": action,
+            "log_probs": now - np.float32(np.log(ratio)),
+            "advantages": np.array([advantage], np.float32),
+        }
+        objective.append(
+            -ppo.policy_loss(
+                row, {"distribution": distribution, "values": torch.zeros(1, 1)}
+            ).item()
+        )
     axes.axvspan(0.8, 1.2, color="black", alpha=0.06, linewidth=0)
     axes.plot(ratios, objective, color=colour, linewidth=3, label="yours")
     axes.plot(bend_x, bend_y, color="black", linestyle=":", label="expected")
     axes.plot(1, advantage, "o", color="black", markersize=5)
-    axes.annotate("not moved yet", (1, advantage), (9, 9 * (advantage < 0) - 4), textcoords="offset points", fontsize=9)
+    axes.annotate(
+        "not moved yet",
+        (1, advantage),
+        (9, 9 * (advantage < 0) - 4),
+        textcoords="offset points",
+        fontsize=9,
+    )
     axes.set_title(f"A = {advantage:+.0f}: {'a good' if advantage > 0 else 'a bad'} action")
     axes.set(xlabel="ratio ρ (grey: within the clip range)", ylabel="objective", xlim=(0, 2))
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="upper left" if advantage > 0 else "lower left")
 plt.show()
+
+# %% policy-loss-grade
+# %grade PPO.policy_loss
 
 # %% value-loss-text [markdown]
 # If your line is different, its shape shows why. Mirrored vertically: the sign is wrong. No bend:
@@ -683,22 +818,36 @@ _, both = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 for axes, target in zip(both, (1.0, 0.1), strict=True):
     losses = []
     for value in values:
-        row = {"values": np.zeros((1, 1), np.float32), "value_targets": np.full((1, 1), target, np.float32)}
-        act = {"distribution": distribution, "values": torch.full((1, 1), value, dtype=torch.float32)}
+        row = {
+            "values": np.zeros((1, 1), np.float32),
+            "value_targets": np.full((1, 1), target, np.float32),
+        }
+        act = {
+            "distribution": distribution,
+            "values": torch.full((1, 1), value, dtype=torch.float32),
+        }
         losses.append(ppo.value_loss(row, act).item())
     parabola = (values - target) ** 2
-    expected = np.where((values > 0.2) & (values < 1.8), 0.64, parabola) if target == 1.0 else parabola
+    expected = (
+        np.where((values > 0.2) & (values < 1.8), 0.64, parabola) if target == 1.0 else parabola
+    )
     axes.axvspan(-0.2, 0.2, color="black", alpha=0.06, linewidth=0)
     axes.plot(values, losses, color=utils.CURVE_COLOURS[2], linewidth=3, label="yours")
     axes.plot(values, expected, color="black", linestyle=":", label="expected")
     axes.axvline(target, color="black", linewidth=0.8)
     axes.annotate("target", (target, 3.1), (5, 0), textcoords="offset points", fontsize=9)
     axes.set(
-        xlabel="V (grey: within the clip range around V_old = 0)", ylabel="loss", title=f"G = {target:g}", ylim=(-0.1, 3.4)
+        xlabel="V (grey: within the clip range around V_old = 0)",
+        ylabel="loss",
+        title=f"G = {target:g}",
+        ylim=(-0.1, 3.4),
     )
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="upper left" if target == 0.1 else "upper right")
 plt.show()
+
+# %% value-loss-grade
+# %grade PPO.value_loss
 
 # %% step-text [markdown]
 # ## 12 · One update, and the learning rate
@@ -728,19 +877,38 @@ rows["value_targets"] = 100 * random.normal(size=(64, 1)).astype(np.float32)
 
 ppo = submitted.PPO(policy, torch.optim.SGD(model.parameters(), lr=0.1))
 unmoved = ppo.policy_loss(rows, policy.act(rows["observations"], training=True)).item()
-print(f"policy loss before any step  found {unmoved:.3f}, expected {-rows['advantages'].mean():.3f}")
+print(
+    f"policy loss before any step  found {unmoved:.3f}, expected {-rows['advantages'].mean():.3f}"
+)
 
 before = torch.cat([parameter.detach().flatten().clone() for parameter in model.parameters()])
 loss_before = ppo.loss(rows).item()
 ppo.step(rows)
 after = torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
 print(f"weights moved by             found {(after - before).norm().item():.4f}, expected 0.0500")
-print(f"the loss changed by          found {ppo.loss(rows).item() - loss_before:.1f}, expected less than 0\n")
+print(
+    f"the loss changed by          found {ppo.loss(rows).item() - loss_before:.1f}, "
+    "expected less than 0\n"
+)
 
 optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-for interactions, expected in ((0, 3e-4), (250_000, 2.25e-4), (500_000, 1.5e-4), (1_000_000, 0.0), (1_001_472, 0.0)):
-    submitted.anneal_learning_rate(optimizer, interactions, total_interactions=1_000_000, initial=3e-4)
-    print(f"learning rate after {interactions:9,} found {optimizer.param_groups[0]['lr']:.2e}, expected {expected:.2e}")
+for interactions, expected in (
+    (0, 3e-4),
+    (250_000, 2.25e-4),
+    (500_000, 1.5e-4),
+    (1_000_000, 0.0),
+    (1_001_472, 0.0),
+):
+    submitted.anneal_learning_rate(
+        optimizer, interactions, total_interactions=1_000_000, initial=3e-4
+    )
+    print(
+        f"learning rate after {interactions:9,} found "
+        f"{optimizer.param_groups[0]['lr']:.2e}, expected {expected:.2e}"
+    )
+
+# %% step-grade
+# %grade PPO.step anneal_learning_rate one_update
 
 # %% probes-text [markdown]
 # ## 13 · Before any long training: probes
@@ -784,9 +952,27 @@ for interactions, expected in ((0, 3e-4), (250_000, 2.25e-4), (500_000, 1.5e-4),
 
 
 RUNGS = [  # name, what it tests, the probe, expected result, tolerance
-    ("constant", "the value loss", lambda: utils.Probe(lambda sign, action: 1.0, 1), {"V(-)": 1.0, "V(+)": 1.0}, 0.05),
-    ("observation", "the input of V", lambda: utils.Probe(lambda sign, action: sign, 1), {"V(-)": -1.0, "V(+)": 1.0}, 0.1),
-    ("two steps", "the discount", lambda: utils.Probe(lambda sign, action: 1.0, 2), {"V": 0.8, "V2": 1.0}, 0.05),
+    (
+        "constant",
+        "the value loss",
+        lambda: utils.Probe(lambda sign, action: 1.0, 1),
+        {"V(-)": 1.0, "V(+)": 1.0},
+        0.05,
+    ),
+    (
+        "observation",
+        "the input of V",
+        lambda: utils.Probe(lambda sign, action: sign, 1),
+        {"V(-)": -1.0, "V(+)": 1.0},
+        0.1,
+    ),
+    (
+        "two steps",
+        "the discount",
+        lambda: utils.Probe(lambda sign, action: 1.0, 2),
+        {"V": 0.8, "V2": 1.0},
+        0.05,
+    ),
     (
         "truncated",
         "the time limit",
@@ -813,7 +999,7 @@ probes = {}
 
 
 def look_at(model):
-    """Return a probe's results: μ and V for both signs, their mean V, and the mean one step later V2."""
+    """Return μ and V for both signs, their mean V, and V2, the mean one step later."""
     with torch.no_grad():
         means, _, values = model(torch.tensor([[-1.0, 0.0], [1.0, 0.0], [-1.0, 1.0], [1.0, 1.0]]))
     v, mu = values.flatten().tolist(), means.flatten().tolist()
@@ -828,9 +1014,13 @@ def train_probe(env, seed):
     env.reset(seed=seed)
     model = submitted.Model(2, 1)
     policy = submitted.Policy(model)
-    sampler = submitted.make_ppo_runner(env, policy, num_runner_steps=64, gamma=0.8, num_epochs=4, num_minibatches=2)
+    sampler = submitted.make_ppo_runner(
+        env, policy, num_runner_steps=64, gamma=0.8, num_epochs=4, num_minibatches=2
+    )
     ppo = submitted.PPO(policy, training.make_optimizer(model))
-    training.train(sampler, ppo, functools.partial(submitted.anneal_learning_rate, initial=1e-2), PROBE)
+    training.train(
+        sampler, ppo, functools.partial(submitted.anneal_learning_rate, initial=1e-2), PROBE
+    )
     return model
 
 
@@ -866,18 +1056,26 @@ def train_point(dimensions, seed, cliprange=0.2):
     env.reset(seed=seed)
     model = submitted.Model(2 * dimensions, dimensions)
     policy = submitted.Policy(model)
-    sampler = submitted.make_ppo_runner(env, policy, num_runner_steps=480, gamma=0.95, num_minibatches=8)
+    sampler = submitted.make_ppo_runner(
+        env, policy, num_runner_steps=480, gamma=0.95, num_minibatches=8
+    )
     ppo = submitted.PPO(policy, training.make_optimizer(model), cliprange=cliprange)
-    history = training.train(sampler, ppo, functools.partial(submitted.anneal_learning_rate, initial=3e-3), POINT)
+    history = training.train(
+        sampler, ppo, functools.partial(submitted.anneal_learning_rate, initial=3e-3), POINT
+    )
     return summaries.episode_returns, history
 
 
 def experiment(name, dimensions, cliprange=0.2):
     """Train once per seed, store the returns under `name`, and return the histories."""
-    runs = [train_point(dimensions, seed, cliprange) for seed in tqdm(range(POINT_SEEDS), desc=name, unit=" seeds")]
+    runs = [
+        train_point(dimensions, seed, cliprange)
+        for seed in tqdm(range(POINT_SEEDS), desc=name, unit=" seeds", file=sys.stdout)
+    ]
     curves[name] = [returns for returns, _ in runs]
     print(
-        f"{name}: mean return of the last 30 episodes, by seed:", [round(float(np.mean(run[-30:])), 2) for run in curves[name]]
+        f"{name}: mean return of the last 30 episodes, by seed:",
+        [round(float(np.mean(run[-30:])), 2) for run in curves[name]],
     )
     return [history for _, history in runs]
 
@@ -891,6 +1089,9 @@ def show(names):
 experiment("PointMass(1)", 1)
 clipped = experiment("PointMass(2)", 2)
 show(["PointMass(1)", "PointMass(2)"])
+
+# %% point-grade
+# %grade learning
 
 # %% unclipped-text [markdown]
 # ### What clipping does
@@ -907,7 +1108,10 @@ unclipped = experiment("PointMass(2), no clipping", 2, cliprange=1e9)
 show(["PointMass(2)", "PointMass(2), no clipping"])
 
 _, axes = plt.subplots(figsize=(8, 3.2), layout="constrained")
-for name, histories, colour in (("clipped", clipped, "#0072b2"), ("not clipped", unclipped, "#d55e00")):
+for name, histories, colour in (
+    ("clipped", clipped, "#0072b2"),
+    ("not clipped", unclipped, "#d55e00"),
+):
     for number, history in enumerate(histories):
         kl = [max(entry["kl"], 1e-5) for entry in history]
         steps = [entry["interactions"] for entry in history]
@@ -953,7 +1157,7 @@ policy = submitted.Policy(model)
 sampler = submitted.make_ppo_runner(env, policy)
 ppo = submitted.PPO(policy, training.make_optimizer(model))
 
-with tqdm(total=CHEETAH, desc="HalfCheetah", unit=" interactions") as bar:
+with tqdm(total=CHEETAH, desc="HalfCheetah", unit=" interactions", file=sys.stdout) as bar:
 
     def on_iteration(entry):
         latest = summaries.episode_returns[-10:]
@@ -965,8 +1169,14 @@ with tqdm(total=CHEETAH, desc="HalfCheetah", unit=" interactions") as bar:
 curves["HalfCheetah"] = [summaries.episode_returns]
 print(f"interactions: {sampler.runner.step_var:,}, episodes: {len(summaries.episode_returns)}")
 tenth = max(1, len(summaries.episode_returns) // 10)
-print(f"mean raw return of the first {tenth} episodes: {np.mean(summaries.episode_returns[:tenth]):.0f}")
-print(f"mean raw return of the last {tenth} episodes:  {np.mean(summaries.episode_returns[-tenth:]):.0f}")
+print(
+    f"mean raw return of the first {tenth} episodes: "
+    f"{np.mean(summaries.episode_returns[:tenth]):.0f}"
+)
+print(
+    f"mean raw return of the last {tenth} episodes:  "
+    f"{np.mean(summaries.episode_returns[-tenth:]):.0f}"
+)
 
 # %% return-text [markdown]
 # The picture shows the raw return against `runner.step_var`, the number of interactions. Each dot
@@ -977,7 +1187,10 @@ _, axes = plt.subplots(figsize=(9, 4), layout="constrained")
 ends = np.cumsum(summaries.episode_lengths)
 axes.plot(ends, summaries.episode_returns, ".", color="#0072b2", alpha=0.5, label="episodes")
 window = max(1, min(10, len(ends) // 4))
-means = [np.mean(summaries.episode_returns[max(0, end - window) : end]) for end in range(1, len(ends) + 1)]
+means = [
+    np.mean(summaries.episode_returns[max(0, end - window) : end])
+    for end in range(1, len(ends) + 1)
+]
 axes.plot(ends, means, color="#d55e00", linewidth=2, label=f"mean of the latest {window}")
 axes.axhline(0, color="black", linewidth=0.8, linestyle=":")
 axes.set(xlabel="interactions (runner.step_var)", ylabel="raw return", xlim=(0, None))
@@ -1040,7 +1253,11 @@ figure, grid = plt.subplots(2, 5, figsize=(15, 5.6), layout="constrained")
 figure.supxlabel("interactions", fontsize=10)
 for axes, (title, names) in zip(grid.flat, PANELS.items(), strict=True):
     for name, colour in zip(names, utils.CURVE_COLOURS, strict=False):
-        label = name.rpartition("_")[2] if title == "advantages" else name.replace("_", " ").replace(" mean", "")
+        label = (
+            name.rpartition("_")[2]
+            if title == "advantages"
+            else name.replace("_", " ").replace(" mean", "")
+        )
         axes.plot(steps, [entry[name] for entry in history], color=colour, label=label)
     if len(names) > 1:
         axes.legend(frameon=False, fontsize=8)
@@ -1064,7 +1281,13 @@ plt.show()
 if sys.platform == "linux":
     os.environ.setdefault("MUJOCO_GL", "egl")  # draws without a display
 
-stage = Normalize(ClipAction(gym.make("HalfCheetah-v5", render_mode="rgb_array", camera_name="track", width=320, height=240)))
+stage = Normalize(
+    ClipAction(
+        gym.make(
+            "HalfCheetah-v5", render_mode="rgb_array", camera_name="track", width=320, height=240
+        )
+    )
+)
 stage.training = False
 stage.observation_moments = env.observation_moments
 observation, _ = stage.reset(seed=1)
@@ -1075,7 +1298,10 @@ for step in range(200):
             frames.append(stage.render())
         except Exception as problem:  # without a graphics library, the type depends on the machine
             drawing = False
-            print(f"No pictures on this machine ({type(problem).__name__}), only the position. Everything else works.")
+            print(
+                f"No pictures on this machine ({type(problem).__name__}), only the "
+                "position. Everything else works."
+            )
     observation, _, _, _, info = stage.step(policy.act(observation)["actions"])
     positions.append(info["x_position"])
 
@@ -1106,9 +1332,14 @@ plt.show()
 # %% save
 trained_policy.save_policy("policy.safetensors", model, env)
 with open("policy.safetensors", "rb") as file:
-    without_noise = trained_policy.evaluate(trained_policy.load_policy(file.read()), seeds=range(1, 11))
+    without_noise = trained_policy.evaluate(
+        trained_policy.load_policy(file.read()), seeds=range(1, 11)
+    )
 score = np.mean(without_noise) - np.std(without_noise)
-print(f"ten episodes with the mean action: {np.mean(without_noise):.0f} ± {np.std(without_noise):.0f}, so {score:.0f} counts")
+print(
+    f"ten episodes with the mean action: {np.mean(without_noise):.0f} ± "
+    f"{np.std(without_noise):.0f}, so {score:.0f} counts"
+)
 
 # %% compare-text [markdown]
 # ## 18 · Against the reference
@@ -1148,5 +1379,8 @@ print(f"ten episodes with the mean action: {np.mean(without_noise):.0f} ± {np.s
 
 # %% end
 for name, seeds in curves.items():
-    begin, end = (np.mean([np.mean(values[part]) for values in seeds]) for part in (slice(0, 10), slice(-10, None)))
+    begin, end = (
+        np.mean([np.mean(values[part]) for values in seeds])
+        for part in (slice(0, 10), slice(-10, None))
+    )
     print(f"{name:27} first ten episodes: {begin:9.2f}   last ten: {end:9.2f}")

@@ -42,6 +42,7 @@
 # %autoreload 2
 
 import os
+import sys
 import time
 
 import gymnasium as gym
@@ -145,14 +146,30 @@ for column, rows in enumerate(history):
         filled = row < lengths[column]
         newest = row == column % ROWS
         colour = "#f3c5a5" if newest else "#dcebf5" if filled else "white"
-        axes.add_patch(plt.Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=colour, edgecolor="#bbbbbb"))
+        axes.add_patch(
+            plt.Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=colour, edgecolor="#bbbbbb")
+        )
         if filled:
-            axes.text(column, row, f"{number:.0f}", ha="center", va="center", fontweight="bold" if newest else None)
+            axes.text(
+                column,
+                row,
+                f"{number:.0f}",
+                ha="center",
+                va="center",
+                fontweight="bold" if newest else None,
+            )
 axes.set(xlim=(-0.5, 13.5), ylim=(ROWS - 0.5, -0.5), xticks=range(14), yticks=range(ROWS))
-axes.set(xlabel="after transition", ylabel="row of the buffer", title="which transition lies in which row")
+axes.set(
+    xlabel="after transition",
+    ylabel="row of the buffer",
+    title="which transition lies in which row",
+)
 axes.tick_params(length=0)
 axes.spines[:].set_visible(False)
 plt.show()
+
+# %% store-grade
+# %grade ReplayBuffer.store
 
 # %% actions-text [markdown]
 # ### Exercise: one action, or several?
@@ -223,9 +240,16 @@ where = {tuple(row): number for number, row in enumerate(stored)}
 rows = [where.get(tuple(row), -1) for row in batch["obs"]]
 together = all(
     np.array_equal(whole[rows], batch[name])
-    for name, whole in (("acts", memory.acts_buf), ("rews", memory.rews_buf), ("next_obs", memory.next_obs_buf))
+    for name, whole in (
+        ("acts", memory.acts_buf),
+        ("rews", memory.rews_buf),
+        ("next_obs", memory.next_obs_buf),
+    )
 )
-print(f"different rows: {len(set(rows))} (expected 64); rows of all arrays match: {together} (expected True)")
+print(
+    f"different rows: {len(set(rows))} (expected 64); rows of all arrays match: {together} "
+    "(expected True)"
+)
 few = submitted.ReplayBuffer(obs_dim=3, size=5000, batch_size=64, rng=0)
 for number in range(3):
     few.store(stored[number], np.zeros(1), 0.0, stored[number], False)
@@ -238,14 +262,19 @@ except ValueError as error:
 successive = np.lib.stride_tricks.sliding_window_view(stored[:, 0], 64)[::16].mean(axis=1)
 sampled = np.array([memory.sample_batch()["obs"][:, 0].mean() for _ in range(len(successive))])
 spread = stored[:, 0].std() / 8
-print(f"standard deviation of the mean: {successive.std():.3f} (successive), {sampled.std():.3f} (yours), {spread:.3f} = σ/√64")
+print(
+    f"standard deviation of the mean: {successive.std():.3f} (successive), "
+    f"{sampled.std():.3f} (yours), {spread:.3f} = σ/√64"
+)
 
 _, row = plt.subplots(1, 3, figsize=(13, 3.6), layout="constrained")
 for axes, chosen, colour, title in (
     (row[0], stored[-64:], ORANGE, "the latest 64"),
     (row[1], batch["obs"], BLUE, "64 sampled"),
 ):
-    axes.plot(np.arctan2(stored[:, 1], stored[:, 0]), stored[:, 2], ".", color="#d5d5d5", markersize=3)
+    axes.plot(
+        np.arctan2(stored[:, 1], stored[:, 0]), stored[:, 2], ".", color="#d5d5d5", markersize=3
+    )
     axes.plot(np.arctan2(chosen[:, 1], chosen[:, 0]), chosen[:, 2], "o", color=colour, markersize=5)
     axes.set(title=title, xlabel="angle (0: upright)", ylabel="velocity")
     axes.set_xticks([-np.pi, 0, np.pi], labels=["-π", "0", "π"])
@@ -257,6 +286,9 @@ row[2].axvline(stored[:, 0].mean(), color="black", linestyle=":")
 row[2].set(title="mean of cos θ in a batch", xlabel="mean of 64 rows", ylabel="batches")
 utils.tidy(*row)
 plt.show()
+
+# %% sample-grade
+# %grade ReplayBuffer.sample_batch
 
 # %% choice-text [markdown]
 # ### Exercise: the cost of sampling
@@ -290,16 +322,28 @@ large = submitted.ReplayBuffer(obs_dim=3, size=fills[-1], batch_size=128, rng=0)
 for fill in fills:
     while len(large) < fill:
         large.store(stored[0], np.zeros(1), 0.0, stored[0], False)
-    faulty_times.append(microseconds(lambda n=fill: np.random.choice(n, size=128, replace=False), 20))
+    faulty_times.append(
+        microseconds(lambda n=fill: np.random.choice(n, size=128, replace=False), 20)
+    )
     your_times.append(microseconds(large.sample_batch, 20))
 print("rows stored   ", *(f"{fill:8,}" for fill in fills))
-print("np.random     ", *(f"{found:8.0f}" for found in faulty_times), "  microseconds, without copying")
+print(
+    "np.random     ",
+    *(f"{found:8.0f}" for found in faulty_times),
+    "  microseconds, without copying",
+)
 print("yours         ", *(f"{found:8.0f}" for found in your_times), "  microseconds, with copying")
 
 _, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
 axes.plot(fills, faulty_times, "o-", color=ORANGE, label="np.random.choice, replace=False")
 axes.plot(fills, your_times, "o-", color=BLUE, label="your sample_batch")
-axes.set(xscale="log", yscale="log", xlabel="rows stored", ylabel="microseconds", ylim=(min(your_times) / 2, None))
+axes.set(
+    xscale="log",
+    yscale="log",
+    xlabel="rows stored",
+    ylabel="microseconds",
+    ylim=(min(your_times) / 2, None),
+)
 axes.grid(alpha=0.3)
 utils.tidy(axes)
 plt.show()
@@ -353,20 +397,36 @@ for theta, colour in SHOWN.items():
     correlation = [1.0] + [float(np.mean(x[k:] * x[:-k]) / x.var()) for k in range(1, 31)]
     variance = 0.2**2 / (theta * (2 - theta))
     print(
-        f"{theta:4.2f}   found {path.mean():5.2f}    found {path.var():.3f}         found {correlation[1]:.2f}\n"
+        f"{theta:4.2f}   found {path.mean():5.2f}    found {path.var():.3f}         found "
+        f"{correlation[1]:.2f}\n"
         f"       expected {0:2.1f}   expected {variance:.3f}      expected {1 - theta:.2f}"
     )
     row[0].plot(path[:150, 0], color=colour, linewidth=1.2, label=f"θ = {theta:g}")
     row[1].plot(correlation, color=colour, linewidth=2.5, label=f"θ = {theta:g}")
-    row[1].plot((1 - theta) ** np.arange(31), color="black", linestyle=":", label="expected" if theta == 1 else None)
+    row[1].plot(
+        (1 - theta) ** np.arange(31),
+        color="black",
+        linestyle=":",
+        label="expected" if theta == 1 else None,
+    )
     if theta != 0.05:  # pushes of the same variance
         point, paths = utils.PointMass(1), []
         for number in range(100):
-            push = submitted.OUNoise(1, theta=theta, sigma=0.25 * (theta * (2 - theta)) ** 0.5, rng=number)
+            push = submitted.OUNoise(
+                1, theta=theta, sigma=0.25 * (theta * (2 - theta)) ** 0.5, rng=number
+            )
             begin = point.reset(seed=1)[0][0]
             paths.append([0.0] + [point.step(push.sample())[0][0] - begin for _ in range(30)])
         distance = np.sqrt(np.mean(np.square(paths), axis=0))
-        row[2].fill_between(range(31), -distance, distance, color=colour, alpha=0.25, linewidth=0, label=f"θ = {theta:g}")
+        row[2].fill_between(
+            range(31),
+            -distance,
+            distance,
+            color=colour,
+            alpha=0.25,
+            linewidth=0,
+            label=f"θ = {theta:g}",
+        )
         row[2].plot(np.transpose(paths[:5]), color=colour, linewidth=1)
 print(f"correlation of the two dimensions: found {np.corrcoef(path.T)[0, 1]:.2f}, expected 0.0x")
 row[0].set(title="paths, σ = 0.2", xlabel="step", ylabel="x")
@@ -403,7 +463,8 @@ for axes, theta, sigma in zip(row, (1.0, 0.15), (0.1, 0.2), strict=True):
     for path, colour, name in ((faulty, ORANGE, "faulty"), (right, BLUE, "yours")):
         axes.plot(path[:200], color=colour, linewidth=1.2, label=name)
         print(
-            f"θ = {theta:4.2f}, σ = {sigma}, {name:7}: mean {path[200:].mean():6.3f}, below 0: {np.mean(path[200:] < 0):4.0%}"
+            f"θ = {theta:4.2f}, σ = {sigma}, {name:7}: mean {path[200:].mean():6.3f}, below "
+            f"0: {np.mean(path[200:] < 0):4.0%}"
             + (f"   (σ/2θ = {sigma / (2 * theta):.3f})" if name == "faulty" else "")
         )
     axes.axhline(sigma / (2 * theta), color="black", linestyle=":", label="σ/2θ")
@@ -440,14 +501,21 @@ for axes, theta, resets in zip(row, (0.15, 0.15, 1.0), (True, False, False), str
         ends.append((episode[0], episode[-1]))
         if resets:
             noise.reset()
-    first, last = np.array([begin for begin, _ in ends[1:]]), np.array([end for _, end in ends[:-1]])
+    first, last = (
+        np.array([begin for begin, _ in ends[1:]]),
+        np.array([end for _, end in ends[:-1]]),
+    )
     name = "reset" if resets else "never reset"
     print(
         f"θ = {theta:4.2f}, {name:11}: correlation {np.corrcoef(first, last)[0, 1]:5.2f},",
         f"standard deviation of the first sample {first.std():.2f}",
     )
     axes.plot(last, first, ".", color=BLUE if resets else ORANGE)
-    axes.set(title=f"θ = {theta:g}, {name}", xlabel="last sample of an episode", ylabel="first sample of the next")
+    axes.set(
+        title=f"θ = {theta:g}, {name}",
+        xlabel="last sample of an episode",
+        ylabel="first sample of the next",
+    )
     axes.label_outer()
 utils.tidy(*row)
 plt.show()
@@ -488,21 +556,35 @@ print(
     "expected [2]",
 )
 print("values  found", list(critic(states, actor(states)).shape), "expected [500, 1]")
-sizes = [sum(parameter.numel() for parameter in network.parameters()) for network in (actor, critic)]
+sizes = [
+    sum(parameter.numel() for parameter in network.parameters()) for network in (actor, critic)
+]
 print("parameters found", sizes, "expected", [17_282, 17_409])
 print(
-    f"largest action: {actor(states).abs().max():.4f}, largest value: {critic(states, actor(states)).abs().max():.4f} (small)"
+    f"largest action: {actor(states).abs().max():.4f}, largest value: "
+    f"{critic(states, actor(states)).abs().max():.4f} (small)"
 )
 
 _, both = plt.subplots(1, 2, figsize=(12, 3.4), layout="constrained")
 for init_w, colour in ((3e-3, BLUE), (0.1, GREEN), (1.0, ORANGE)):
     actions = submitted.Actor(3, 1, init_w=init_w)(states).detach().numpy()
-    both[0].hist(actions, bins=np.linspace(-1, 1, 41), color=colour, alpha=0.6, label=f"init_w = {init_w:g}")
+    both[0].hist(
+        actions, bins=np.linspace(-1, 1, 41), color=colour, alpha=0.6, label=f"init_w = {init_w:g}"
+    )
 sizes = np.geomspace(1e-3, 10, 13)
-slopes = [np.mean([1 - (submitted.Actor(3, 1, init_w=w)(states) ** 2).mean().item() for _ in range(20)]) for w in sizes]
+slopes = [
+    np.mean([1 - (submitted.Actor(3, 1, init_w=w)(states) ** 2).mean().item() for _ in range(20)])
+    for w in sizes
+]
 both[1].plot(sizes, slopes, "o-", color=BLUE)
 both[1].axvline(3e-3, color="black", linestyle=":")
-both[1].set(title="mean slope of the tanh", xlabel="init_w", ylabel="mean of 1 - a²", xscale="log", ylim=(0, 1.05))
+both[1].set(
+    title="mean slope of the tanh",
+    xlabel="init_w",
+    ylabel="mean of 1 - a²",
+    xscale="log",
+    ylim=(0, 1.05),
+)
 both[0].set(title="actions of a new actor", xlabel="action", ylabel="states", yscale="log")
 utils.tidy(*both)
 plt.show()
@@ -533,7 +615,14 @@ def make_agent(env, seed=0, batch_size=32, theta=0.15, sigma=0.2, initial_random
     """Return a seeded agent that draws no plot while it trains."""
     training.seed_everything(seed, env)
     agent = submitted.DDPGAgent(
-        env, 10_000, batch_size, theta, sigma, initial_random_steps=initial_random_steps, seed=seed, **others
+        env,
+        10_000,
+        batch_size,
+        theta,
+        sigma,
+        initial_random_steps=initial_random_steps,
+        seed=seed,
+        **others,
     )
     agent.live_plot = lambda *_: None
     return agent
@@ -541,17 +630,35 @@ def make_agent(env, seed=0, batch_size=32, theta=0.15, sigma=0.2, initial_random
 
 agent = make_agent(utils.PointMass(2))
 pairs = ((agent.actor, agent.actor_target), (agent.critic, agent.critic_target))
-equal = all(torch.equal(a, b) for one, other in pairs for a, b in zip(one.parameters(), other.parameters(), strict=True))
-apart = all(
-    a.data_ptr() != b.data_ptr() for one, other in pairs for a, b in zip(one.parameters(), other.parameters(), strict=True)
+equal = all(
+    torch.equal(a, b)
+    for one, other in pairs
+    for a, b in zip(one.parameters(), other.parameters(), strict=True)
 )
-rates = [optimizer.param_groups[0]["lr"] for optimizer in (agent.actor_optimizer, agent.critic_optimizer)]
+apart = all(
+    a.data_ptr() != b.data_ptr()
+    for one, other in pairs
+    for a, b in zip(one.parameters(), other.parameters(), strict=True)
+)
+rates = [
+    optimizer.param_groups[0]["lr"] for optimizer in (agent.actor_optimizer, agent.critic_optimizer)
+]
 learning = {
-    id(weights) for which in (agent.actor_optimizer, agent.critic_optimizer) for weights in which.param_groups[0]["params"]
+    id(weights)
+    for which in (agent.actor_optimizer, agent.critic_optimizer)
+    for weights in which.param_groups[0]["params"]
 }
 touched = any(id(weights) in learning for _, target in pairs for weights in target.parameters())
-print("targets equal at first:", equal, "(expected True), separate objects:", apart, "(expected True)")
-print("an optimizer changes targets:", touched, "(expected False); learning rates:", rates, "(expected [0.0003, 0.001])")
+print(
+    "targets equal at first:", equal, "(expected True), separate objects:", apart, "(expected True)"
+)
+print(
+    "an optimizer changes targets:",
+    touched,
+    "(expected False); learning rates:",
+    rates,
+    "(expected [0.0003, 0.001])",
+)
 
 state = np.array([0.5, -0.5, 0.0, 0.0], np.float32)
 agent.is_test = True
@@ -566,8 +673,12 @@ print(
     "(expected True)",
 )
 print(
-    f"within [-1, 1]: {np.abs(noisy).max() <= 1} (expected True); transition: {[np.shape(part) for part in agent.transition]}"
+    f"within [-1, 1]: {np.abs(noisy).max() <= 1} (expected True); transition: "
+    f"{[np.shape(part) for part in agent.transition]}"
 )
+
+# %% agent-grade
+# %grade DDPGAgent.networks DDPGAgent.select_action
 
 # %% warm-up-text [markdown]
 # ### Exercise: the units of random actions
@@ -591,10 +702,16 @@ space = agent.env.action_space
 faulty = np.clip([space.sample()[0] for _ in range(10_000)], -1, 1)
 yours = np.array([agent.select_action(np.zeros(3, np.float32))[0] for _ in range(10_000)])
 for name, actions in (("faulty", faulty), ("yours", yours)):
-    print(f"{name:6}: exactly -1 or 1: {np.mean(np.abs(actions) == 1):4.0%}, standard deviation {actions.std():.2f}")
+    print(
+        f"{name:6}: exactly -1 or 1: {np.mean(np.abs(actions) == 1):4.0%}, standard "
+        f"deviation {actions.std():.2f}"
+    )
 
 _, both = plt.subplots(1, 2, figsize=(11, 3), layout="constrained", sharey=True)
-for axes, name, actions, colour in ((both[0], "faulty", faulty, ORANGE), (both[1], "yours", yours, BLUE)):
+for axes, name, actions, colour in (
+    (both[0], "faulty", faulty, ORANGE),
+    (both[1], "yours", yours, BLUE),
+):
     axes.hist(actions, bins=np.linspace(-1, 1, 42), color=colour)
     axes.set(title=name, xlabel="random action", ylabel="of 10,000")
     axes.label_outer()
@@ -642,10 +759,21 @@ class Ends(gym.Env):
     def step(self, _action):
         self.steps += 1
         over = self.steps == 2
-        return np.zeros(1, np.float32), 1.0, over and "terminated" in self.end, over and "truncated" in self.end, {}
+        return (
+            np.zeros(1, np.float32),
+            1.0,
+            over and "terminated" in self.end,
+            over and "truncated" in self.end,
+            {},
+        )
 
 
-for end, is_test in (("terminated", False), ("truncated", False), ("terminated and truncated", False), ("terminated", True)):
+for end, is_test in (
+    ("terminated", False),
+    ("truncated", False),
+    ("terminated and truncated", False),
+    ("terminated", True),
+):
     agent = make_agent(Ends(end))
     agent.is_test = is_test
     state, _ = agent.env.reset()
@@ -655,7 +783,13 @@ for end, is_test in (("terminated", False), ("truncated", False), ("terminated a
         told.append(bool(over))
     expected = [] if is_test else [0.0, 0.0 if end == "truncated" else 1.0]
     found = agent.memory.done_buf[: len(agent.memory)].tolist()
-    print(f"{end:25}{'in a test' if is_test else '':10} returned {told}, stored {found}, expected [False, True], {expected}")
+    print(
+        f"{end:25}{'in a test' if is_test else '':10} returned {told}, stored {found}, "
+        f"expected [False, True], {expected}"
+    )
+
+# %% step-grade
+# %grade DDPGAgent.step
 
 # %% clock-text [markdown]
 # ### Exercise: a time limit stored as termination
@@ -680,7 +814,8 @@ for gamma, colour in ((0.9, GREEN), (0.98, BLUE), (0.99, ORANGE)):
     late = share[limits == 200][0]
     axes.plot(200, late, "o", color=colour)
     print(
-        f"γ = {gamma:4.2f}, T = 200: the critic learns {late / (1 - gamma):5.1f} instead of {1 / (1 - gamma):5.1f}: {late:.0%}"
+        f"γ = {gamma:4.2f}, T = 200: the critic learns {late / (1 - gamma):5.1f} instead of "
+        f"{1 / (1 - gamma):5.1f}: {late:.0%}"
     )
 axes.axvline(200, color="black", linewidth=0.8, linestyle=":")
 axes.annotate("Pendulum", (200, 0.05), (5, 0), textcoords="offset points")
@@ -753,11 +888,22 @@ for name, colour in (("right", BLUE), ("wrong", ORANGE)):
         optimizer.step()
         losses.append(loss.item())
     print(f"{name}: differences {list(errors.shape)}, loss {losses[0]:.3f} -> {losses[-1]:.4f}")
-    both[0].plot(x, small(x[:, None]).detach(), color=colour, linewidth=2, label=f"{name}, {list(errors.shape)}")
+    both[0].plot(
+        x,
+        small(x[:, None]).detach(),
+        color=colour,
+        linewidth=2,
+        label=f"{name}, {list(errors.shape)}",
+    )
     both[1].plot(losses, color=colour, linewidth=2, label=name)
 both[0].plot(x, y, "o", color="black", fillstyle="none", markersize=5, label="targets")
 both[0].axhline(y.mean(), color="black", linewidth=0.8, linestyle=":")
-both[0].set(title="the learned function (dotted: mean of all targets)", xlabel="state", ylabel="value", ylim=(-1.1, 1.6))
+both[0].set(
+    title="the learned function (dotted: mean of all targets)",
+    xlabel="state",
+    ylabel="value",
+    ylim=(-1.1, 1.6),
+)
 both[0].legend(frameon=False, loc="upper center", ncols=3)
 both[1].set(title="loss", xlabel="update", ylim=(0, None))
 both[1].legend(frameon=False)
@@ -804,8 +950,14 @@ class OneWeight(nn.Module):
 def by_hand(c=5.0, m=0.0, c_target=9.5, m_target=0.5, leftover=0.0):
     """Return (agent, its losses) after one update; every gradient is `leftover` before it."""
     agent = make_agent(utils.PointMass(1), batch_size=2, gamma=0.9, tau=0.5)
-    agent.critic, agent.critic_target = OneWeight(c).to(agent.device), OneWeight(c_target).to(agent.device)
-    agent.actor, agent.actor_target = OneWeight(m).to(agent.device), OneWeight(m_target).to(agent.device)
+    agent.critic, agent.critic_target = (
+        OneWeight(c).to(agent.device),
+        OneWeight(c_target).to(agent.device),
+    )
+    agent.actor, agent.actor_target = (
+        OneWeight(m).to(agent.device),
+        OneWeight(m_target).to(agent.device),
+    )
     agent.critic_optimizer = torch.optim.SGD(agent.critic.parameters(), lr=1.0)
     agent.actor_optimizer = torch.optim.SGD(agent.actor.parameters(), lr=0.1)
     for network in (agent.critic, agent.actor):
@@ -834,7 +986,14 @@ compare(
         ("m, with old gradients left over", by_hand(leftover=7.0)[0].actor.weight, 0.1),
     ]
 )
-print("losses carry a gradient:", actor_loss.requires_grad or critic_loss.requires_grad, "(expected False)")
+print(
+    "losses carry a gradient:",
+    actor_loss.requires_grad or critic_loss.requires_grad,
+    "(expected False)",
+)
+
+# %% update-grade
+# %grade DDPGAgent.update_model.critic DDPGAgent.update_model.actor
 
 # %% climb-text [markdown]
 # ### The actor climbs a known critic
@@ -869,16 +1028,24 @@ for group in agent.actor_optimizer.param_groups:
     group["lr"] = 3e-3
 draws = np.random.default_rng(0)
 for position in draws.uniform(-1, 1, 500):
-    agent.memory.store(np.array([position, 0.0]), draws.uniform(-1, 1, 1), 0.0, np.array([position, 0.0]), True)
+    agent.memory.store(
+        np.array([position, 0.0]), draws.uniform(-1, 1, 1), 0.0, np.array([position, 0.0]), True
+    )
 
 position = np.linspace(-1, 1, 100, dtype=np.float32)
-looked_at = torch.as_tensor(np.stack([position, np.zeros_like(position)], axis=1), device=agent.device)
+looked_at = torch.as_tensor(
+    np.stack([position, np.zeros_like(position)], axis=1), device=agent.device
+)
 s, a = np.meshgrid(position, np.linspace(-1, 1, 100))
 _, axes = plt.subplots(figsize=(9, 4.6), layout="constrained")
-shading = axes.pcolormesh(s, a, -((a - 0.8 * np.sin(3 * s)) ** 2), cmap="Greys_r", shading="gouraud", vmin=-3, vmax=0)
+shading = axes.pcolormesh(
+    s, a, -((a - 0.8 * np.sin(3 * s)) ** 2), cmap="Greys_r", shading="gouraud", vmin=-3, vmax=0
+)
 plt.colorbar(shading, ax=axes, label="Q(s, a)")
 s, a = np.meshgrid(np.linspace(-0.95, 0.95, 16), np.linspace(-0.9, 0.9, 9))
-axes.quiver(s, a, np.zeros_like(s), -2 * (a - 0.8 * np.sin(3 * s)), color="#777777", scale=45, width=0.0025)
+axes.quiver(
+    s, a, np.zeros_like(s), -2 * (a - 0.8 * np.sin(3 * s)), color="#777777", scale=45, width=0.0025
+)
 best = 0.8 * np.sin(3 * position)
 updates = 0
 for until, colour in ((0, "#56b4e9"), (10, BLUE), (40, "#cc79a7"), (300, ORANGE)):
@@ -888,7 +1055,10 @@ for until, colour in ((0, "#56b4e9"), (10, BLUE), (40, "#cc79a7"), (300, ORANGE)
     with torch.no_grad():
         says = agent.actor(looked_at).cpu().numpy()[:, 0]
     axes.plot(position, says, color=colour, linewidth=2.5, label=f"after {until} updates")
-    print(f"after {until:3} updates: mean distance from the best action {np.abs(says - best).mean():.3f}")
+    print(
+        f"after {until:3} updates: mean distance from the best action "
+        f"{np.abs(says - best).mean():.3f}"
+    )
 axes.plot(position, best, color="black", linestyle="--", linewidth=1.5, label="the best action")
 axes.set(xlabel="state", ylabel="action", xlim=(-1, 1), ylim=(-1, 1))
 axes.legend(loc="upper left", framealpha=0.9)
@@ -914,7 +1084,10 @@ moves = {
     "a network in training": 1 - np.exp(-np.arange(300) / 100) + draws.normal(0, 0.15, 300),
 }
 agent = make_agent(utils.PointMass(1))
-networks = {"actor": (agent.actor, agent.actor_target), "critic": (agent.critic, agent.critic_target)}
+networks = {
+    "actor": (agent.actor, agent.actor_target),
+    "critic": (agent.critic, agent.critic_target),
+}
 
 _, both = plt.subplots(1, 2, figsize=(13, 3.8), layout="constrained", sharey=True)
 for axes, (title, weights) in zip(both, moves.items(), strict=True):
@@ -923,11 +1096,15 @@ for axes, (title, weights) in zip(both, moves.items(), strict=True):
         agent.tau = tau
         followed = {"actor": [], "critic": []}
         with torch.no_grad():
-            for parameter in (parameter for pair in networks.values() for parameter in pair[1].parameters()):
+            for parameter in (
+                parameter for pair in networks.values() for parameter in pair[1].parameters()
+            ):
                 parameter.fill_(0.0)
         for weight in weights:
             with torch.no_grad():
-                for parameter in (parameter for pair in networks.values() for parameter in pair[0].parameters()):
+                for parameter in (
+                    parameter for pair in networks.values() for parameter in pair[0].parameters()
+                ):
                     parameter.fill_(float(weight))
             agent._target_soft_update()
             for name, (_, target) in networks.items():
@@ -935,13 +1112,21 @@ for axes, (title, weights) in zip(both, moves.items(), strict=True):
         axes.plot(followed["critic"], color=colour, linewidth=2.5, label=f"target, τ = {tau:g}")
         if title == "a network that jumps":
             expected = 1 - (1 - tau) ** np.arange(1, 301)
-            axes.plot(expected, color="black", linestyle=":", label="expected" if tau == 0.005 else None)
+            axes.plot(
+                expected, color="black", linestyle=":", label="expected" if tau == 0.005 else None
+            )
             wrong = max(np.abs(np.array(path) - expected).max() for path in followed.values())
-            print(f"τ = {tau:5}: largest difference from 1 - (1 - τ)ⁿ found {wrong:.5f}, expected 0.0000x")
+            print(
+                f"τ = {tau:5}: largest difference from 1 - (1 - τ)ⁿ found {wrong:.5f}, "
+                "expected 0.0000x"
+            )
     axes.set(title=title, xlabel="update", ylabel="weight")
 utils.tidy(*both, legend=False)
 both[0].legend(frameon=False, loc="lower right", ncols=2)
 plt.show()
+
+# %% soft-grade
+# %grade DDPGAgent._target_soft_update
 
 # %% train-text [markdown]
 # ## 8 · The training loop
@@ -975,7 +1160,10 @@ agent = make_agent(Counted(utils.PointMass(1)), initial_random_steps=60)
 agent.env.seeds.clear()  # without the reset in make_agent
 plots, updates, noise_resets, reset_noise = [], [], [], agent.noise.reset
 agent.live_plot = lambda step, scores, *losses: plots.append((step, len(scores), *map(len, losses)))
-agent.update_model = lambda: (updates.append(agent.total_step), (torch.tensor(0.0), torch.tensor(0.0)))[1]
+agent.update_model = lambda: (
+    updates.append(agent.total_step),
+    (torch.tensor(0.0), torch.tensor(0.0)),
+)[1]
 agent.noise.reset = lambda: (noise_resets.append(agent.total_step), reset_noise())[1]
 agent.train(150, plotting_interval=50)
 print(
@@ -986,9 +1174,18 @@ print(
     "expected {None}",
 )
 print("resets of the noise        found", len(noise_resets), "expected 5 or 6")
-print("updates                    found", len(updates), "expected 90, the first one in step", updates[:1], "expected [61]")
+print(
+    "updates                    found",
+    len(updates),
+    "expected 90, the first one in step",
+    updates[:1],
+    "expected [61]",
+)
 print("plots (step, scores, losses)", plots)
 print("                    expected", [(50, 1, 0, 0), (100, 3, 40, 40), (150, 5, 90, 90)])
+
+# %% train-grade
+# %grade DDPGAgent.train
 
 # %% global-text [markdown]
 # ### Exercise: which environment?
@@ -1022,7 +1219,8 @@ for axes, whose, colour in ((both[0], "self.env.reset()", BLUE), (both[1], "env.
             ends.append(step + 1)
             state, _ = agent.env.reset() if whose == "self.env.reset()" else env.reset()
     print(
-        f"{whose:17} episodes that ended in 90 steps: {len(ends)}, after steps {str(ends[:4])[1:-1]}{', ...' * (len(ends) > 4)}"
+        f"{whose:17} episodes that ended in 90 steps: {len(ends)}, after steps "
+        f"{str(ends[:4])[1:-1]}{', ...' * (len(ends) > 4)}"
     )
     for step in range(90):
         span = [agent.memory.obs_buf[step, 0], agent.memory.next_obs_buf[step, 0]]
@@ -1058,7 +1256,13 @@ for axes, name, seeds, colour in (
 ):
     starts = np.array([pendulum.reset(seed=seed)[0] for seed in seeds])
     axes.plot(np.arctan2(starts[:, 1], starts[:, 0]), starts[:, 2], "o", color=colour, markersize=4)
-    axes.set(title=name, xlabel="angle (0: upright)", ylabel="velocity", xlim=(-3.3, 3.3), ylim=(-1.1, 1.1))
+    axes.set(
+        title=name,
+        xlabel="angle (0: upright)",
+        ylabel="velocity",
+        xlim=(-3.3, 3.3),
+        ylim=(-1.1, 1.1),
+    )
     axes.set_xticks([-np.pi, 0, np.pi], labels=["-π", "0", "π"])
     axes.label_outer()
     print(f"{name:24} {len(np.unique(starts, axis=0))} different first states")
@@ -1091,7 +1295,9 @@ class Ranges(gym.Env):
     """An environment with three action dimensions of different ranges."""
 
     observation_space = gym.spaces.Box(-1, 1, (1,), np.float32)
-    action_space = gym.spaces.Box(np.array([-2, 0, -1], np.float32), np.array([2, 1, 3], np.float32))
+    action_space = gym.spaces.Box(
+        np.array([-2, 0, -1], np.float32), np.array([2, 1, 3], np.float32)
+    )
 
 
 units = submitted.ActionNormalizer(Ranges())
@@ -1099,15 +1305,25 @@ inner = np.linspace(-1.4, 1.4, 57)
 outer = np.array([units.action(np.full(3, number)) for number in inner])
 for given in ([-1.0, -1.0, -1.0], [0.0, 0.0, 0.0], [1.0, 0.5, -0.5]):
     there = units.action(np.array(given))
-    print(f"{given} becomes {there.tolist()}, converted back {units.reverse_action(there).tolist()}")
+    print(
+        f"{given} becomes {there.tolist()}, converted back {units.reverse_action(there).tolist()}"
+    )
 print("expected: [-2, 0, -1], [0, 0.5, 1] and [2, 0.75, 0]")
 
 _, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
 for dimension, colour in enumerate((BLUE, ORANGE, GREEN)):
     low, high = units.action_space.low[dimension], units.action_space.high[dimension]
-    axes.plot(inner, outer[:, dimension], color=colour, linewidth=2.5, label=f"from {low:g} to {high:g}")
     axes.plot(
-        [-1, 1], [low, high], "o", color="black", fillstyle="none", markersize=8, label="expected" if dimension == 2 else None
+        inner, outer[:, dimension], color=colour, linewidth=2.5, label=f"from {low:g} to {high:g}"
+    )
+    axes.plot(
+        [-1, 1],
+        [low, high],
+        "o",
+        color="black",
+        fillstyle="none",
+        markersize=8,
+        label="expected" if dimension == 2 else None,
     )
 axes.axvspan(-1, 1, color="black", alpha=0.05, linewidth=0)
 axes.set(xlabel="action of the agent (grey: [-1, 1])", ylabel="action of the environment")
@@ -1139,10 +1355,15 @@ def strip(frames):
     plt.show()
 
 
-agent = make_agent(submitted.ActionNormalizer(gym.make("Pendulum-v1", render_mode="rgb_array")), seed=3)
+agent = make_agent(
+    submitted.ActionNormalizer(gym.make("Pendulum-v1", render_mode="rgb_array")), seed=3
+)
 frames = agent.test()
 print(f"frames found {len(frames)}, expected 200; stored {len(agent.memory)}, expected 0")
 strip(frames)
+
+# %% test-grade
+# %grade DDPGAgent.test one_update
 
 # %% probes-text [markdown]
 # ## 11 · Before any long training: probes
@@ -1196,7 +1417,13 @@ def probe(pay, steps=1, truncates=False, low=(-1.0,), high=(1.0,)):
 def train_probe(env, seed):
     """Return the agent after training on a probe, with higher learning rates and a larger τ."""
     agent = make_agent(
-        submitted.ActionNormalizer(env), seed, theta=1.0, sigma=0.3, gamma=0.8, tau=0.05, initial_random_steps=100
+        submitted.ActionNormalizer(env),
+        seed,
+        theta=1.0,
+        sigma=0.3,
+        gamma=0.8,
+        tau=0.05,
+        initial_random_steps=100,
     )
     for optimizer, rate in ((agent.actor_optimizer, 1e-3), (agent.critic_optimizer, 4e-3)):
         for group in optimizer.param_groups:
@@ -1207,28 +1434,64 @@ def train_probe(env, seed):
 
 def look_at(agent):
     """Return Q for both signs, for two actions, and one step later (Q2), and the actions μ."""
-    shown = torch.tensor([[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [-1.0, 1.0, 0.0], [1.0, 1.0, 0.0]], device=agent.device)
+    shown = torch.tensor(
+        [[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [-1.0, 1.0, 0.0], [1.0, 1.0, 0.0]], device=agent.device
+    )
     with torch.no_grad():
         mu = agent.actor(shown).cpu().numpy()
         at = {
-            a: agent.critic(shown, torch.full((4, mu.shape[1]), a, device=agent.device)).flatten().tolist()
+            a: agent.critic(shown, torch.full((4, mu.shape[1]), a, device=agent.device))
+            .flatten()
+            .tolist()
             for a in (-0.5, 0.0, 0.5)
         }
-    found = {"Q": (at[0.0][0] + at[0.0][1]) / 2, "Q2": (at[0.0][2] + at[0.0][3]) / 2, "Q(-)": at[0.0][0], "Q(+)": at[0.0][1]}
+    found = {
+        "Q": (at[0.0][0] + at[0.0][1]) / 2,
+        "Q2": (at[0.0][2] + at[0.0][3]) / 2,
+        "Q(-)": at[0.0][0],
+        "Q(+)": at[0.0][1],
+    }
     found |= {"Q(a=-½)": (at[-0.5][0] + at[-0.5][1]) / 2, "Q(a=½)": (at[0.5][0] + at[0.5][1]) / 2}
-    return found | {"μ(-)": mu[0, 0], "μ(+)": mu[1, 0], "μ1": mu[:2, 0].mean(), "μ2": mu[:2, -1].mean()}
+    return found | {
+        "μ(-)": mu[0, 0],
+        "μ(+)": mu[1, 0],
+        "μ1": mu[:2, 0].mean(),
+        "μ2": mu[:2, -1].mean(),
+    }
 
 
 RUNGS = [  # name, what it isolates, the probe, the expected values, the tolerance
     ("constant", "the critic's loss", lambda: probe(lambda sign, a: 1.0), {"Q": 1.0}, 0.1),
-    ("state", "state reaches Q?", lambda: probe(lambda sign, a: sign), {"Q(-)": -1.0, "Q(+)": 1.0}, 0.15),
-    ("action", "action reaches Q?", lambda: probe(lambda sign, a: a[0]), {"Q(a=-½)": -0.5, "Q(a=½)": 0.5}, 0.1),
-    ("two steps", "the discount", lambda: probe(lambda sign, a: 1.0, 2), {"Q": 0.8, "Q2": 1.0}, 0.1),
+    (
+        "state",
+        "state reaches Q?",
+        lambda: probe(lambda sign, a: sign),
+        {"Q(-)": -1.0, "Q(+)": 1.0},
+        0.15,
+    ),
+    (
+        "action",
+        "action reaches Q?",
+        lambda: probe(lambda sign, a: a[0]),
+        {"Q(a=-½)": -0.5, "Q(a=½)": 0.5},
+        0.1,
+    ),
+    (
+        "two steps",
+        "the discount",
+        lambda: probe(lambda sign, a: 1.0, 2),
+        {"Q": 0.8, "Q2": 1.0},
+        0.1,
+    ),
     ("truncated", "the time limit", lambda: probe(lambda sign, a: 1.0, 4, True), {"Q": 5.0}, 0.4),
     (
         "climb",
         "the actor's direction",
-        lambda: probe(lambda sign, a: -((a[0] - 0.5) ** 2) - (a[1] + 0.5) ** 2, low=(-1.0, -1.0), high=(1.0, 1.0)),
+        lambda: probe(
+            lambda sign, a: -((a[0] - 0.5) ** 2) - (a[1] + 0.5) ** 2,
+            low=(-1.0, -1.0),
+            high=(1.0, 1.0),
+        ),
         {"μ1": 0.5, "μ2": -0.5},
         0.2,
     ),
@@ -1242,7 +1505,9 @@ RUNGS = [  # name, what it isolates, the probe, the expected values, the toleran
     (
         "all of it",
         "units, targets",
-        lambda: probe(lambda sign, a: -4 * (a[0] - 0.5 - 0.25 * sign) ** 2, 2, low=(0.0,), high=(1.0,)),
+        lambda: probe(
+            lambda sign, a: -4 * (a[0] - 0.5 - 0.25 * sign) ** 2, 2, low=(0.0,), high=(1.0,)
+        ),
         {"μ(-)": -0.5, "μ(+)": 0.5},
         0.25,
     ),
@@ -1277,7 +1542,11 @@ class Record:
         self.live = live
 
     def __call__(self, step, scores, actor_losses, critic_losses):
-        self.scores, self.actor_losses, self.critic_losses = list(scores), list(actor_losses), list(critic_losses)
+        self.scores, self.actor_losses, self.critic_losses = (
+            list(scores),
+            list(actor_losses),
+            list(critic_losses),
+        )
         if self.live is not None:
             self.live(step, scores, actor_losses, critic_losses)
 
@@ -1285,7 +1554,13 @@ class Record:
 def train_point(dimensions, seed):
     """Return the scores of one training on PointMass."""
     agent = make_agent(
-        utils.PointMass(dimensions), seed, batch_size=64, sigma=0.1, gamma=0.95, tau=0.02, initial_random_steps=300
+        utils.PointMass(dimensions),
+        seed,
+        batch_size=64,
+        sigma=0.1,
+        gamma=0.95,
+        tau=0.02,
+        initial_random_steps=300,
     )
     agent.live_plot = Record()
     agent.train(POINT, plotting_interval=POINT)
@@ -1294,7 +1569,10 @@ def train_point(dimensions, seed):
 
 for dimensions in (1, 2):
     name = f"PointMass({dimensions})"
-    curves[name] = [train_point(dimensions, seed) for seed in tqdm(range(POINT_SEEDS), desc=name, unit=" seeds")]
+    curves[name] = [
+        train_point(dimensions, seed)
+        for seed in tqdm(range(POINT_SEEDS), desc=name, unit=" seeds", file=sys.stdout)
+    ]
     late = [round(float(np.mean(scores[-10:])), 2) for scores in curves[name]]
     print(f"{name}: mean score of the last 10 episodes, by seed: {late}")
 
@@ -1303,6 +1581,9 @@ axes = utils.plot_point_mass_returns(points, "score of an episode")
 axes.axvline(10, color="black", linewidth=0.8, linestyle="--")
 axes.annotate("learning begins", (10, -0.12), (5, 0), textcoords="offset points", fontsize=9)
 plt.show()
+
+# %% point-grade
+# %grade learning
 
 # %% pendulum-text [markdown]
 # ## 13 · The pendulum
@@ -1352,7 +1633,10 @@ row[0].plot(steps, means, color=BLUE, linewidth=2, label="mean of the last 10")
 row[0].axvline(WARM_UP, color="black", linewidth=0.8, linestyle="--")
 row[0].annotate("learning begins", (WARM_UP, 100), (4, 0), textcoords="offset points", fontsize=9)
 row[0].set(title="scores", xlabel="step", xlim=(0, None), ylim=(-1900, 200))
-for axes, name, losses in ((row[1], "actor loss", record.actor_losses), (row[2], "critic loss", record.critic_losses)):
+for axes, name, losses in (
+    (row[1], "actor loss", record.actor_losses),
+    (row[2], "critic loss", record.critic_losses),
+):
     places, averages = training.thinned(losses)
     axes.plot(WARM_UP + places, averages, color=ORANGE, linewidth=1.2)
     axes.set(title=name, xlabel="step", xlim=(0, None))
@@ -1412,19 +1696,32 @@ for _ in range(199):
 path = np.array(path)
 path_angle, path_velocity = np.arctan2(path[:, 1], path[:, 0]), path[:, 2].copy()
 jumps = np.flatnonzero(np.abs(np.diff(path_angle)) > np.pi) + 1
-path_angle, path_velocity = np.insert(path_angle, jumps, np.nan), np.insert(path_velocity, jumps, np.nan)
+path_angle, path_velocity = (
+    np.insert(path_angle, jumps, np.nan),
+    np.insert(path_velocity, jumps, np.nan),
+)
 
 _, both = plt.subplots(1, 2, figsize=(13, 4.6), layout="constrained", sharey=True)
 for axes, picture, cmap, limits, title in (
     (both[0], values, "viridis", {}, "Q(s, μ(s))"),
     (both[1], torques, "RdBu_r", {"vmin": -2, "vmax": 2}, "torque, 2 μ(s)"),
 ):
-    shading = axes.pcolormesh(angles, velocities, picture, cmap=cmap, shading="auto", rasterized=True, **limits)
+    shading = axes.pcolormesh(
+        angles, velocities, picture, cmap=cmap, shading="auto", rasterized=True, **limits
+    )
     plt.colorbar(shading, ax=axes)
     axes.plot(path_angle, path_velocity, color="white", linewidth=3.5)
     axes.plot(path_angle, path_velocity, color="black", linewidth=1.5)
-    axes.plot(path_angle[0], path_velocity[0], "o", color="white", markeredgecolor="black", markersize=9)
-    axes.set(title=title, xlabel="angle (0: upright)", ylabel="velocity", xlim=(-np.pi, np.pi), ylim=(-8, 8))
+    axes.plot(
+        path_angle[0], path_velocity[0], "o", color="white", markeredgecolor="black", markersize=9
+    )
+    axes.set(
+        title=title,
+        xlabel="angle (0: upright)",
+        ylabel="velocity",
+        xlim=(-np.pi, np.pi),
+        ylim=(-8, 8),
+    )
     axes.set_xticks([-np.pi, 0, np.pi], labels=["-π", "0", "π"])
     axes.label_outer()
 plt.show()
@@ -1495,5 +1792,8 @@ print(f"{mean:.0f} ± {spread:.0f}, leaderboard: {mean - spread:.0f}")
 
 # %% end
 for name, seeds in curves.items():
-    begin, end = (np.mean([np.mean(values[part]) for values in seeds]) for part in (slice(0, 5), slice(-5, None)))
+    begin, end = (
+        np.mean([np.mean(values[part]) for values in seeds])
+        for part in (slice(0, 5), slice(-5, None))
+    )
     print(f"{name:14} first five episodes: {begin:8.2f}   last five: {end:8.2f}")

@@ -113,8 +113,18 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # %% returns
 buffer = utils.RolloutBuffer()
 unused = torch.zeros(1, 1)
-for reward, terminated in [(1, False), (0, False), (2, True), (3, False), (1, True), (4, False), (2, False)]:
-    buffer.add(action=unused, logits=unused, observation=unused, terminated=terminated, reward=reward)
+for reward, terminated in [
+    (1, False),
+    (0, False),
+    (2, True),
+    (3, False),
+    (1, True),
+    (4, False),
+    (2, False),
+]:
+    buffer.add(
+        action=unused, logits=unused, observation=unused, terminated=terminated, reward=reward
+    )
 buffer.finalize()
 
 returns = submitted.get_returns(buffer, discount_factor=0.5)
@@ -187,16 +197,24 @@ print("gradient  found", log_probs.grad.tolist(), "expected", [[-1.0, 0.0], [0.0
 
 
 def always_right(_observation):
-    return torch.tensor([[-30.0, -30.0, 0.0]])  # log-probabilities: the first two actions are almost impossible
+    return torch.tensor(
+        [[-30.0, -30.0, 0.0]]
+    )  # log-probabilities: the first two actions are almost impossible
 
 
-line = utils.GridWorldPointTargetEnv(grid_size=10, dimensions=1, episode_length=5, set_target=5, set_state=2)
+line = utils.GridWorldPointTargetEnv(
+    grid_size=10, dimensions=1, episode_length=5, set_target=5, set_state=2
+)
 buffer, last_reward = submitted.collect_rollouts(line, always_right, num_rollouts=1)
 
 print("\nposition seen | action | reward | terminated")
 for row in range(buffer.final_size):
     position = (buffer.observations[row, 1].item() + 1) * 5
-    action, reward, end = buffer.actions[row].item(), buffer.rewards[row].item() + 0.0, buffer.terminateds[row].item()
+    action, reward, end = (
+        buffer.actions[row].item(),
+        buffer.rewards[row].item() + 0.0,
+        buffer.terminateds[row].item(),
+    )
     print(f"{position:13.0f} | {action:6} | {reward:6.1f} | {end}")
 print(f"last reward {last_reward:.1f}")
 
@@ -241,11 +259,16 @@ with utils.ProgressBar(rollouts=8, title="try") as bar:
         minibatch_size=30,
     )
 
-changed = sum(not torch.equal(old, new) for old, new in zip(before, policy.parameters(), strict=True))
+changed = sum(
+    not torch.equal(old, new) for old, new in zip(before, policy.parameters(), strict=True)
+)
 print(f"actor losses   found {len(actor_losses)}, expected 12")
 print(f"critic losses  found {len(critic_losses)}, expected 0")
 print(f"final rewards  found {len(final_rewards)}, expected 2")
 print(f"weight tensors that changed: found {changed}, expected {len(before)}")
+
+# %% loop-grade
+# %grade train_policy_gradient.without_critic
 
 # %% probes-text [markdown]
 # ## Before any long training: probes
@@ -287,7 +310,7 @@ print(f"weight tensors that changed: found {changed}, expected {len(before)}")
 class Probe(utils.EnvInterface):
     """Episodes of one or two steps. The observation shows a sign; only the last step has a reward.
 
-    pay: function of the sign (-1 or 1) and the action of the first step (0 or 1); returns the reward.
+    pay: function that returns the reward for the sign (-1 or 1) and the first action (0 or 1).
     Observation: the sign and the number of steps taken so far, float32 [1, 2].
     """
 
@@ -307,7 +330,11 @@ class Probe(utils.EnvInterface):
     def step(self, action):
         self.actions.append(int(action))
         terminated = len(self.actions) >= self.steps
-        return self.observe(), terminated, self.pay(self.sign, self.actions[0]) if terminated else 0.0
+        return (
+            self.observe(),
+            terminated,
+            self.pay(self.sign, self.actions[0]) if terminated else 0.0,
+        )
 
     def observe(self):
         return torch.tensor([[self.sign, float(len(self.actions))]])
@@ -315,41 +342,76 @@ class Probe(utils.EnvInterface):
 
 RUNGS = [  # name, what it tests, reward, steps, expected result, tolerance
     ("constant", "the value loss", lambda sign, action: 1.0, 1, {"V(-)": 1.0, "V(+)": 1.0}, 0.1),
-    ("observation", "the input of V", lambda sign, action: sign, 1, {"V(-)": -1.0, "V(+)": 1.0}, 0.2),
-    ("action", "does the policy learn?", lambda sign, action: 2.0 * action - 1, 1, {"π(1|-)": 1.0, "π(1|+)": 1.0}, 0.2),
+    (
+        "observation",
+        "the input of V",
+        lambda sign, action: sign,
+        1,
+        {"V(-)": -1.0, "V(+)": 1.0},
+        0.2,
+    ),
+    (
+        "action",
+        "does the policy learn?",
+        lambda sign, action: 2.0 * action - 1,
+        1,
+        {"π(1|-)": 1.0, "π(1|+)": 1.0},
+        0.2,
+    ),
     ("two steps", "the discount", lambda sign, action: 1.0, 2, {"V": 0.95, "V2": 1.0}, 0.02),
-    ("combined", "are the rows aligned?", lambda sign, action: sign * (2 * action - 1), 2, {"π(1|-)": 0, "π(1|+)": 1}, 0.2),
+    (
+        "combined",
+        "are the rows aligned?",
+        lambda sign, action: sign * (2 * action - 1),
+        2,
+        {"π(1|-)": 0, "π(1|+)": 1},
+        0.2,
+    ),
 ]
 PROBE_ROLLOUTS = 640
 probes = {}
 
 
 def climb(name, loss, with_critic):
-    """Train on every rung, print expected and found results, and store in `probes[name]` which rungs passed."""
-    rungs = [rung for rung in RUNGS if with_critic or "π(1|-)" in rung[4]]  # without a critic, only those about the policy
+    """Train on every rung, print the results, and store in `probes[name]` which rungs passed."""
+    rungs = [
+        rung for rung in RUNGS if with_critic or "π(1|-)" in rung[4]
+    ]  # without a critic, only those about the policy
     lines = [f"{'probe':13}{'what it isolates':25}{'expected':27}{'found':27}fine?"]
     probes[name] = dict.fromkeys([rung[0] for rung in rungs], False)
     try:
         with utils.ProgressBar(rollouts=PROBE_ROLLOUTS * len(rungs), title="probes") as bar:
             for title, isolates, pay, steps, expected, tolerance in rungs:
                 for seed in (0, 1):  # a correct agent may have bad luck once
-                    policy, value_net = train_probe(bar.watch(Probe(pay, steps)), loss, with_critic, seed)
+                    policy, value_net = train_probe(
+                        bar.watch(Probe(pay, steps)), loss, with_critic, seed
+                    )
                     found = look_at(policy, value_net)
-                    fine = all(abs(found[key] - value) <= tolerance for key, value in expected.items())
+                    fine = all(
+                        abs(found[key] - value) <= tolerance for key, value in expected.items()
+                    )
                     if fine:
                         break
-                texts = [" ".join(f"{key}={numbers[key]:.2f}" for key in expected) for numbers in (expected, found)]
-                lines.append(f"{title:13}{isolates:25}{texts[0]:27}{texts[1]:27}{'yes' if fine else 'NO'}")
+                texts = [
+                    " ".join(f"{key}={numbers[key]:.2f}" for key in expected)
+                    for numbers in (expected, found)
+                ]
+                lines.append(
+                    f"{title:13}{isolates:25}{texts[0]:27}{texts[1]:27}{'yes' if fine else 'NO'}"
+                )
                 probes[name][title] = fine
     finally:  # if your code raises an exception, still show the rungs before it
         print("\n".join(lines))
 
 
 def look_at(policy, value_net):
-    """Return a probe's results: V for both signs, their mean V, the mean one step later V2, and π(1) for both signs."""
+    """Return V for both signs, their mean V, the mean one step later V2, and π(1) for both."""
     with torch.no_grad():
         starts = torch.tensor([[-1.0, 0.0], [1.0, 0.0]])
-        first, second = value_net(starts).flatten().tolist(), value_net(starts + torch.tensor([0.0, 1.0])).flatten().tolist()
+        first, second = (
+            value_net(starts).flatten().tolist(),
+            value_net(starts + torch.tensor([0.0, 1.0])).flatten().tolist(),
+        )
         right = policy(starts)[:, 1].exp().tolist()
     found = {"V(-)": first[0], "V(+)": first[1], "V": sum(first) / 2, "V2": sum(second) / 2}
     return found | {"π(1|-)": right[0], "π(1|+)": right[1]}
@@ -396,7 +458,10 @@ climb("vanilla with returns", submitted.get_vanilla_policy_gradient_loss, with_c
 # ends on the target. The last picture shows the rollouts of the seed with the median success.
 
 # %% experiment
-curves, success = {}, {}  # by setting: one list of final rewards per seed; one success rate per seed
+curves, success = (
+    {},
+    {},
+)  # by setting: one list of final rewards per seed; one success rate per seed
 
 
 def train(env, rollouts, loss, learning_rate, with_critic):
@@ -423,17 +488,21 @@ def train(env, rollouts, loss, learning_rate, with_critic):
 
 
 def experiment(name, loss, learning_rate, with_critic):
-    """Train one policy per seed, plot the learning curves, test the policies, and store the curves under `name`."""
+    """Train one policy per seed, test the policies, plot the curves and store them as `name`."""
     runs, tests = [], []
     with utils.ProgressBar(rollouts=SEEDS * (ROLLOUTS + 100), title=name) as bar:
         for seed in range(SEEDS):
-            env = bar.watch(utils.GridWorldPointTargetEnv(grid_size=10, dimensions=1, episode_length=20))
+            env = bar.watch(
+                utils.GridWorldPointTargetEnv(grid_size=10, dimensions=1, episode_length=20)
+            )
             env.reset(seed)
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seed)
                 runs.append(train(env, ROLLOUTS, loss, learning_rate, with_critic))
                 tests.append(submitted.collect_rollouts(env, runs[-1][0], num_rollouts=100)[0])
-    _, curves[name], actor_losses, critic_losses = (list(column) for column in zip(*runs, strict=True))
+    _, curves[name], actor_losses, critic_losses = (
+        list(column) for column in zip(*runs, strict=True)
+    )
     success[name] = [utils.get_success_rate(env, test) for test in tests]
 
     colour = utils.CURVE_COLOURS[list(curves).index(name)]  # the same in all pictures
@@ -442,7 +511,9 @@ def experiment(name, loss, learning_rate, with_critic):
         panels["value loss"] = critic_losses
     _, all_axes = plt.subplots(1, len(panels), figsize=(5 * len(panels), 3.4), layout="constrained")
     for axes, (ylabel, values) in zip(all_axes, panels.items(), strict=True):
-        utils.plot_learning_curves({name: values}, ylabel, ROLLOUTS / len(values[0]), axes=axes, colours=[colour])
+        utils.plot_learning_curves(
+            {name: values}, ylabel, ROLLOUTS / len(values[0]), axes=axes, colours=[colour]
+        )
     for axes in all_axes[1:]:
         axes.get_legend().remove()
     all_axes[0].axhline(0, color="black", linewidth=0.8, linestyle=":")
@@ -462,7 +533,12 @@ def experiment(name, loss, learning_rate, with_critic):
 # your code is correct: it is computed on the current rollouts, and these change with the policy.
 
 # %% vanilla-line
-experiment("vanilla, returns", submitted.get_vanilla_policy_gradient_loss, learning_rate=1e-3, with_critic=False)
+experiment(
+    "vanilla, returns",
+    submitted.get_vanilla_policy_gradient_loss,
+    learning_rate=1e-3,
+    with_critic=False,
+)
 
 # %% vanilla-line-seen [markdown]
 # The reward rises, but it ends clearly below 0. In the last picture, every line should reach the
@@ -525,10 +601,20 @@ loss.backward()
 print(f"value loss  found {loss.item():.3f}, expected 1.667")
 print(f"gradient of the weight  found {value_net.weight.grad.item():.3f}, expected 2.667")
 
-observations, returns = torch.tensor([[0.0], [1.0], [2.0], [3.0]]), torch.tensor([[1.0], [1.0], [4.0], [4.0]])
+observations, returns = (
+    torch.tensor([[0.0], [1.0], [2.0], [3.0]]),
+    torch.tensor([[1.0], [1.0], [4.0], [4.0]]),
+)
 advantages = submitted.get_advantages(value_net, observations, returns)
-print("advantages  found", [round(advantage, 2) for advantage in advantages.flatten().tolist()], list(advantages.shape))
-print("         expected [0.0, -1.22, 1.22, 0.0] (torch's std) or [0.0, -1.41, 1.41, 0.0] (numpy's), [4, 1]")
+print(
+    "advantages  found",
+    [round(advantage, 2) for advantage in advantages.flatten().tolist()],
+    list(advantages.shape),
+)
+print(
+    "         expected [0.0, -1.22, 1.22, 0.0] (torch's std) or [0.0, -1.41, 1.41, 0.0] "
+    "(numpy's), [4, 1]"
+)
 print("carry a gradient:", advantages.requires_grad, "(expected False)")
 
 # %% critic-loop-text [markdown]
@@ -546,6 +632,9 @@ print("carry a gradient:", advantages.requires_grad, "(expected False)")
 # %% critic-probes
 climb("vanilla with advantages", submitted.get_vanilla_policy_gradient_loss, with_critic=True)
 
+# %% critic-probes-grade
+# %grade train_policy_gradient.with_critic train_policy_gradient.minibatches
+
 # %% advantages-line-text [markdown]
 # If a rung says NO, fix the first one that does. The list below the table of probes says where to
 # look.
@@ -554,7 +643,15 @@ climb("vanilla with advantages", submitted.get_vanilla_policy_gradient_loss, wit
 # seconds.
 
 # %% advantages-line
-experiment("vanilla, advantages", submitted.get_vanilla_policy_gradient_loss, learning_rate=1e-3, with_critic=True)
+experiment(
+    "vanilla, advantages",
+    submitted.get_vanilla_policy_gradient_loss,
+    learning_rate=1e-3,
+    with_critic=True,
+)
+
+# %% advantages-line-grade
+# %grade learning_vanilla
 
 # %% advantages-line-seen [markdown]
 # Much better: nearly all lines reach the middle and stay there. Over 20 seeds of 2,000 rollouts,
@@ -571,7 +668,12 @@ experiment("vanilla, advantages", submitted.get_vanilla_policy_gradient_loss, le
 # finish in a quarter of the time. This takes 20 to 30 seconds.
 
 # %% fragile
-experiment("vanilla, lr 4e-3", submitted.get_vanilla_policy_gradient_loss, learning_rate=4e-3, with_critic=True)
+experiment(
+    "vanilla, lr 4e-3",
+    submitted.get_vanilla_policy_gradient_loss,
+    learning_rate=4e-3,
+    with_critic=True,
+)
 
 # %% fragile-seen [markdown]
 # It learns fast at first and then collapses. Over 20 seeds of 2,000 rollouts, the median success is
@@ -625,13 +727,20 @@ experiment("vanilla, lr 4e-3", submitted.get_vanilla_policy_gradient_loss, learn
 ratios = np.linspace(0.02, 2, 200)
 old_probability = 0.4
 colours = utils.CURVE_COLOURS
-corners = {+1.0: ([0, 1.2, 2], [0, 1.2, 1.2]), -1.0: ([0, 0.8, 2], [-0.8, -0.8, -2])}  # where the objective bends
+corners = {
+    +1.0: ([0, 1.2, 2], [0, 1.2, 1.2]),
+    -1.0: ([0, 0.8, 2], [-0.8, -0.8, -2]),
+}  # where the objective bends
 
 _, both = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
-for axes, (advantage, (bend_x, bend_y)), colour in zip(both, corners.items(), colours, strict=False):
+for axes, (advantage, (bend_x, bend_y)), colour in zip(
+    both, corners.items(), colours, strict=False
+):
     objective = []
     for ratio in ratios:
-        now = torch.tensor([[ratio * old_probability, 1 - ratio * old_probability]], dtype=torch.float32).log()
+        now = torch.tensor(
+            [[ratio * old_probability, 1 - ratio * old_probability]], dtype=torch.float32
+        ).log()
         old = torch.tensor([[old_probability, 1 - old_probability]]).log()
         loss = submitted.get_PPO_policy_gradient_loss(
             policy=nn.Identity(),
@@ -646,12 +755,21 @@ for axes, (advantage, (bend_x, bend_y)), colour in zip(both, corners.items(), co
     axes.plot(ratios, objective, color=colour, linewidth=3, label="yours")
     axes.plot(bend_x, bend_y, color="black", linestyle=":", label="expected")
     axes.plot(1, advantage, "o", color="black", markersize=5)
-    axes.annotate("not moved yet", (1, advantage), (9, 9 * (advantage < 0) - 4), textcoords="offset points", fontsize=9)
+    axes.annotate(
+        "not moved yet",
+        (1, advantage),
+        (9, 9 * (advantage < 0) - 4),
+        textcoords="offset points",
+        fontsize=9,
+    )
     axes.set_title(f"A = {advantage:+.0f}: {'a good' if advantage > 0 else 'a bad'} action")
     axes.set(xlabel="ratio ρ (grey: within the clip range)", ylabel="objective", xlim=(0, 2))
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="upper left" if advantage > 0 else "lower left")
 plt.show()
+
+# %% ppo-objective-grade
+# %grade get_PPO_policy_gradient_loss one_update
 
 # %% ppo-probes-text [markdown]
 # If your line is different, its shape shows why. Mirrored vertically: the sign is wrong. No bend:
@@ -667,7 +785,12 @@ climb("PPO", submitted.get_PPO_policy_gradient_loss, with_critic=True)
 # Now use the learning rate at which the vanilla loss collapsed. This takes 20 to 30 seconds.
 
 # %% ppo-line
-experiment("PPO, lr 4e-3", submitted.get_PPO_policy_gradient_loss, learning_rate=4e-3, with_critic=True)
+experiment(
+    "PPO, lr 4e-3", submitted.get_PPO_policy_gradient_loss, learning_rate=4e-3, with_critic=True
+)
+
+# %% ppo-line-grade
+# %grade learning_ppo
 
 # %% ppo-line-seen [markdown]
 # Over 20 seeds of 2,000 rollouts, the median success is 100%, and 18 of 20 seeds reach 95% (the
@@ -689,12 +812,16 @@ REFERENCE = {  # 20 seeds, 2,000 rollouts: the median success, and how many seed
     "vanilla, lr 4e-3": ("12%", "0 of 20"),
     "PPO, lr 4e-3": ("100%", "18 of 20"),
 }
-axes = utils.plot_learning_curves({name: curves[name] for name in REFERENCE}, "last reward of a rollout", rollouts_per_value=4)
+axes = utils.plot_learning_curves(
+    {name: curves[name] for name in REFERENCE}, "last reward of a rollout", rollouts_per_value=4
+)
 axes.axhline(0, color="black", linewidth=0.8, linestyle=":")
 axes.set_title("mean over seeds; band: from the worst to the best seed")
 plt.show()
 
-print(f"{'':22}{'yours: median':>16}{'at least 95%':>16}{'reference: median':>20}{'at least 95%':>16}")
+print(
+    f"{'':22}{'yours: median':>16}{'at least 95%':>16}{'reference: median':>20}{'at least 95%':>16}"
+)
 for name, (median, solved) in REFERENCE.items():
     rates = np.array(success[name])
     mine = f"{(rates >= 0.95).sum()} of {len(rates)}"
@@ -715,7 +842,9 @@ for name, (median, solved) in REFERENCE.items():
 
 # %% cartpole
 curves["CartPole"] = []
-with utils.ProgressBar(rollouts=CARTPOLE_SEEDS * CARTPOLE_ROLLOUTS, title="CartPole, PPO", window=20) as bar:
+with utils.ProgressBar(
+    rollouts=CARTPOLE_SEEDS * CARTPOLE_ROLLOUTS, title="CartPole, PPO", window=20
+) as bar:
     for seed in range(CARTPOLE_SEEDS):
         env = bar.watch(utils.OpenAIGymEnv())
         env.reset(seed)
@@ -726,7 +855,9 @@ with utils.ProgressBar(rollouts=CARTPOLE_SEEDS * CARTPOLE_ROLLOUTS, title="CartP
             submitted.train_policy_gradient(
                 env=env,
                 policy=policy,
-                optimizer=torch.optim.Adam([*policy.parameters(), *value_net.parameters()], lr=3e-3),
+                optimizer=torch.optim.Adam(
+                    [*policy.parameters(), *value_net.parameters()], lr=3e-3
+                ),
                 get_policy_gradient_loss=submitted.get_PPO_policy_gradient_loss,
                 get_returns=functools.partial(submitted.get_returns, discount_factor=0.99),
                 rollouts=CARTPOLE_ROLLOUTS,
@@ -766,5 +897,8 @@ plt.show()
 
 # %% end
 for name, seeds in curves.items():
-    begin, end = (np.mean([np.mean(values[part]) for values in seeds]) for part in (slice(0, 10), slice(-10, None)))
+    begin, end = (
+        np.mean([np.mean(values[part]) for values in seeds])
+        for part in (slice(0, 10), slice(-10, None))
+    )
     print(f"{name:22} first ten values: {begin:7.2f}   last ten: {end:7.2f}")

@@ -46,6 +46,7 @@
 # %autoreload 2
 
 import os
+import sys
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
@@ -152,7 +153,9 @@ for n in range(1, 6):
 n, gamma, lamb = 8, 0.9, 0.9
 ones = np.eye(n, dtype=np.float32)
 into_delta = np.array([gamma * np.roll(one, -1) - one for one in ones]).T
-into_draft = np.array([draft(says, torch.tensor(one)[:, None], np.zeros(n), gamma, lamb) for one in ones]).T
+into_draft = np.array(
+    [draft(says, torch.tensor(one)[:, None], np.zeros(n), gamma, lamb) for one in ones]
+).T
 away = np.arange(n) - np.arange(n)[:, None]
 into_longer = np.where(away >= 0, (gamma * lamb) ** np.maximum(away, 0), 0) @ into_delta
 
@@ -166,15 +169,27 @@ for axes, matrix, title, letter in (
     for (t, k), number in np.ndenumerate(matrix):
         if abs(number) > 0.005:
             axes.text(
-                k, t, f"{number:.2f}", ha="center", va="center", fontsize=8, color="white" if abs(number) > 0.6 else "black"
+                k,
+                t,
+                f"{number:.2f}",
+                ha="center",
+                va="center",
+                fontsize=8,
+                color="white" if abs(number) > 0.6 else "black",
             )
     axes.set_xticks(range(n), labels=[f"V{k}" for k in range(n)])
     axes.set_yticks(range(n), labels=[f"{letter}{t}" for t in range(n)])
     axes.set(title=title, ylim=(n - 0.5, -0.5))
     axes.tick_params(length=0)
-row[0].add_patch(plt.Rectangle((-0.46, n - 1.46), 0.92, 0.92, fill=False, edgecolor="black", linewidth=2.5))
-row[1].add_patch(plt.Rectangle((-0.5, n - 1.5), n, 1, facecolor="white", edgecolor=GREY, hatch="///"))
-row[2].add_patch(plt.Rectangle((-0.46, -0.46), 0.92, n - 0.08, fill=False, edgecolor="black", linewidth=2.5))
+row[0].add_patch(
+    plt.Rectangle((-0.46, n - 1.46), 0.92, 0.92, fill=False, edgecolor="black", linewidth=2.5)
+)
+row[1].add_patch(
+    plt.Rectangle((-0.5, n - 1.5), n, 1, facecolor="white", edgecolor=GREY, hatch="///")
+)
+row[2].add_patch(
+    plt.Rectangle((-0.46, -0.46), 0.92, n - 0.08, fill=False, edgecolor="black", linewidth=2.5)
+)
 figure.colorbar(image, ax=row, label="weight", shrink=0.85)
 plt.show()
 
@@ -214,8 +229,14 @@ plt.show()
 
 def one_episode(rewards, values, gamma, lamb):
     """Return the advantages of one episode by the sum; `values` also holds the final value."""
-    errors = [r + gamma * after - before for r, before, after in zip(rewards, values, values[1:], strict=False)]
-    return [sum((gamma * lamb) ** (k - t) * errors[k] for k in range(t, len(errors))) for t in range(len(errors))]
+    errors = [
+        r + gamma * after - before
+        for r, before, after in zip(rewards, values, values[1:], strict=False)
+    ]
+    return [
+        sum((gamma * lamb) ** (k - t) * errors[k] for k in range(t, len(errors)))
+        for t in range(len(errors))
+    ]
 
 
 LENGTH, ENDS = 4, ("terminated", "truncated", "goes on")
@@ -226,14 +247,24 @@ drafted = np.vstack([drafted, np.full(T, np.nan)])
 right = np.zeros((T, T))
 for begin in range(0, T, LENGTH):
     part = slice(begin, begin + LENGTH)
-    right[part, part] = np.array([one_episode(unit, [0] * (LENGTH + 1), 0.9, 0.9) for unit in units[part, part]]).T
+    right[part, part] = np.array(
+        [one_episode(unit, [0] * (LENGTH + 1), 0.9, 0.9) for unit in units[part, part]]
+    ).T
 
 figure, both = plt.subplots(1, 2, figsize=(12.5, 5.4), layout="constrained")
 for axes, matrix, title in ((both[0], drafted, "the draft"), (both[1], right, "correct")):
     image = axes.imshow(matrix, cmap="Blues", vmin=0, vmax=1)
     for (t, k), number in np.ndenumerate(matrix):
         if number > 0.005:
-            axes.text(k, t, f"{number:.2f}", ha="center", va="center", fontsize=8, color="white" if number > 0.6 else "black")
+            axes.text(
+                k,
+                t,
+                f"{number:.2f}",
+                ha="center",
+                va="center",
+                fontsize=8,
+                color="white" if number > 0.6 else "black",
+            )
     for end in range(LENGTH, T, LENGTH):
         axes.axhline(end - 0.5, color=ORANGE, linewidth=1.5)
         axes.axvline(end - 0.5, color=ORANGE, linewidth=1.5)
@@ -243,7 +274,9 @@ for axes, matrix, title in ((both[0], drafted, "the draft"), (both[1], right, "c
     axes.set_yticks(range(T), labels=[f"A{t}" for t in range(T)])
     axes.tick_params(length=0)
     axes.set_title(title, pad=22)
-both[0].add_patch(plt.Rectangle((-0.5, T - 1.5), T, 1, facecolor="white", edgecolor=GREY, hatch="///"))
+both[0].add_patch(
+    plt.Rectangle((-0.5, T - 1.5), T, 1, facecolor="white", edgecolor=GREY, hatch="///")
+)
 figure.colorbar(image, ax=both, label="weight", shrink=0.85)
 plt.show()
 
@@ -264,9 +297,20 @@ wave = 0.3 * np.sin(np.arange(63) / 5)  # one value per state, final states incl
 parts, episodes, shift = [], [], 0
 for number, length in enumerate(LENGTHS):
     begin = sum(LENGTHS[:number])
-    parts.append((rewards[begin : begin + length], wave[begin + number : begin + number + length + 1], ENDS[number]))
-state = torch.tensor(np.concatenate([values[:-1] for _, values, _ in parts]), dtype=torch.float32)[:, None]
-next_state = torch.tensor(np.concatenate([values[1:] for _, values, _ in parts]), dtype=torch.float32)[:, None]
+    parts.append(
+        (
+            rewards[begin : begin + length],
+            wave[begin + number : begin + number + length + 1],
+            ENDS[number],
+        )
+    )
+state, next_state = (
+    torch.tensor(np.concatenate(part), dtype=torch.float32)[:, None]
+    for part in (
+        [values[:-1] for _, values, _ in parts],
+        [values[1:] for _, values, _ in parts],
+    )
+)
 ends = np.cumsum(LENGTHS) - 1
 terminated, truncated = np.arange(60) == ends[0], np.arange(60) == ends[1]
 
@@ -285,7 +329,9 @@ def draw_episodes(axes):
     for end, how in zip(ends, ENDS, strict=True):
         if how != "goes on":
             axes.axvline(end + 0.5, color="black", linewidth=0.8)
-            axes.annotate(how, (end + 0.5, 1.12), (-5, 0), textcoords="offset points", ha="right", fontsize=9)
+            axes.annotate(
+                how, (end + 0.5, 1.12), (-5, 0), textcoords="offset points", ha="right", fontsize=9
+            )
     axes.axhline(0, color="black", linewidth=0.5)
     axes.set(xlabel="step", ylabel="advantage", xlim=(0, 59), ylim=(-1.45, 1.3))
     utils.tidy(axes)
@@ -322,14 +368,20 @@ plt.show()
 small = torch.tensor([[1.0], [2.0], [3.0]])  # the values are 1, 2, 3; γ = λ = 0.5
 after = torch.tensor([[2.0], [3.0], [4.0]])
 paid = np.array([2.0, 0.0, 4.0])
-none, last, middle = (np.array(where) for where in ([False] * 3, [False, False, True], [False, True, False]))
+none, last, middle = (
+    np.array(where) for where in ([False] * 3, [False, False, True], [False, True, False])
+)
 other = torch.tensor([[2.0], [8.0], [4.0]])
 right = one_episode(paid, [1, 2, 3, 0], 0.5, 0.5)
 yours = submitted.GeneralizedAdvantageEstimator(says, small, paid, 0.5, 0.5)
-print(f"for {len(paid)} rewards {len(yours)} advantages: {rounded(yours)}, expected {len(right)}: {rounded(right)}")
+print(
+    f"for {len(paid)} rewards {len(yours)} advantages: {rounded(yours)}, expected "
+    f"{len(right)}: {rounded(right)}"
+)
 if len(yours) != len(paid):
     raise NotImplementedError(
-        "GeneralizedAdvantageEstimator.length: return as many advantages as rewards, including the last δ"
+        "GeneralizedAdvantageEstimator.length: return as many advantages as rewards, "
+        "including the last δ"
     )
 for name, values, arguments in (
     ("goes on", [[1, 2, 3, 4]], (after, none, none)),
@@ -350,9 +402,13 @@ for name, values, arguments in (
 
 _, axes = plt.subplots(figsize=(10, 3.8), layout="constrained")
 for lamb, colour in ((0.0, GREY), (0.95, BLUE), (1.0, GREEN)):
-    yours = submitted.GeneralizedAdvantageEstimator(says, state, rewards, 0.99, lamb, next_state, terminated, truncated)
+    yours = submitted.GeneralizedAdvantageEstimator(
+        says, state, rewards, 0.99, lamb, next_state, terminated, truncated
+    )
     axes.plot(yours, color=colour, linewidth=2.5, label=f"yours, λ = {lamb:g}")
-    axes.plot(expected(0.99, lamb), color="black", linestyle=":", label="correct" if lamb == 1 else None)
+    axes.plot(
+        expected(0.99, lamb), color="black", linestyle=":", label="correct" if lamb == 1 else None
+    )
 draw_episodes(axes)
 axes.legend(frameon=False, loc="lower right", fontsize=9)
 plt.show()
@@ -376,14 +432,28 @@ plt.show()
 
 
 def faulty(change):
-    """Return your estimator with arguments that `change` replaces (as a dictionary) before each call."""
+    """Return your estimator; `change` replaces its arguments, a dictionary, before each call."""
 
-    def estimator(critic, state, reward, gamma, lamb, next_state=None, terminated=None, truncated=None):
+    def estimator(
+        critic, state, reward, gamma, lamb, next_state=None, terminated=None, truncated=None
+    ):
         no = np.zeros(len(reward), dtype=bool)
         if next_state is None:
-            next_state, terminated = torch.cat((state[1:], state[-1:])), np.arange(len(reward)) == len(reward) - 1
-        told = {"terminated": no if terminated is None else terminated, "truncated": no if truncated is None else truncated}
-        told |= {"state": state, "reward": reward, "gamma": gamma, "lamb": lamb, "next_state": next_state}
+            next_state, terminated = (
+                torch.cat((state[1:], state[-1:])),
+                np.arange(len(reward)) == len(reward) - 1,
+            )
+        told = {
+            "terminated": no if terminated is None else terminated,
+            "truncated": no if truncated is None else truncated,
+        }
+        told |= {
+            "state": state,
+            "reward": reward,
+            "gamma": gamma,
+            "lamb": lamb,
+            "next_state": next_state,
+        }
         return submitted.GeneralizedAdvantageEstimator(critic, **(told | change(told)))
 
     return estimator
@@ -393,19 +463,33 @@ no_ends = {"terminated": None, "truncated": None}
 ESTIMATORS = {
     "the draft": draft,
     "the last δ is missing": lambda *a, **k: submitted.GeneralizedAdvantageEstimator(*a, **k)[:-1],
-    "V(s_0) after the last row": faulty(lambda x: {"next_state": torch.cat((x["next_state"][:-1], x["state"][:1]))}),
+    "V(s_0) after the last row": faulty(
+        lambda x: {"next_state": torch.cat((x["next_state"][:-1], x["state"][:1]))}
+    ),
     "ends are ignored": faulty(lambda _: no_ends),
     "ends are one row late": faulty(lambda x: {key: np.roll(x[key], 1) for key in no_ends}),
-    "truncated counts as terminated": faulty(lambda x: {"terminated": x["terminated"] | x["truncated"]}),
-    "terminated counts as truncated": faulty(lambda x: {"terminated": None, "truncated": x["terminated"] | x["truncated"]}),
-    "the last row is always an end": faulty(
-        lambda x: {"terminated": x["terminated"] | (np.arange(len(x["reward"])) + 1 == len(x["reward"]))}
+    "truncated counts as terminated": faulty(
+        lambda x: {"terminated": x["terminated"] | x["truncated"]}
     ),
-    "the next row as the next state": faulty(lambda x: {"next_state": torch.cat((x["state"][1:], x["next_state"][-1:]))}),
+    "terminated counts as truncated": faulty(
+        lambda x: {"terminated": None, "truncated": x["terminated"] | x["truncated"]}
+    ),
+    "the last row is always an end": faulty(
+        lambda x: {
+            "terminated": x["terminated"] | (np.arange(len(x["reward"])) + 1 == len(x["reward"]))
+        }
+    ),
+    "the next row as the next state": faulty(
+        lambda x: {"next_state": torch.cat((x["state"][1:], x["next_state"][-1:]))}
+    ),
     "λ is ignored": faulty(lambda _: {"lamb": 1.0}),
     "yours": submitted.GeneralizedAdvantageEstimator,
-    "yours, as a list": lambda *a, **k: [float(A) for A in submitted.GeneralizedAdvantageEstimator(*a, **k)],
-    "yours, as a tensor": lambda *a, **k: torch.as_tensor(np.array(submitted.GeneralizedAdvantageEstimator(*a, **k))),
+    "yours, as a list": lambda *a, **k: [
+        float(A) for A in submitted.GeneralizedAdvantageEstimator(*a, **k)
+    ],
+    "yours, as a tensor": lambda *a, **k: torch.as_tensor(
+        np.array(submitted.GeneralizedAdvantageEstimator(*a, **k))
+    ),
 }
 for name, estimator in ESTIMATORS.items():
     try:
@@ -444,7 +528,11 @@ for axes, sigma in zip(row, (1.0, 1.5, 4.0), strict=True):
     process = submitted.IndependentGaussianProcess(1, rng=0)
     yours = process.sample((mu, log_sigma))
     confused = np.random.default_rng(0).normal(mu, log_sigma)
-    print(f"σ = {sigma}: yours {list(yours.shape)}, mean {yours.mean():.2f}, standard deviation {yours.std():.2f};", end=" ")
+    print(
+        f"σ = {sigma}: yours {list(yours.shape)}, mean {yours.mean():.2f}, standard "
+        f"deviation {yours.std():.2f};",
+        end=" ",
+    )
     print(f"with log σ as σ: {confused.std():.2f}")
     bins = np.linspace(0.5 - 3.2 * sigma, 0.5 + 3.2 * sigma, 66)
     axes.hist(confused.ravel(), bins=bins, color=ORANGE, alpha=0.55, label="log σ as σ")
@@ -452,7 +540,15 @@ for axes, sigma in zip(row, (1.0, 1.5, 4.0), strict=True):
     axes.set(title=f"σ = {sigma:g}, log σ = {np.log(sigma):.2f}", xlabel="action", ylim=(0, 4200))
     axes.legend(frameon=False, loc="upper right", fontsize=9)
 row[0].set_ylabel("of 20,000")
-row[0].annotate("all 20,000", (0.5, 3700), (0.1, 3700), ha="right", va="center", arrowprops={"arrowstyle": "->"}, fontsize=9)
+row[0].annotate(
+    "all 20,000",
+    (0.5, 3700),
+    (0.1, 3700),
+    ha="right",
+    va="center",
+    arrowprops={"arrowstyle": "->"},
+    fontsize=9,
+)
 utils.tidy(*row, legend=False)
 plt.show()
 try:
@@ -463,6 +559,9 @@ except ValueError as error:
 process = submitted.IndependentGaussianProcess(2, rng=0)
 two = process.sample((torch.zeros(20_000, 2), torch.tensor([[0.0, 1.0]]).expand(20_000, 2)))
 print(f"two dimensions: correlation found {np.corrcoef(two.numpy().T)[0, 1]:.2f}, expected 0.0x")
+
+# %% sample-grade
+# %grade IndependentGaussianProcess.sample
 
 # %% sample-seen [markdown]
 # With $s = 0$ the agent does not explore at all: every sample is the mean. The mean is never
@@ -522,26 +621,52 @@ line = torch.linspace(-9, 11, 401)[:, None]
 one = submitted.IndependentGaussianProcess(1, rng=0)
 sampled = one.sample((torch.ones(20_000, 1), torch.full((20_000, 1), np.log(2.0))))
 height = one.get_dist((torch.ones(401, 1), torch.full((401, 1), np.log(2.0)), line)).exp().flatten()
-both[0].hist(sampled.numpy().ravel(), bins=80, density=True, color=BLUE, alpha=0.45, label="your samples")
+both[0].hist(
+    sampled.numpy().ravel(), bins=80, density=True, color=BLUE, alpha=0.45, label="your samples"
+)
 both[0].plot(line.flatten(), height, color="black", linewidth=2, label="exp(your log-density)")
 both[0].set(title="μ = 1, σ = 2", xlabel="action", ylabel="density", xlim=(-9, 11), ylim=(0, 0.26))
-print(f"area under the curve: found {float(torch.trapezoid(height, line.flatten())):.4f}, expected 1.0000")
+print(
+    f"area under the curve: found {float(torch.trapezoid(height, line.flatten())):.4f}, "
+    "expected 1.0000"
+)
 
-wide = torch.stack(torch.meshgrid(torch.linspace(-12, 14, 80), torch.linspace(-16, 16, 80), indexing="xy"), dim=-1)
+wide = torch.stack(
+    torch.meshgrid(torch.linspace(-12, 14, 80), torch.linspace(-16, 16, 80), indexing="xy"), dim=-1
+)
 rows = wide.reshape(-1, 2)
 logs = process.get_dist((mu[1].expand_as(rows), log_sigma[1].expand_as(rows), rows)).reshape(80, 80)
 dots = process.sample((mu[1].expand(1500, 2), log_sigma[1].expand(1500, 2)))
 both[1].plot(*dots.numpy().T, ".", color=BLUE, markersize=3, alpha=0.5)
-both[1].contour(wide[..., 0], wide[..., 1], logs, levels=[-10, -8, -6.5, -5.5, -4.9586], colors="black", linewidths=1)
+both[1].contour(
+    wide[..., 0],
+    wide[..., 1],
+    logs,
+    levels=[-10, -8, -6.5, -5.5, -4.9586],
+    colors="black",
+    linewidths=1,
+)
 both[1].plot(1, -2.5, "o", color=ORANGE, markersize=8, label="the action (1, -2.5)")
-both[1].set(title="μ = (1, 0), σ = (4, 5)", xlabel="first number", ylabel="second number", xlim=(-12, 14), ylim=(-16, 16))
+both[1].set(
+    title="μ = (1, 0), σ = (4, 5)",
+    xlabel="first number",
+    ylabel="second number",
+    xlim=(-12, 14),
+    ylim=(-16, 16),
+)
 utils.tidy(*both)
 both[0].legend(frameon=False, loc="upper right")
 both[1].legend(frameon=True, framealpha=0.9, loc="upper right")
 plt.show()
 
 impossible = torch.tensor([0.0, -torch.inf])  # |y - μ| and log σ in the third row of the drafts
-print("σ = 0, as in the keras-rl drafts:", float(torch.exp(2 * impossible[0].log() - np.log(2) - 2 * impossible[1])))
+print(
+    "σ = 0, as in the keras-rl drafts:",
+    float(torch.exp(2 * impossible[0].log() - np.log(2) - 2 * impossible[1])),
+)
+
+# %% density-grade
+# %grade IndependentGaussianProcess.get_dist
 
 # %% density-seen [markdown]
 # It returns NaN: $2 \log |y - \mu|$ is $-\infty$, $-2 s$ is $+\infty$, and their sum is not
@@ -569,7 +694,7 @@ def as_in_the_text(mu, _log_sigma, y):
 
 
 def slope(score, ys, mean=False):
-    """Return log-densities and their derivatives with respect to μ, at μ = 0 (`mean`: of their mean)."""
+    """Return log-densities and their (or with `mean`, their mean's) derivatives at μ = 0."""
     ys = torch.as_tensor(ys, dtype=torch.float32)[:, None]
     mu = torch.zeros(1, 1) if mean else torch.zeros_like(ys)
     mu.requires_grad_()
@@ -584,7 +709,10 @@ def yours(mu, log_sigma, y):
 
 ys = np.linspace(-1, 1, 21).round(1)
 _, both = plt.subplots(1, 2, figsize=(12, 3.4), layout="constrained")
-for name, score, colour, style in (("exp(2 log|y - μ|)", as_in_the_text, ORANGE, "o-"), ("yours", yours, BLUE, "x:")):
+for name, score, colour, style in (
+    ("exp(2 log|y - μ|)", as_in_the_text, ORANGE, "o-"),
+    ("yours", yours, BLUE, "x:"),
+):
     numbers, slopes = slope(score, ys)
     both[0].plot(ys, numbers, style, color=colour, label=name)
     both[1].plot(ys, slopes, style, color=colour, label=name)
@@ -594,7 +722,14 @@ for name, score, colour, style in (("exp(2 log|y - μ|)", as_in_the_text, ORANGE
 both[0].set(title="log-density", xlabel="y - μ")
 both[1].set(title="derivative with respect to μ", xlabel="y - μ", ylim=(-1.3, 1.3))
 if not np.isfinite(slope(as_in_the_text, ys)[1][10]):
-    both[1].annotate("NaN here", (0, 0.06), (-0.62, 0.8), arrowprops={"arrowstyle": "->"}, ha="center", fontsize=9)
+    both[1].annotate(
+        "NaN here",
+        (0, 0.06),
+        (-0.62, 0.8),
+        arrowprops={"arrowstyle": "->"},
+        ha="center",
+        fontsize=9,
+    )
 utils.tidy(*both)
 plt.show()
 
@@ -628,18 +763,27 @@ for n in formula:
         formula[n].append(process.entropy((rows[0][:1], rows[1][:1])).item())
 mixed = (torch.zeros(1, 3), torch.log(torch.tensor([[0.5, 1.0, 2.0]])))
 print("shape found", list(process.entropy(mixed).shape), "expected [1, 1]")
-print(f"σ = (0.5, 1, 2): found {submitted.IndependentGaussianProcess(3).entropy(mixed).item():.4f}, expected 4.2568")
+print(
+    "σ = (0.5, 1, 2): found "
+    f"{submitted.IndependentGaussianProcess(3).entropy(mixed).item():.4f}, expected 4.2568"
+)
 
 _, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
 for n, colour in ((1, GREEN), (2, BLUE), (6, ORANGE)):
     axes.plot(logs, formula[n], color=colour, linewidth=2, label=f"your formula, n = {n}")
     axes.plot(logs, measured[n], "o", color=colour, label="mean of -log p" if n == 6 else None)
-    print(f"n = {n}: largest difference {np.abs(np.subtract(formula[n], measured[n])).max():.2f}, expected 0.0x")
+    print(
+        f"n = {n}: largest difference "
+        f"{np.abs(np.subtract(formula[n], measured[n])).max():.2f}, expected 0.0x"
+    )
 axes.axhline(0, color="black", linewidth=0.8)
 axes.set(xlabel="log σ (the same in all dimensions)", ylabel="entropy")
 axes.grid(alpha=0.3)
 utils.tidy(axes)
 plt.show()
+
+# %% entropy-grade
+# %grade IndependentGaussianProcess.entropy
 
 # %% entropy-seen [markdown]
 # Yes. A density can be larger than 1, and then $-\log p$ is negative. In one dimension, the
@@ -669,12 +813,20 @@ plt.show()
 for window in (1, 3):
     torch.manual_seed(0)
     actor, critic = submitted.Actor(3, 1, window), submitted.Critic(3, window)
-    sizes = [sum(parameter.numel() for parameter in network.parameters()) for network in (actor, critic)]
-    print(f"w = {window}: parameters found {sizes}, expected {[578 + 48 * window, 577 + 48 * window]}")
+    sizes = [
+        sum(parameter.numel() for parameter in network.parameters()) for network in (actor, critic)
+    ]
+    print(
+        f"w = {window}: parameters found {sizes}, expected {[578 + 48 * window, 577 + 48 * window]}"
+    )
 actor, critic = submitted.Actor(3, 2, 4), submitted.Critic(3, 4)
 states = torch.randn(5, 4, 3)
 mu, log_sigma = actor(states)
-print("shapes found", *(list(x.shape) for x in (mu, log_sigma, critic(states))), "expected [5, 2] [5, 2] [5, 1]")
+print(
+    "shapes found",
+    *(list(x.shape) for x in (mu, log_sigma, critic(states))),
+    "expected [5, 2] [5, 2] [5, 1]",
+)
 (mu.sum() + log_sigma.sum()).backward()
 print(
     "log σ: found",
@@ -712,7 +864,9 @@ for begin, length in ((1, 6), (11, 4)):
         window = memory.get_recent_state(observation)
         states.append([float(seen[0]) for seen in window])
         names.append(f"step {step}")
-        memory.append(observation, torch.zeros(3, 1), torch.zeros(1), torch.zeros(1), 0.0, False, False)
+        memory.append(
+            observation, torch.zeros(3, 1), torch.zeros(1), torch.zeros(1), 0.0, False, False
+        )
 print("found    first episode", states[:3], "second", states[6:8])
 print(
     "expected first episode",
@@ -722,12 +876,26 @@ print(
 )
 
 _, both = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", width_ratios=(6, 4))
-for axes, part, title in ((both[0], slice(0, 6), "the first episode"), (both[1], slice(6, 10), "the next one")):
+for axes, part, title in (
+    (both[0], slice(0, 6), "the first episode"),
+    (both[1], slice(6, 10), "the next one"),
+):
     for column, window in enumerate(states[part]):
         for place, number in enumerate(window):
             colour = "#eeeeee" if number == 0 else "#f3c5a5" if place == 2 else "#dcebf5"
-            axes.add_patch(plt.Rectangle((column - 0.4, place - 0.45), 0.8, 0.9, facecolor=colour, edgecolor="#bbbbbb"))
-            axes.text(column, place, f"{number:g}", ha="center", va="center", color=GREY if number == 0 else "black")
+            axes.add_patch(
+                plt.Rectangle(
+                    (column - 0.4, place - 0.45), 0.8, 0.9, facecolor=colour, edgecolor="#bbbbbb"
+                )
+            )
+            axes.text(
+                column,
+                place,
+                f"{number:g}",
+                ha="center",
+                va="center",
+                color=GREY if number == 0 else "black",
+            )
     axes.set(title=title, xlim=(-0.6, len(states[part]) - 0.4), ylim=(-0.6, 2.6))
     axes.set_xticks(range(len(states[part])), labels=names[part])
     axes.set_yticks(range(3), labels=["oldest", "", "newest"])
@@ -758,11 +926,31 @@ agent.memories[1].append(past, torch.zeros(3, 2), torch.zeros(1), torch.zeros(1)
 now = np.array([[1.0, 2.0], [7.0, 8.0]])
 action = agent.forward(now)
 observations, states, actions, log_probs = agent.recent
-print("action found", type(action).__name__, action.dtype, list(action.shape), "expected ndarray float32 [2, 1]")
+print(
+    "action found",
+    type(action).__name__,
+    action.dtype,
+    list(action.shape),
+    "expected ndarray float32 [2, 1]",
+)
 print("states   found", list(states.shape), states.tolist())
-print("      expected", [2, 3, 2], [[[0.0, 0.0], [0.0, 0.0], [1.0, 2.0]], [[0.0, 0.0], [5.0, 6.0], [7.0, 8.0]]])
-print("log-probabilities", list(log_probs.shape), rounded(log_probs.flatten()), "expected [2, 1]", end=" ")
-print(rounded(agent.process.get_dist((*agent.actor(states), torch.as_tensor(action))).detach().flatten()))
+print(
+    "      expected",
+    [2, 3, 2],
+    [[[0.0, 0.0], [0.0, 0.0], [1.0, 2.0]], [[0.0, 0.0], [5.0, 6.0], [7.0, 8.0]]],
+)
+print(
+    "log-probabilities",
+    list(log_probs.shape),
+    rounded(log_probs.flatten()),
+    "expected [2, 1]",
+    end=" ",
+)
+print(
+    rounded(
+        agent.process.get_dist((*agent.actor(states), torch.as_tensor(action))).detach().flatten()
+    )
+)
 print("a gradient in them:", log_probs.requires_grad, "(expected False)")
 
 agent = submitted.PPOAgent(obs_dim=2, n=1, seed=0)
@@ -770,7 +958,13 @@ noisy = [agent.forward(now[0])[0] for _ in range(2000)]
 agent.training = False
 means = [agent.forward(now[0])[0] for _ in range(3)]
 print("one environment: action found", list(agent.forward(now[0]).shape), "expected [1]")
-print(f"in training, standard deviation {np.std(noisy):.2f} (expected about 1); otherwise {np.std(means):.2f} (expected 0.00)")
+print(
+    f"in training, standard deviation {np.std(noisy):.2f} (expected about 1); otherwise "
+    f"{np.std(means):.2f} (expected 0.00)"
+)
+
+# %% forward-grade
+# %grade PPOAgent.forward
 
 # %% backward-text [markdown]
 # ## 13 · backward, and the extra call
@@ -806,7 +1000,7 @@ print(f"in training, standard deviation {np.std(noisy):.2f} (expected about 1); 
 
 
 class Script(gym.Env):
-    """Episodes of given lengths with observations 0, 1, ..., then 10, 11, ...; each step has reward 1."""
+    """Episodes of given lengths; observations 0, 1, ..., then 10, 11, ...; rewards of 1."""
 
     observation_space = gym.spaces.Box(-100, 100, (1,), np.float32)
     action_space = gym.spaces.Box(-1, 1, (1,), np.float32)
@@ -845,7 +1039,13 @@ class Watched(submitted.PPOAgent):
         metrics = super().backward(*told, **also_told)
         for index, memory in enumerate(self.memories):
             stored = len(memory.rewards) == before[index] + 1
-            kind = "extra" if not stored else "last" if memory.terminated or memory.truncated else "step"
+            kind = (
+                "extra"
+                if not stored
+                else "last"
+                if memory.terminated or memory.truncated
+                else "step"
+            )
             self.calls.append((len(self.updates), index, int(self.shown[index]), kind))
         self.updates.append(bool(metrics))
         return metrics
@@ -860,21 +1060,42 @@ class Watched(submitted.PPOAgent):
 
 single, several = Watched(1), Watched(2)
 training.fit(single, Script(3, 2, 4, 2), 11)
-training.fit_vector(several, gym.vector.SyncVectorEnv([lambda: Script(3, 2, 4, 2), lambda: Script(5, 3, 3)]), 22)
+training.fit_vector(
+    several, gym.vector.SyncVectorEnv([lambda: Script(3, 2, 4, 2), lambda: Script(5, 3, 3)]), 22
+)
 print("(steps, last observation) of each episode")
-print("one environment  found", single.finished, "\n              expected", [(3, 3), (2, 12), (4, 24), (2, 32)])
 print(
-    "two environments found", several.finished, "\n              expected", [(3, 3), (5, 5), (2, 12), (3, 13), (4, 24), (3, 23)]
+    "one environment  found",
+    single.finished,
+    "\n              expected",
+    [(3, 3), (2, 12), (4, 24), (2, 32)],
+)
+print(
+    "two environments found",
+    several.finished,
+    "\n              expected",
+    [(3, 3), (5, 5), (2, 12), (3, 13), (4, 24), (3, 23)],
 )
 
-_, both = plt.subplots(2, 1, figsize=(13, 4), layout="constrained", height_ratios=(1, 1.7), sharex=True)
+_, both = plt.subplots(
+    2, 1, figsize=(13, 4), layout="constrained", height_ratios=(1, 1.7), sharex=True
+)
 STYLES = {"step": ("#dcebf5", "-"), "last": ("#8fbfe0", "-"), "extra": ("#f3c5a5", "--")}
-for axes, agent, title in ((both[0], single, "training.fit: one environment"), (both[1], several, "training.fit_vector: two")):
+for axes, agent, title in (
+    (both[0], single, "training.fit: one environment"),
+    (both[1], several, "training.fit_vector: two"),
+):
     for call, index, number, kind in agent.calls:
         colour, edge = STYLES[kind]
         axes.add_patch(
             plt.Rectangle(
-                (call - 0.42, index - 0.36), 0.84, 0.72, facecolor=colour, edgecolor="#555555", linestyle=edge, linewidth=1.2
+                (call - 0.42, index - 0.36),
+                0.84,
+                0.72,
+                facecolor=colour,
+                edgecolor="#555555",
+                linestyle=edge,
+                linewidth=1.2,
             )
         )
         axes.text(call, index, number, ha="center", va="center")
@@ -882,16 +1103,30 @@ for axes, agent, title in ((both[0], single, "training.fit: one environment"), (
     for call in np.flatnonzero(agent.updates):
         axes.plot(call, rows - 0.42, "v", color=GREEN, markersize=9)
     axes.set(title=title, ylim=(rows - 0.25, -0.55), xlim=(-0.7, 15.7))
-    axes.set_yticks(range(rows), labels=["env"] if rows == 1 else [f"env {index}" for index in range(rows)])
+    axes.set_yticks(
+        range(rows), labels=["env"] if rows == 1 else [f"env {index}" for index in range(rows)]
+    )
     axes.set_xticks(range(15))
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
 both[1].set_xlabel("call of forward and backward")
-names = {"step": "stored", "last": "stored, last step of its episode", "extra": "extra call: not stored"}
-keys = [Patch(facecolor=STYLES[kind][0], edgecolor="#555555", linestyle=STYLES[kind][1], label=names[kind]) for kind in names]
+names = {
+    "step": "stored",
+    "last": "stored, last step of its episode",
+    "extra": "extra call: not stored",
+}
+keys = [
+    Patch(
+        facecolor=STYLES[kind][0], edgecolor="#555555", linestyle=STYLES[kind][1], label=names[kind]
+    )
+    for kind in names
+]
 keys.append(plt.Line2D([], [], color=GREEN, marker="v", linestyle="", markersize=9, label="update"))
 both[0].figure.legend(handles=keys, frameon=False, ncols=4, loc="outside lower center")
 plt.show()
+
+# %% backward-grade
+# %grade PPOAgent.backward
 
 # %% finish-text [markdown]
 # ## 14 · From an episode to training data; time limits
@@ -918,7 +1153,10 @@ def cost_one(terminated):
     torch.manual_seed(0)
     agent = submitted.PPOAgent(obs_dim=1, n=1, gamma=0.9, lamb=0.95, seed=0)
     agent.critic = lambda states: torch.full((len(states), 1), -10.0)
-    memory, step = agent.memories[0], (np.zeros(1, np.float32), torch.zeros(1, 1), torch.zeros(1), torch.zeros(1))
+    memory, step = (
+        agent.memories[0],
+        (np.zeros(1, np.float32), torch.zeros(1, 1), torch.zeros(1), torch.zeros(1)),
+    )
     for number in range(40):
         over = number == 39
         memory.append(*step, -1.0, over and terminated, over and not terminated)
@@ -927,18 +1165,35 @@ def cost_one(terminated):
 
 data = {"truncated": cost_one(False), "treated as terminated": cost_one(True)}
 print("shapes found   ", {name: list(rows.shape) for name, rows in data["truncated"].items()})
-print("       expected", {"state": [40, 1, 1], "action": [40, 1], "log_prob": [40, 1], "advantage": [40], "value_target": [40]})
-print("gradient:", any(rows.requires_grad for rows in data["truncated"].values()), "(expected False)")
+print(
+    "       expected",
+    {
+        "state": [40, 1, 1],
+        "action": [40, 1],
+        "log_prob": [40, 1],
+        "advantage": [40],
+        "value_target": [40],
+    },
+)
+print(
+    "gradient:", any(rows.requires_grad for rows in data["truncated"].values()), "(expected False)"
+)
 _, axes = plt.subplots(figsize=(9, 3.4), layout="constrained")
 for (name, rows), end, colour in zip(data.items(), (-10.0, 0.0), (BLUE, ORANGE), strict=True):
     right = np.array(one_episode([-1.0] * 40, [-10.0] * 40 + [end], 0.9, 0.95)) - 10.0
     axes.plot(rows["value_target"], ".-", color=colour, label=name)
     axes.plot(right, color="black", linestyle=":", label="expected" if end == 0 else None)
-    print(f"{name:21} last three targets found {rounded(rows['value_target'][-3:])}, expected {rounded(right[-3:])}")
+    print(
+        f"{name:21} last three targets found {rounded(rows['value_target'][-3:])}, expected "
+        f"{rounded(right[-3:])}"
+    )
 axes.set(xlabel="step", ylabel="value target", ylim=(-11, 0))
 axes.grid(alpha=0.3)
 utils.tidy(axes)
 plt.show()
+
+# %% finish-grade
+# %grade PPOAgent.finish_episode
 
 # %% finish-seen [markdown]
 # The target of the last step is -1, and the one of the step before is -2.3. So the end of an
@@ -982,18 +1237,33 @@ def batch_of(ratios, advantages):
     many = len(ratios)
     mu, log_sigma = agent.actor(state)
     now = agent.process.get_dist((mu, log_sigma, action)).detach()
-    rows = {"state": state.expand(many, 1, 2), "action": action.expand(many, 2), "value_target": torch.zeros(many)}
+    rows = {
+        "state": state.expand(many, 1, 2),
+        "action": action.expand(many, 2),
+        "value_target": torch.zeros(many),
+    }
     ratios = torch.as_tensor(ratios, dtype=torch.float32)[:, None]
-    return rows | {"log_prob": now - ratios.log(), "advantage": torch.as_tensor(advantages, dtype=torch.float32)}
+    return rows | {
+        "log_prob": now - ratios.log(),
+        "advantage": torch.as_tensor(advantages, dtype=torch.float32),
+    }
 
 
 def gradient(scalar):
     """Return the gradient with respect to all weights of the actor, as one vector."""
-    return torch.cat([part.flatten() for part in torch.autograd.grad(scalar, list(agent.actor.parameters()))])
+    return torch.cat(
+        [part.flatten() for part in torch.autograd.grad(scalar, list(agent.actor.parameters()))]
+    )
 
 
-print(f"three rows: found {agent.policy_loss(batch_of([0.5, 1.0, 1.5], [1.0, -2.0, 3.0])).item():.4f}, expected -0.7000")
-print(f"all ratios 1: found {agent.policy_loss(batch_of([1.0] * 4, [1.0, 2.0, 3.0, 10.0])).item():.4f}, expected -4.0000")
+print(
+    "three rows: found "
+    f"{agent.policy_loss(batch_of([0.5, 1.0, 1.5], [1.0, -2.0, 3.0])).item():.4f}, expected -0.7000"
+)
+print(
+    "all ratios 1: found "
+    f"{agent.policy_loss(batch_of([1.0] * 4, [1.0, 2.0, 3.0, 10.0])).item():.4f}, expected -4.0000"
+)
 agent.entropy_coef = 0.1
 with_entropy = agent.policy_loss(batch_of([1.0], [0.0])).item()
 agent.entropy_coef = 0.0
@@ -1013,7 +1283,9 @@ for axes, advantage in zip(both, (1.0, -1.0), strict=True):
         objective.append(gain.item())
         slopes.append(float(gradient(gain) @ by_log_prob / by_log_prob.square().sum() / ratio))
     axes.axvspan(0.8, 1.2, color="#eeeeee")
-    axes.plot(ratios, advantage * ratios, color=GREY, linestyle=":", linewidth=1.5, label="not clipped")
+    axes.plot(
+        ratios, advantage * ratios, color=GREY, linestyle=":", linewidth=1.5, label="not clipped"
+    )
     axes.plot(ratios, objective, color=BLUE, linewidth=2.5, label="minus your loss")
     axes.plot(ratios, slopes, color=ORANGE, linestyle="--", linewidth=2, label="its derivative")
     axes.plot(1, advantage, "o", color="black", label="before the first step")
@@ -1022,6 +1294,9 @@ for axes, advantage in zip(both, (1.0, -1.0), strict=True):
     utils.tidy(axes, legend=False)
 both[0].legend(frameon=False, loc="lower left", fontsize=9)
 plt.show()
+
+# %% objective-grade
+# %grade PPOAgent.policy_loss PPOAgent.value_loss
 
 # %% objective-seen [markdown]
 # In the middle and on the right; on the left it is 0. An action with $A < 0$ that has become
@@ -1060,26 +1335,53 @@ class Diary(submitted.PPOAgent):
     def policy_loss(self, batch):
         with torch.no_grad():
             now = self.process.get_dist((*self.actor(batch["state"]), batch["action"]))
-        self.batches.append((batch["state"], batch["advantage"], torch.exp(now - batch["log_prob"]).flatten().numpy()))
+        self.batches.append(
+            (
+                batch["state"],
+                batch["advantage"],
+                torch.exp(now - batch["log_prob"]).flatten().numpy(),
+            )
+        )
         return super().policy_loss(batch)
 
 
 training.seed_everything(0)
-agent = Diary(4, 2, gamma=0.95, episodes_per_update=8, epochs=10, batch_size=64, learning_rate=3e-3, seed=0)
+agent = Diary(
+    4, 2, gamma=0.95, episodes_per_update=8, epochs=10, batch_size=64, learning_rate=3e-3, seed=0
+)
 metrics = []
-training.fit(agent, utils.PointMass(2), 240, seed=0, on_update=lambda step, found: metrics.append((step, found)))
-print("after steps:", [step for step, _ in metrics], "expected [240]; returned:", sorted(metrics[0][1]) if metrics else None)
-sizes = [len(advantage) for _, advantage, _ in agent.batches]
-print(f"{len(sizes)} minibatches, the first epoch's of {sizes[:4]} rows; expected 40, of [64, 64, 64, 48]")
-epochs = [torch.cat([states for states, _, _ in agent.batches[4 * epoch : 4 * epoch + 4]]).flatten(1) for epoch in range(2)]
+training.fit(
+    agent,
+    utils.PointMass(2),
+    240,
+    seed=0,
+    on_update=lambda step, found: metrics.append((step, found)),
+)
 print(
-    f"different states in an epoch: {len(epochs[0].unique(dim=0))}; other order in the next: {not torch.equal(*epochs)}",
+    "after steps:",
+    [step for step, _ in metrics],
+    "expected [240]; returned:",
+    sorted(metrics[0][1]) if metrics else None,
+)
+sizes = [len(advantage) for _, advantage, _ in agent.batches]
+print(
+    f"{len(sizes)} minibatches, the first epoch's of {sizes[:4]} rows; expected 40, of [64, "
+    "64, 64, 48]"
+)
+epochs = [
+    torch.cat([states for states, _, _ in agent.batches[4 * epoch : 4 * epoch + 4]]).flatten(1)
+    for epoch in range(2)
+]
+print(
+    f"different states in an epoch: {len(epochs[0].unique(dim=0))}; other order in the "
+    f"next: {not torch.equal(*epochs)}",
     end=" ",
 )
 print("(expected 240, True)")
 advantage = torch.cat([advantage for _, advantage, _ in agent.batches[:4]])
 print(
-    f"advantages: mean {abs(advantage.mean()):.3f}, standard deviation {advantage.std(correction=0):.3f}; expected 0.000, 1.000"
+    f"advantages: mean {abs(advantage.mean()):.3f}, standard deviation "
+    f"{advantage.std(correction=0):.3f}; expected 0.000, 1.000"
 )
 
 _, axes = plt.subplots(figsize=(11, 3.6), layout="constrained")
@@ -1095,6 +1397,9 @@ axes.set_yticks([0.5, 0.8, 1, 1.2, 2], labels=["0.5", "0.8", "1", "1.2", "2"])
 axes.yaxis.set_minor_locator(NullLocator())
 utils.tidy(axes)
 plt.show()
+
+# %% update-grade
+# %grade PPOAgent.update one_update
 
 # %% update-seen [markdown]
 # They are 1: before the first optimizer step, the policy is still the one that chose the actions.
@@ -1140,7 +1445,13 @@ plt.show()
 
 
 RUNGS = [  # name, what it isolates, the probe, the expected values, the tolerance
-    ("constant", "the value loss", lambda: utils.Probe(lambda _sign, _action: 1.0, 1), {"V(-)": 1.0, "V(+)": 1.0}, 0.05),
+    (
+        "constant",
+        "the value loss",
+        lambda: utils.Probe(lambda _sign, _action: 1.0, 1),
+        {"V(-)": 1.0, "V(+)": 1.0},
+        0.05,
+    ),
     (
         "observation",
         "observation reaches V?",
@@ -1148,7 +1459,13 @@ RUNGS = [  # name, what it isolates, the probe, the expected values, the toleran
         {"V(-)": -1.0, "V(+)": 1.0},
         0.1,
     ),
-    ("two steps", "the discount", lambda: utils.Probe(lambda _sign, _action: 1.0, 2), {"V": 0.8, "V2": 1.0}, 0.05),
+    (
+        "two steps",
+        "the discount",
+        lambda: utils.Probe(lambda _sign, _action: 1.0, 2),
+        {"V": 0.8, "V2": 1.0},
+        0.05,
+    ),
     (
         "truncated",
         "the time limit",
@@ -1179,7 +1496,14 @@ def train_probe(env, seed):
     training.seed_everything(seed)
     episodes = 32 // env.steps
     agent = submitted.PPOAgent(
-        2, 1, gamma=0.8, episodes_per_update=episodes, epochs=8, batch_size=16, learning_rate=1e-2, seed=seed
+        2,
+        1,
+        gamma=0.8,
+        episodes_per_update=episodes,
+        epochs=8,
+        batch_size=16,
+        learning_rate=1e-2,
+        seed=seed,
     )
     training.fit(agent, env, PROBE, seed=seed)
     return agent
@@ -1224,16 +1548,19 @@ def train_point(make, obs_dim, n, seed, kind=None, steps=None, **options):
 
 def experiment(name, *arguments, **options):
     """Train once per seed, and keep the scores under `name`."""
-    seeds = tqdm(range(POINT_SEEDS), desc=name, unit=" seeds")
+    seeds = tqdm(range(POINT_SEEDS), desc=name, unit=" seeds", file=sys.stdout)
     curves[name] = [train_point(*arguments, seed, **options) for seed in seeds]
     print(
-        f"{name}: mean score of the last 40 episodes, by seed:", [round(float(np.mean(run[-40:])), 2) for run in curves[name]]
+        f"{name}: mean score of the last 40 episodes, by seed:",
+        [round(float(np.mean(run[-40:])), 2) for run in curves[name]],
     )
 
 
 def show(names, title=""):
     """Draw learning curves on PointMass."""
-    axes = utils.plot_point_mass_returns({name: curves[name] for name in names}, "score of an episode", lowest=-130)
+    axes = utils.plot_point_mass_returns(
+        {name: curves[name] for name in names}, "score of an episode", lowest=-130
+    )
     axes.set_title(title)
     plt.show()
 
@@ -1241,6 +1568,9 @@ def show(names, title=""):
 experiment("PointMass(1)", lambda: utils.PointMass(1), 2, 1)
 experiment("PointMass(2)", lambda: utils.PointMass(2), 4, 2)
 show(["PointMass(1)", "PointMass(2)"])
+
+# %% point-grade
+# %grade learning
 
 # %% point-figure [markdown]
 # Over 20 seeds, the means of the last 40 episodes were between -0.61 and -0.38 for `PointMass(1)`,
@@ -1268,7 +1598,9 @@ class NotNegated(submitted.PPOAgent):
 
 
 experiment("the sign is wrong", lambda: utils.PointMass(1), 2, 1, kind=NotNegated, steps=WRONG)
-curves["the sign is right"] = [run[: len(curves["the sign is wrong"][0])] for run in curves["PointMass(1)"]]
+curves["the sign is right"] = [
+    run[: len(curves["the sign is wrong"][0])] for run in curves["PointMass(1)"]
+]
 show(["the sign is right", "the sign is wrong"])
 
 # %% sign-seen [markdown]
@@ -1339,7 +1671,7 @@ show([f"position only, w = {window}" for window in (1, 2, 3)])
 
 # %% pendulum
 histories = []
-for seed in tqdm(range(PENDULUM_SEEDS), desc="Pendulum", unit=" seeds"):
+for seed in tqdm(range(PENDULUM_SEEDS), desc="Pendulum", unit=" seeds", file=sys.stdout):
     training.seed_everything(seed)
     envs = gym.make_vec("Pendulum-v1", num_envs=4, vectorization_mode="sync")
     agent = submitted.PPOAgent(3, 1, num_envs=4, seed=seed)
@@ -1352,14 +1684,27 @@ for seed in tqdm(range(PENDULUM_SEEDS), desc="Pendulum", unit=" seeds"):
     curves.setdefault("Pendulum", []).append(scores)
     histories.append(np.array(history).T)
 print("mean score of the first and the last 40 episodes, by seed:", end=" ")
-print([(round(float(np.mean(run[:40]))), round(float(np.mean(run[-40:])))) for run in curves["Pendulum"]])
+print(
+    [
+        (round(float(np.mean(run[:40]))), round(float(np.mean(run[-40:]))))
+        for run in curves["Pendulum"]
+    ]
+)
 
 _, row = plt.subplots(1, 3, figsize=(14, 3.8), layout="constrained", width_ratios=(1.5, 1, 1))
-for scores, (steps, sigmas, losses), colour in zip(curves["Pendulum"], histories, (BLUE, ORANGE), strict=False):
+for scores, (steps, sigmas, losses), colour in zip(
+    curves["Pendulum"], histories, (BLUE, ORANGE), strict=False
+):
     episodes = np.arange(1, len(scores) + 1) * PENDULUM / len(scores)
     means = [np.mean(scores[max(0, end - 20) : end]) for end in range(1, len(scores) + 1)]
     row[0].plot(episodes, scores, ".", color=colour, alpha=0.25, markersize=4)
-    row[0].plot(episodes, means, color=colour, linewidth=2, label=f"seed {len(row[0].lines) // 2}, mean of the last 20")
+    row[0].plot(
+        episodes,
+        means,
+        color=colour,
+        linewidth=2,
+        label=f"seed {len(row[0].lines) // 2}, mean of the last 20",
+    )
     row[1].plot(steps, sigmas, color=colour, linewidth=1.5)
     row[2].plot(steps, losses, color=colour, linewidth=1.5)
 row[0].set(title="scores", ylim=(-1900, 100))
@@ -1447,7 +1792,10 @@ with torch.no_grad():
 path = np.array(path)
 path_angle, path_velocity = np.arctan2(path[:, 1], path[:, 0]), path[:, 2].copy()
 jumps = np.flatnonzero(np.abs(np.diff(path_angle)) > np.pi) + 1
-path_angle, path_velocity = np.insert(path_angle, jumps, np.nan), np.insert(path_velocity, jumps, np.nan)
+path_angle, path_velocity = (
+    np.insert(path_angle, jumps, np.nan),
+    np.insert(path_velocity, jumps, np.nan),
+)
 
 _, both = plt.subplots(1, 2, figsize=(13, 4.6), layout="constrained", sharey=True)
 for axes, picture, cmap, limits, title in (
@@ -1455,12 +1803,22 @@ for axes, picture, cmap, limits, title in (
     (both[1], means.clamp(-2, 2), "RdBu_r", {"vmin": -2, "vmax": 2}, "mean torque, clipped"),
 ):
     picture = picture.numpy().reshape(angle.shape)
-    shading = axes.pcolormesh(angles, velocities, picture, cmap=cmap, shading="auto", rasterized=True, **limits)
+    shading = axes.pcolormesh(
+        angles, velocities, picture, cmap=cmap, shading="auto", rasterized=True, **limits
+    )
     plt.colorbar(shading, ax=axes)
     axes.plot(path_angle, path_velocity, color="white", linewidth=3.5)
     axes.plot(path_angle, path_velocity, color="black", linewidth=1.5)
-    axes.plot(path_angle[0], path_velocity[0], "o", color="white", markeredgecolor="black", markersize=9)
-    axes.set(title=title, xlabel="angle (0: upright)", ylabel="velocity", xlim=(-np.pi, np.pi), ylim=(-8, 8))
+    axes.plot(
+        path_angle[0], path_velocity[0], "o", color="white", markeredgecolor="black", markersize=9
+    )
+    axes.set(
+        title=title,
+        xlabel="angle (0: upright)",
+        ylabel="velocity",
+        xlim=(-np.pi, np.pi),
+        ylim=(-8, 8),
+    )
     axes.set_xticks([-np.pi, 0, np.pi], labels=["-π", "0", "π"])
     axes.label_outer()
 plt.show()
@@ -1509,5 +1867,8 @@ plt.show()
 
 # %% end
 for name, seeds in curves.items():
-    begin, end = (np.mean([np.mean(values[part]) for values in seeds]) for part in (slice(0, 10), slice(-10, None)))
+    begin, end = (
+        np.mean([np.mean(values[part]) for values in seeds])
+        for part in (slice(0, 10), slice(-10, None))
+    )
     print(f"{name:24} first ten episodes: {begin:9.2f}   last ten: {end:9.2f}")

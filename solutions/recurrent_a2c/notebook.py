@@ -61,7 +61,9 @@ from env_pool import EnvPool
 
 torch.set_num_threads(1)  # the networks are small: more threads would only wait for each other
 
-SKIPPED = "Skipped, because the game is not installed here: pip install ale-py opencv-python-headless"
+SKIPPED = (
+    "Skipped, because the game is not installed here: pip install ale-py opencv-python-headless"
+)
 try:
     import ale_py
     import cv2  # noqa: F401
@@ -78,7 +80,8 @@ except ImportError as missing:
     print(missing, SKIPPED, sep="\n")
 
 # %% settings
-LONG = False  # True: 1.5 million actions of kung fu (about half an hour on one core), and more seeds in section 8
+# True: 1.5 million actions of kung fu (half an hour on one core), and more seeds in section 8
+LONG = False
 
 UPDATES, EVERY = (6000, 100) if LONG else (300, 25)
 MEMORY_SEEDS, MEMORY_UPDATES = (5, 400) if LONG else (2, 300)
@@ -116,12 +119,19 @@ if ATARI:
         observation, _, _, _, _ = env.step(int(random.integers(14)))
         seen.append(observation)
     lowest, highest = observation.min(), observation.max()
-    print(f"observation: {env.observation_space.shape} {observation.dtype} from {lowest:.2f} to {highest:.2f}")
+    print(
+        f"observation: {env.observation_space.shape} {observation.dtype} from {lowest:.2f} "
+        f"to {highest:.2f}"
+    )
     print("actions:    ", *env.unwrapped.get_action_meanings())
 
     _, both = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
     both[0].imshow(env.render(), aspect=0.8)
-    both[0].add_patch(Rectangle((14.5, 59.5), 145, 120, fill=False, edgecolor="white", linestyle="--", linewidth=1.5))
+    both[0].add_patch(
+        Rectangle(
+            (14.5, 59.5), 145, 120, fill=False, edgecolor="white", linestyle="--", linewidth=1.5
+        )
+    )
     both[0].set_title("the game, 210 × 160 in colour")
     both[1].imshow(observation[0], cmap="gray", vmin=0, vmax=1)
     both[1].set_title("what the agent sees, 42 × 42")
@@ -195,12 +205,21 @@ else:
 torch.manual_seed(0)
 n_actions = 14
 agent = submitted.SimpleRecurrentAgent((1, 42, 42), n_actions)
-pictures = np.stack(seen[-5:]) if ATARI else np.random.default_rng(0).random((5, 1, 42, 42), dtype=np.float32)
+pictures = (
+    np.stack(seen[-5:])
+    if ATARI
+    else np.random.default_rng(0).random((5, 1, 42, 42), dtype=np.float32)
+)
 
 empty = agent.get_initial_state(5)
 (h, c), (logits, values) = agent.step(empty, pictures)
 print("memory  found", list(h.shape), list(c.shape), "expected [5, 128] [5, 128]")
-print("logits  found", list(logits.shape), "expected [5, 14];  smallest and largest:", f"{logits.min():.3f} {logits.max():.3f}")
+print(
+    "logits  found",
+    list(logits.shape),
+    "expected [5, 14];  smallest and largest:",
+    f"{logits.min():.3f} {logits.max():.3f}",
+)
 print("values  found", list(values.shape), "expected [5];      ", np.round(values.numpy(), 3))
 
 memory = agent.get_initial_state(1)
@@ -213,10 +232,18 @@ for _ in range(20):
 _, both = plt.subplots(1, 2, figsize=(11, 3.2), layout="constrained")
 both[0].bar(range(14), logits[-1].softmax(dim=-1).numpy(), color="#0072b2")
 both[0].axhline(1 / 14, color="black", linestyle=":", label="1 / 14")
-both[0].set(xlabel="action", ylabel="probability", title="the policy of a fresh network", ylim=(0, 0.11), xticks=range(14))
+both[0].set(
+    xlabel="action",
+    ylabel="probability",
+    title="the policy of a fresh network",
+    ylim=(0, 0.11),
+    xticks=range(14),
+)
 both[1].plot(remembering, ".-", color="#0072b2", label="memory passed on")
 both[1].plot(forgetting, ".-", color="#d55e00", label="memory empty each time")
-both[1].set(xlabel="the same picture, once more", ylabel="V", title="its memory", xticks=range(0, 20, 5))
+both[1].set(
+    xlabel="the same picture, once more", ylabel="V", title="its memory", xticks=range(0, 20, 5)
+)
 for axes in both:
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
@@ -281,7 +308,9 @@ if ATARI:
     pool = EnvPool(agent, training.training_env, 5, seed=0)
     memory = pool.prev_memory_states
     rollout = pool.interact(10)
-    for name, array in zip(("observations", "actions", "rewards", "is_not_done"), rollout, strict=True):
+    for name, array in zip(
+        ("observations", "actions", "rewards", "is_not_done"), rollout, strict=True
+    ):
         print(f"{name:13}{array.shape!s:20}{array.dtype}")
     print(f"{'memory':13}{[tuple(part.shape) for part in memory]}")
 else:
@@ -326,7 +355,7 @@ else:
 
 
 class Toy(gym.Env):
-    """A game of three actions; the reward of the last one is 8. Observation: (number of the game, actions so far)."""
+    """A game of three actions; the last one pays 8. Observation: (number of the game, actions)."""
 
     observation_space = gym.spaces.Box(0, 100, (2,), np.float32)
     action_space = gym.spaces.Discrete(2)
@@ -339,7 +368,13 @@ class Toy(gym.Env):
 
     def step(self, _action):
         self.steps += 1
-        return np.array([self.game, self.steps], np.float32), 8.0 * (self.steps == 3), self.steps == 3, False, {}
+        return (
+            np.array([self.game, self.steps], np.float32),
+            8.0 * (self.steps == 3),
+            self.steps == 3,
+            False,
+            {},
+        )
 
 
 class Counter:
@@ -457,10 +492,16 @@ print(f"right: {list(right.shape)}, loss {right.square().mean():.2f}")
 print(f"wrong: {list(wrong.shape)}, loss {wrong.square().mean():.2f}")
 same = torch.full((4, 1), 2.5)
 right_of_same, wrong_of_same = (G - same[:, 0]).square().mean(), (G - same).square().mean()
-print(f"\na critic that says 2.5 of every game: right loss {right_of_same:.2f}, wrong loss {wrong_of_same:.2f}")
+print(
+    f"\na critic that says 2.5 of every game: right loss {right_of_same:.2f}, wrong loss "
+    f"{wrong_of_same:.2f}"
+)
 
 _, both = plt.subplots(1, 2, figsize=(6.4, 3.5), layout="constrained", width_ratios=(1, 4))
-for axes, errors, title in ((both[0], right[:, None], "right: [4]"), (both[1], wrong, "wrong: [4, 4]")):
+for axes, errors, title in (
+    (both[0], right[:, None], "right: [4]"),
+    (both[1], wrong, "wrong: [4, 4]"),
+):
     axes.imshow(errors, cmap="RdBu_r", vmin=-4.5, vmax=4.5)
     for (line, column), error in np.ndenumerate(errors.numpy()):
         axes.text(column, line, f"{error:g}", ha="center", va="center", fontsize=12)
@@ -511,7 +552,7 @@ plt.show()
 
 
 class Table(nn.Module):
-    """An agent that looks up logits [B, T, A] and values [B, T]. Its memory counts columns; `given` records it."""
+    """Looks up logits [B, T, A] and values [B, T]; memory counts columns, `given` records it."""
 
     def __init__(self, logits, values):
         super().__init__()
@@ -529,27 +570,45 @@ class Table(nn.Module):
 
 
 def once(player, rewards, actions=None, is_not_done=None, states=None, gamma=0.5, optimizer=None):
-    """Return (loss, push on each parameter) of one call of your function; restore the agent afterwards."""
+    """Return (loss, push on each parameter) of a call of your function; restore the agent."""
     rewards = np.asarray(rewards, np.float32)
     games, columns = rewards.shape
-    states = np.tile(np.arange(columns, dtype=np.float32)[:, None], (games, 1, 1)) if states is None else states
+    states = (
+        np.tile(np.arange(columns, dtype=np.float32)[:, None], (games, 1, 1))
+        if states is None
+        else states
+    )
     actions = np.zeros((games, columns), np.int64) if actions is None else actions
-    is_not_done = np.ones((games, columns), bool) if is_not_done is None else np.asarray(is_not_done, bool)
+    is_not_done = (
+        np.ones((games, columns), bool) if is_not_done is None else np.asarray(is_not_done, bool)
+    )
     before = {name: parameter.detach().clone() for name, parameter in player.named_parameters()}
     submitted.agent = player
-    submitted.n_actions = player.logits.shape[-1] if isinstance(player, Table) else player.logits.out_features
+    submitted.n_actions = (
+        player.logits.shape[-1] if isinstance(player, Table) else player.logits.out_features
+    )
     submitted.opt = optimizer or torch.optim.SGD(player.parameters(), lr=1.0)
     memory = player.get_initial_state(games)
     loss = submitted.train_on_rollout(states, actions, rewards, is_not_done, memory, gamma=gamma)
-    pushes = {name: parameter.detach() - before[name] for name, parameter in player.named_parameters()}
+    pushes = {
+        name: parameter.detach() - before[name] for name, parameter in player.named_parameters()
+    }
     player.load_state_dict(before)
     return float(loss), pushes
 
 
 loss, pushes = once(Table(np.zeros((1, 2, 2)), [[1.0, 4.0]]), rewards=[[1.0, 0.0]])
 print(f"loss                 found {loss:.3f}, expected 5.379")
-print("pushes on values     found", np.round(pushes["values"].numpy(), 3).tolist(), "expected [[4.0, 0.0]]")
-print("pushes on logits     found", np.round(pushes["logits"][0, 0].numpy(), 3).tolist(), "expected [1.0, -1.0]")
+print(
+    "pushes on values     found",
+    np.round(pushes["values"].numpy(), 3).tolist(),
+    "expected [[4.0, 0.0]]",
+)
+print(
+    "pushes on logits     found",
+    np.round(pushes["logits"][0, 0].numpy(), 3).tolist(),
+    "expected [1.0, -1.0]",
+)
 
 # %% pushes-text [markdown]
 # ### The toy game again
@@ -588,6 +647,9 @@ n_step = [-8 / 7, -4 / 7, 4 / 7, 0, -8 / 7, -4 / 7, 4 / 7, 0]
 row[2].plot(n_step, "s", color="black", fillstyle="none", markersize=5, label="n-step target")
 figure.legend(*row[2].get_legend_handles_labels(), frameon=False, loc="outside right center")
 plt.show()
+
+# %% pushes-grade
+# %grade one_update
 
 # %% probes-text [markdown]
 # ## 7 · Before any long training: probes
@@ -634,7 +696,7 @@ plt.show()
 
 
 def difference(one, other, keep=slice(None)):
-    """Return the largest difference between the pushes of two calls (and their losses, if `keep` is everything)."""
+    """Return the largest difference of two calls' pushes (and losses, if `keep` is everything)."""
     largest = max((one[1][name][keep] - other[1][name][keep]).abs().max().item() for name in one[1])
     return largest if keep != slice(None) else max(largest, abs(one[0] - other[0]))
 
@@ -653,7 +715,11 @@ def random_rollout(games=3, columns=7, n_actions=4):
     """Return ((logits, values) for a `Table`, rewards, actions)."""
     random = np.random.default_rng(1)
     tables = random.normal(size=(games, columns, n_actions)), random.normal(size=(games, columns))
-    return tables, random.normal(size=(games, columns)), random.integers(n_actions, size=(games, columns))
+    return (
+        tables,
+        random.normal(size=(games, columns)),
+        random.integers(n_actions, size=(games, columns)),
+    )
 
 
 def entropy():
@@ -665,11 +731,13 @@ def value():
 
 
 def constants():
-    return once(Table(np.zeros((1, 3, 2)), [[1.0, 1.0, 2.0]]), [[1.0, 0.0, 0.0]])[1]["values"][0].tolist()
+    table = Table(np.zeros((1, 3, 2)), [[1.0, 1.0, 2.0]])
+    return once(table, [[1.0, 0.0, 0.0]])[1]["values"][0].tolist()
 
 
 def discount():
-    pushes = once(Table(np.zeros((1, 4, 2)), np.zeros((1, 4))), [[0.0, 0.0, 1.0, 0.0]])[1]["logits"][0, :3, 0]
+    table = Table(np.zeros((1, 4, 2)), np.zeros((1, 4)))
+    pushes = once(table, [[0.0, 0.0, 1.0, 0.0]])[1]["logits"][0, :3, 0]
     return (pushes / pushes.abs().max().clamp(min=1e-9)).tolist()
 
 
@@ -677,13 +745,24 @@ def side_by_side():
     (logits, values), rewards, actions = random_rollout()
     together = once(Table(logits, values), rewards, actions)[0]
     parts = (slice(0, 1), slice(1, 2), slice(2, 3))
-    return [together - float(np.mean([once(Table(logits[k], values[k]), rewards[k], actions[k])[0] for k in parts]))]
+    return [
+        together
+        - float(
+            np.mean([once(Table(logits[k], values[k]), rewards[k], actions[k])[0] for k in parts])
+        )
+    ]
 
 
 def others_luck():
     tables, rewards, actions = random_rollout()
     lucky = rewards + np.array([[100.0], [0.0], [0.0]])
-    return [difference(once(Table(*tables), rewards, actions), once(Table(*tables), lucky, actions), keep=slice(1, 3))]
+    return [
+        difference(
+            once(Table(*tables), rewards, actions),
+            once(Table(*tables), lucky, actions),
+            keep=slice(1, 3),
+        )
+    ]
 
 
 def next_game():
@@ -699,7 +778,10 @@ def dead_tick():
     tables, rewards, actions = random_rollout()
     mask, others = np.ones((3, 7)), actions.copy()
     mask[:, 3], rewards[:, 3], others[:, 3] = 0, 0, (actions[:, 3] + 1) % 4
-    calls = once(Table(*tables), rewards, actions, mask), once(Table(*tables), rewards, others, mask)
+    calls = (
+        once(Table(*tables), rewards, actions, mask),
+        once(Table(*tables), rewards, others, mask),
+    )
     return [difference(*calls), calls[0][1]["values"][:, 3].abs().max().item()]
 
 
@@ -737,7 +819,10 @@ def one_step():
 def network():
     torch.manual_seed(0)
     fresh, random = submitted.SimpleRecurrentAgent((1, 42, 42), 14), np.random.default_rng(3)
-    rewards, states = 10 * random.normal(size=(3, 4)), random.random((3, 4, 1, 42, 42), dtype=np.float32)
+    rewards, states = (
+        10 * random.normal(size=(3, 4)),
+        random.random((3, 4, 1, 42, 42), dtype=np.float32),
+    )
     together, pushes = once(fresh, rewards, states=states)
     alone = [once(fresh, rewards[k : k + 1], states=states[k : k + 1])[0] for k in range(3)]
     return [together - float(np.mean(alone)), float(pushes["conv0.weight"].norm() > 0)]
@@ -761,14 +846,19 @@ probes = {"train_on_rollout": dict.fromkeys([rung[0] for rung in RUNGS], False)}
 
 
 def climb():
-    """Run all probes, print expected and found results, and store in `probes` which rungs passed."""
+    """Run all probes, print the results, and store in `probes` which rungs passed."""
     lines = [f"{'probe':14}{'what it isolates':33}{'expected':21}{'found':27}fine?"]
     try:
         for title, isolates, ask, expected in RUNGS:
             found = ask()
             fine = bool(np.allclose(found, expected, atol=1e-4))
-            texts = [" ".join(f"{number + 0.0:.4g}" for number in np.round(numbers, 4)) for numbers in (expected, found)]
-            lines.append(f"{title:14}{isolates:33}{texts[0]:21}{texts[1]:27}{'yes' if fine else 'NO'}")
+            texts = [
+                " ".join(f"{number + 0.0:.4g}" for number in np.round(numbers, 4))
+                for numbers in (expected, found)
+            ]
+            lines.append(
+                f"{title:14}{isolates:33}{texts[0]:21}{texts[1]:27}{'yes' if fine else 'NO'}"
+            )
             probes["train_on_rollout"][title] = fine
     finally:  # if your code raises an exception, still show the rungs before it
         print("\n".join(lines))
@@ -809,7 +899,7 @@ climb()
 
 
 class Unforgetting(nn.Module):
-    """Wraps an agent and ignores the memory it is given: until `restart`, it continues with its own."""
+    """Wraps an agent that ignores the memory it is given and keeps its own until `restart`."""
 
     def __init__(self, inner):
         super().__init__()
@@ -863,11 +953,16 @@ for world, (make_games, obs_dim, _) in WORLDS.items():
 
 _, both = plt.subplots(1, 2, figsize=(12, 3.8), layout="constrained")
 for axes, (world, (_, _, best)) in zip(both, WORLDS.items(), strict=True):
-    utils.plot_learning_curves({s: curves[f"{world}, {s}"] for s in SETTINGS}, "mean return of a game", axes=axes)
+    utils.plot_learning_curves(
+        {s: curves[f"{world}, {s}"] for s in SETTINGS}, "mean return of a game", axes=axes
+    )
     for level in (best, 0.0):
         axes.axhline(level, color="black", linewidth=0.8, linestyle=":")
     axes.set(title=world, xlabel="updates")
 plt.show()
+
+# %% memory-grade
+# %grade learning
 
 # %% memory-seen [markdown]
 # In both worlds, the setting "right" reaches the best return. Its curve is flat at first, because
@@ -908,13 +1003,30 @@ _, row = plt.subplots(1, 2, figsize=(12, 3.2), layout="constrained")
 for number, (setting, colour) in enumerate(zip(SETTINGS, utils.CURVE_COLOURS, strict=False)):
     beats = probabilities(learned["Metronome", setting], [[1]] * 8)
     row[0].bar(np.arange(8) + 0.27 * (number - 1), beats, width=0.27, color=colour, label=setting)
-row[0].set(title="Metronome", xlabel="step of a game", ylabel="probability of a beat", ylim=(0, 1.02), xticks=range(8))
+row[0].set(
+    title="Metronome",
+    xlabel="step of a game",
+    ylabel="probability of a beat",
+    ylim=(0, 1.02),
+    xticks=range(8),
+)
 for sign, colour in ((1, "#0072b2"), (-1, "#d55e00")):
     shown = [[sign, 0, 1]] + [[0, 0, 1]] * 6 + [[0, 1, 1]]
-    row[1].plot(probabilities(learned["Cue", "right"], shown), "o-", color=colour, label=f"after the sign {sign:+}")
+    row[1].plot(
+        probabilities(learned["Cue", "right"], shown),
+        "o-",
+        color=colour,
+        label=f"after the sign {sign:+}",
+    )
 row[1].axvline(7, color="black", linewidth=0.8, linestyle=":")
 row[1].annotate("junction", (7, 0.5), (-6, 0), textcoords="offset points", ha="right")
-row[1].set(title="Cue, right", xlabel="step of a game", ylabel="probability of action 1", ylim=(-0.02, 1.02), xticks=range(8))
+row[1].set(
+    title="Cue, right",
+    xlabel="step of a game",
+    ylabel="probability of action 1",
+    ylim=(-0.02, 1.02),
+    xticks=range(8),
+)
 for axes in row:
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
@@ -954,7 +1066,13 @@ if ATARI:
         print(f"{history['updates'][-1]} of {UPDATES} updates, {minutes:.1f} minutes of one core")
 
     history = training.train(
-        submitted.train_on_rollout, agent, pool, UPDATES, n_columns=17, every=EVERY, on_evaluation=on_evaluation
+        submitted.train_on_rollout,
+        agent,
+        pool,
+        UPDATES,
+        n_columns=17,
+        every=EVERY,
+        on_evaluation=on_evaluation,
     )
     curves["KungFuMaster"] = [history["score"]]
 else:
@@ -1004,14 +1122,23 @@ if ATARI:
     picture = both[0].imshow(logits.softmax(dim=-1), cmap="Blues", vmin=0, aspect="auto")
     plt.colorbar(picture, label="probability")
     both[0].set(title="policy", ylabel="game", yticks=range(0, 16, 5))
-    both[0].set_xticks(range(14), [name.lower() for name in names], rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
+    both[0].set_xticks(
+        range(14),
+        [name.lower() for name in names],
+        rotation=60,
+        ha="right",
+        rotation_mode="anchor",
+        fontsize=8,
+    )
     both[1].barh(range(16), values, color="#0072b2")
     both[1].set(title="values", xlabel="V", yticks=range(0, 16, 5), ylim=(15.5, -0.5))
     both[1].spines[["top", "right"]].set_visible(False)
     plt.show()
     print("finite:", bool(logits.isfinite().all() and values.isfinite().all()), "(expected True)")
     spread = logits.softmax(dim=-1).std(dim=0).mean()
-    print(f"standard deviation between games: of a probability {spread:.5f}, of V {values.std():.5f}")
+    print(
+        f"standard deviation between games: of a probability {spread:.5f}, of V {values.std():.5f}"
+    )
 else:
     print(SKIPPED)
 
@@ -1053,21 +1180,37 @@ else:
 if ATARI:
     trained_agent.save_agent("agent.safetensors", agent)
     with open("agent.safetensors", "rb") as file:
-        loaded = trained_agent.load_agent(file.read(), submitted.SimpleRecurrentAgent((1, 42, 42), n_actions=14))
+        loaded = trained_agent.load_agent(
+            file.read(), submitted.SimpleRecurrentAgent((1, 42, 42), n_actions=14)
+        )
     scores = np.array(trained_agent.play_test_games(loaded, TEST_SEEDS))
     error = scores.std(ddof=1) / np.sqrt(len(scores))
 
     _, axes = plt.subplots(figsize=(11, 2.0), layout="constrained")
-    axes.axvspan(scores.mean() - error, scores.mean() + error, color="#0072b2", alpha=0.2, label="± standard error")
+    axes.axvspan(
+        scores.mean() - error,
+        scores.mean() + error,
+        color="#0072b2",
+        alpha=0.2,
+        label="± standard error",
+    )
     axes.axvline(scores.mean(), color="#0072b2", label="mean: this counts")
     axes.plot(scores, np.zeros(len(scores)), "o", color="black", alpha=0.5, label="a game")
     axes.plot(scores.max(), 0, "o", color="#d55e00", label="the best: this does not")
     axes.axvline(training.THRESHOLD, color="tab:green", linestyle=":", label="to be reached")
-    axes.set(xlabel="score", yticks=[], xlim=(0, 1.05 * max(scores.max(), training.THRESHOLD)), ylim=(-0.6, 0.6))
+    axes.set(
+        xlabel="score",
+        yticks=[],
+        xlim=(0, 1.05 * max(scores.max(), training.THRESHOLD)),
+        ylim=(-0.6, 0.6),
+    )
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     plt.show()
-    print(f"{len(scores)} games: mean {scores.mean():.0f} ± {error:.0f}, from {scores.min():.0f} to {scores.max():.0f}")
+    print(
+        f"{len(scores)} games: mean {scores.mean():.0f} ± {error:.0f}, from "
+        f"{scores.min():.0f} to {scores.max():.0f}"
+    )
 else:
     print(SKIPPED)
 
@@ -1153,5 +1296,8 @@ else:
 # %% end
 for name, seeds in curves.items():
     tenth = max(1, len(seeds[0]) // 10)
-    begin, end = (np.mean([np.mean(values[part]) for values in seeds]) for part in (slice(0, tenth), slice(-tenth, None)))
+    begin, end = (
+        np.mean([np.mean(values[part]) for values in seeds])
+        for part in (slice(0, tenth), slice(-tenth, None))
+    )
     print(f"{name:28} first tenth: {begin:8.2f}   last tenth: {end:8.2f}")

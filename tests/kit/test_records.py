@@ -248,6 +248,14 @@ def test_limits_and_support_files_decide_about_all(toy: Path) -> None:
     assert len(fallen(toy, lambda: edit(toml.parent / "given.py", "1", "2"))) == 4
 
 
+def test_comments_of_a_support_file_decide_about_nothing(toy: Path) -> None:
+    """Catches: every trial of every assignment tried again for a docstring of utils.py."""
+    given = (toy / TOML).with_name("given.py")
+    given.write_text('"""Given."""\n\nGIVEN = 1\n', encoding="utf-8")
+    edit(toy / TOML, 'submission = "submitted.py"', 'submission = "submitted.py"\nsupport = ["given.py"]')
+    assert not fallen(toy, lambda: edit(given, '"""Given."""', '"""To be used."""  # by students'))
+
+
 def test_the_order_of_definitions_and_patches_decides(toy: Path) -> None:
     """Catches: a name that is bound after a patch instead of before it, with the same statements."""
     kept, patch = "dumps = json.dumps\n", "json.dumps = len\n"
@@ -395,6 +403,13 @@ def test_a_driver_that_may_use_any_name_depends_on_all(toy: Path, looks: str) ->
     edit(toy / DRIVERS, '{"total": submitted.total(values)}', f'{{"total": submitted.total(values), "looks": {looks}}}')
     before, after = keys(toy), keys(toy, SUBMISSION.replace("return 0.0", "return 1.0"))
     assert before["total"] != after["total"]
+
+
+def test_a_driver_that_asks_for_a_name_depends_on_that_one(toy: Path) -> None:
+    """Catches: `getattr(submitted, 'total', None)`, for which each change of a solution lets all trials fall."""
+    edit(toy / DRIVERS, '{"total": submitted.total(values)}', '{"total": getattr(submitted, "total", None)(values)}')
+    before, after = keys(toy), keys(toy, SUBMISSION.replace("return 0.0", "return 1.0"))
+    assert before["total"] == after["total"]
 
 
 def test_a_docstring_decides_about_no_trial_unless_it_is_read(toy: Path) -> None:

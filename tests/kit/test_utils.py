@@ -866,7 +866,7 @@ class TestProgressBar:
         with utils.ProgressBar(rollouts=5, title="name", window=2) as bar:
             play(bar.watch(CountingEnv(1)), episodes=3, steps=1)
             play(bar.watch(CountingEnv(3)), episodes=2, steps=3)
-        last = capsys.readouterr().err.split("\r")[-1]
+        last = capsys.readouterr().out.split("\r")[-1]
         assert "name" in last
         assert "5/5" in last
         assert "mean return 6.00" in last
@@ -875,7 +875,7 @@ class TestProgressBar:
         """Catches: 6/4, when the last collection was rounded up."""
         with utils.ProgressBar(rollouts=4) as bar:
             play(bar.watch(CountingEnv(1)), episodes=6, steps=1)
-        assert "6/6" in capsys.readouterr().err
+        assert "6/6" in capsys.readouterr().out
 
     def test_leaves_out_only_progress_lines(self, capsys: pytest.CaptureFixture[str]) -> None:
         """Catches: two progress displays that fight, or a student's own print that is swallowed."""
@@ -884,7 +884,10 @@ class TestProgressBar:
             print("mine", end=" ")
             print("Running rollouts is fun")
         print("after")
-        assert capsys.readouterr().out == "mine Running rollouts is fun\nafter\n"
+        shown = capsys.readouterr().out
+        assert "mine Running rollouts is fun" in shown
+        assert shown.endswith("after\n")
+        assert "Running rollout 0/2" not in shown
 
     def test_exceptions_pass_and_printing_works_afterwards(self, capsys: pytest.CaptureFixture[str]) -> None:
         """Catches: a student's exception that is swallowed, and an output that stays filtered after it."""
