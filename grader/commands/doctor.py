@@ -49,7 +49,7 @@ def _inspect(root: Path, options: argparse.Namespace) -> int:
         print_line(f"{name}: nothing found. Next: `python -m grader verify {name}`")
         return GRADED
     commands = f"`python -m grader build {name}`, then `python -m grader verify {name}`"
-    print_line(f"{name}: {len(slips)} found. Next: correct these files, then run {commands}")
+    print_line(f"{name}: faults found: {len(slips)}. Next: correct these files, then run {commands}")
     return 1
 
 

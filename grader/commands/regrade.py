@@ -90,4 +90,6 @@ def _require_proof(again: Regrade, workers: int) -> None:
     faults = [line for line, fault in verify(home.root, name, ProofOptions(quick=True, workers=workers)) if fault]
     if faults:
         found = "".join(f"\n  {line}" for line in faults)
-        raise UsageError(f"nothing was run: the corrected suite is not proven, {len(faults)} found:{found}\nor add --unproven")
+        raise UsageError(
+            f"nothing was run: the corrected suite is not proven; faults found: {len(faults)}{found}\nor add --unproven"
+        )

@@ -58,7 +58,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
             note.write(home, faults)
         if faults:
             code = 1
-            print("\n".join([f"\n{name}: not proven, {len(faults)} found:", *(f"  {line}" for line in faults)]))
+            print("\n".join([f"\n{name}: not proven; faults found: {len(faults)}", *(f"  {line}" for line in faults)]))
         else:
             print(f"\n{name}: proven")
     return code

@@ -251,7 +251,8 @@ def test_doctor_says_all_at_once(toy: Path, command_line: Callable[..., int], ca
     said = capfd.readouterr().out.splitlines()
     assert len(said) == 6, said  # the case that the check no longer names is used by none
     assert said[-1] == (
-        "toy: 5 found. Next: correct these files, then run `python -m grader build toy`, then `python -m grader verify toy`"
+        "toy: faults found: 5. Next: correct these files, "
+        "then run `python -m grader build toy`, then `python -m grader verify toy`"
     )
     assert all(line.partition(":")[2].partition(":")[0].isdecimal() for line in said[:-1])
 
@@ -282,7 +283,7 @@ def test_build_and_verify_begin_with_it(toy: Path, command_line: Callable[..., i
     assert command_line("verify", "toy", root=toy) == 1
     said = capfd.readouterr().out
     assert "FAULT toy: solutions/toy/mistakes.py:33: scale_ignored: 'values' stands" in said
-    assert "toy: not proven, 2 found:" in said
+    assert "toy: not proven; faults found: 2" in said
 
 
 def test_an_answer_that_is_not_a_number_names_its_case(toy: Path, command_line: Callable[..., int], capfd) -> None:
