@@ -8,7 +8,7 @@ from pathlib import Path
 from grader.commands.shared import add_sound, add_workers, count_workers, end_class, read_suites, require_sound
 from grader.console import ClassProgress, add_level, print_line, refuse_file
 
-REFERENCE_FROM = 20  # submissions of a class, for which one more, the reference, costs little
+REFERENCE_FROM = 20  # submissions: in a class of this size, grading the reference as well costs little
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

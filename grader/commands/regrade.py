@@ -1,4 +1,4 @@
-"""Score a class anew by a policy, or run what was corrected in the checks, and let that count when it is asked to."""
+"""Rescore a class by a policy, or rerun corrected checks and, with --apply, make the new outcomes count."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(root: Path, options: argparse.Namespace) -> int:
-    """Return 0, 2 where an unproven suite would be applied, or 3 where a submission was not graded."""
+    """Return 0, 2 if an unproven suite would be applied, or 3 if a submission was not graded."""
     from grader.assignment import AssignmentFiles, UsageError
     from grader.course.regrade import Regrade, undo
     from grader.course.results import ResultsFolder
@@ -71,10 +71,10 @@ def run(root: Path, options: argparse.Namespace) -> int:
 
 
 def _require_proof(again: Regrade, workers: int) -> None:
-    """Refuse a suite that is stale, that its own mistakes and alternatives refute, or that goes by the version of another one.
+    """Refuse a suite that is stale, that is not proven, or whose version was not raised.
 
     Raises:
-        UsageError: If it is.
+        UsageError: If one of these is true.
     """
     from grader.assignment import UsageError
     from grader.proof.verify import ProofOptions, verify
@@ -83,11 +83,13 @@ def _require_proof(again: Regrade, workers: int) -> None:
     name, version = home.assignment.name, home.assignment.version
     if again.same_version:
         raise UsageError(
-            f"{', '.join([*again.corrected, *again.added])} changed, and the suite is still {version}, so that reports of both "
-            "look alike: raise the version in assignment.toml, or add --unproven"
+            f"{', '.join([*again.corrected, *again.added])} changed, but the suite is still {version}, so reports of both "
+            "versions look alike: raise the version in assignment.toml, or add --unproven"
         )
     print_line(f"proving {name} {version} first (--unproven skips this)")
     faults = [line for line, fault in verify(home.root, name, ProofOptions(quick=True, workers=workers)) if fault]
     if faults:
         found = "".join(f"\n  {line}" for line in faults)
-        raise UsageError(f"nothing was run: the corrected suite is not proven, {len(faults)} found:{found}\nor add --unproven")
+        raise UsageError(
+            f"nothing was run: the corrected suite is not proven; faults found: {len(faults)}{found}\nor add --unproven"
+        )

@@ -1,4 +1,4 @@
-"""Scoring a class again, from its stored results: under another policy, or after results have changed. Nothing is run."""
+"""Score a class again from its stored results: by another policy, or after results have changed. Nothing is run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ScoresFile(StoredModel):
     """The content of scores.json.
 
     Attributes:
-        policy: The text of the file by which they were made; "" for points as they are.
+        policy: The text of the policy file; "" if there is none, so that points stay as they are.
     """
 
     assignment: str
@@ -34,11 +34,11 @@ class ScoresFile(StoredModel):
 
 
 class ScoreChange(BaseModel):
-    """A student whose score has moved.
+    """A student whose score has changed.
 
     Attributes:
-        before, after: Points; None where there are none.
-        why: The causes, then the steps that went and came.
+        before, after: Points; None without a score.
+        why: The causes, then the removed and the added steps.
     """
 
     who: str
@@ -49,16 +49,15 @@ class ScoreChange(BaseModel):
 
 
 def rescore(folder: ResultsFolder, file: Path | None = None, output: Path | None = None) -> list[ScoreChange]:
-    """Score the class by a policy, write the scores, and return whose score moved.
+    """Score the class by a policy, write the scores, and return the students whose score changed.
 
-    This writes scores.json, the gradebooks and policy.toml. The policy is kept byte for byte;
-    scores that are replaced go to scores-history/. The scores are compared with those that were
-    stored; where there are none yet, with those by the policy applied before, or with points as
-    they are.
+    This writes scores.json, the gradebooks and policy.toml, an exact copy of the policy. Replaced
+    scores go to scores-history/. The new scores are compared with the stored ones; if there are
+    none yet, with those by the previous policy, or with plain points.
 
     Args:
         file: The policy; None for the policy.toml of the class, if it has one.
-        output: A folder to write to instead of the class's, which then stays as it is.
+        output: A folder to write to; the class's folder then stays unchanged.
 
     Raises:
         UsageError: If the policy does not fit the class, or a file cannot be read.
@@ -72,10 +71,10 @@ def rescore(folder: ResultsFolder, file: Path | None = None, output: Path | None
     old = read_scores(folder)
     new = score_class(course, results, policy)
     try:
-        # Scores of today's results under the old policy show whether the policy or the results moved a score.
+        # The scores of the new results by the old policy show whether the policy or the results changed a score.
         between = score_class(course, results, parse_policy(old.policy if old else applied, str(folder.path / SCORES)))
     except UsageError:
-        between = []  # it names a question that is gone, so the two causes cannot be distinguished
+        between = []  # it names a question that no longer exists, so the causes cannot be distinguished
     changes = _changes(old.scores if old else between, between, new)
     target = output or folder.path
     whole = ScoresFile(assignment=course.assignment.name, policy=text, scores=new).model_dump_json(indent=1) + "\n"
@@ -83,13 +82,13 @@ def rescore(folder: ResultsFolder, file: Path | None = None, output: Path | None
     write_gradebooks(target, course, new, policy.canvas_column)
     if text or (target / POLICY).is_file():
         write_atomically(target / POLICY, text)
-    # Last, since it holds its policy as well: whatever ends this before leaves the old scores, with the old policy.
+    # Last, because it contains its policy: if this is interrupted before, the old scores stay with the old policy.
     write_atomically(target / SCORES, whole)
     return changes
 
 
 def rescore_and_report(folder: ResultsFolder, file: Path | None = None, output: Path | None = None) -> Iterator[str]:
-    """Score the class as `rescore` does, and yield what to print."""
+    """Score the class as `rescore` does, and yield the lines to print."""
     changes = rescore(folder, file, output)
     target = output or folder.path
     new = ScoresFile.model_validate_json((target / SCORES).read_bytes())
@@ -112,7 +111,7 @@ def rescore_and_report(folder: ResultsFolder, file: Path | None = None, output: 
 
 
 def read_scores(folder: ResultsFolder) -> ScoresFile | None:
-    """Return the scores that were written last, or None where there are none yet.
+    """Return the scores that were written last; None if there are none yet.
 
     Raises:
         UsageError: If the file is damaged.
@@ -125,11 +124,11 @@ def read_scores(folder: ResultsFolder) -> ScoresFile | None:
 
 
 def _keep(target: Path, whole: str) -> None:
-    """Copy scores.json, if it is about to change, to the history, under the next number."""
+    """Copy scores.json to the history, under the next number, if it is about to change."""
     path, history = target / SCORES, target / HISTORY
     old = path.read_text(encoding="utf-8") if path.is_file() else whole
     kept = sorted(history.glob("scores-*.json"))
-    # One that was ended after this, and before the scores were written, has kept them already.
+    # An earlier run may have been interrupted between this copy and writing the scores.
     if old != whole and not (kept and kept[-1].read_text(encoding="utf-8") == old):
         write_atomically(history / f"scores-{len(kept) + 1:04d}.json", old)
 

@@ -25,12 +25,12 @@ OLDER = "none: a newer submission counts, not this one"
 def write_class_results(
     home: AssignmentFiles, folder: ResultsFolder, policy: Path | None = None, anew: bool = True
 ) -> Iterator[str]:
-    """Write everything that is made of the results of a class; yield the lines to print.
+    """Write all pages, scores and lists of a class from its results; yield the lines to print.
 
     Args:
         policy: As `file` of `rescore`.
-        anew: Compare the submissions, if they are still there; otherwise the pairs that were found
-            before count.
+        anew: Whether to compare the submissions again, if they still exist; otherwise the stored pairs
+            are used.
     """
     course = folder.course()
     results = folder.of(course)
@@ -49,12 +49,12 @@ def write_class_results(
 
 
 def _list_older_entries(course: Course, scores: Sequence[Score]) -> set[str]:
-    """Return the entries that count for nobody."""
+    """Return the entries that count for no student."""
     return {entry.id for entry in course.entries} - {score.entry for score in scores}
 
 
 def list_unnamed_groups(folder: ResultsFolder) -> Sequence[CommonFailure]:
-    """Return the groups of wrong answers without a name, in the order and with the numbers of class.html."""
+    """Return the groups of wrong answers that are not catalogued, in the order and with the numbers of class.html."""
     course, stored = folder.course(), rescore.read_scores(folder)
     older = _list_older_entries(course, stored.scores) if stored else set()
     counting = course.model_copy(update={"entries": [entry for entry in course.entries if entry.id not in older]})
@@ -64,8 +64,8 @@ def list_unnamed_groups(folder: ResultsFolder) -> Sequence[CommonFailure]:
 def explain_scores(course: Course, scores: Sequence[Score]) -> dict[str, list[str]]:
     """Return the lines that explain each score, by page.
 
-    The page ENTRY is for all students who submitted together, if the lines are the same for all. Otherwise each student has a
-    page ENTRY~1, ENTRY~2, ... in the order of the entry's students, because reasons are private.
+    Students who submitted together share the page ENTRY, if the lines are the same for all. Otherwise each student has a page
+    ENTRY~1, ENTRY~2, ... in the order of the entry's students, because reasons are private.
     """
     of = {(score.entry, identify_student(score.entry, score.student)): score.explanation() for score in scores}
     pages: dict[str, list[str]] = {}
@@ -82,7 +82,7 @@ def explain_scores(course: Course, scores: Sequence[Score]) -> dict[str, list[st
 
 
 def find_similar_submissions(home: AssignmentFiles, course: Course) -> list[SimilarPair]:
-    """Return the pairs of similar submissions, of those that can still be read."""
+    """Return the pairs of similar submissions, among those that can still be read."""
     sources: dict[str, str] = {}
     with OwnParser() as parser:
         for entry in course.entries:
@@ -108,7 +108,7 @@ def _text(content: bytes) -> str:
 
 
 def _code(notebook: bytes, parser: FileParser) -> str:
-    """Return the code of a notebook's cells, as they are graded; of another file, all its text."""
+    """Return the graded code of a notebook's cells; the whole text of any other file."""
     try:
         return parser.list_code(notebook)
     except Unreadable:
