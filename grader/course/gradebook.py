@@ -39,7 +39,8 @@ def render_gradebook(course: Course, scores: Iterable[Score]) -> str:
         row: Row = [one.entry, student.name, student.email, student.sid, one.points, one.max_points]
         row += [one.questions.get(question) for question in questions]
         row += [one.outcomes.get(outcome, 0) if one.outcomes else None for outcome in COUNTED]
-        rows.append([*row, handed_in, late, len(entry.earlier) + 1, one.status, "; ".join(one.explanation())])
+        attempts = 1 + max(len(entry.earlier), len(one.replaces))  # by the platform, or in this class
+        rows.append([*row, handed_in, late, attempts, one.status, "; ".join(one.explanation())])
     return render_csv(header, rows)
 
 

@@ -207,8 +207,10 @@ def score_submission(
         mean: The mean of the work in the class, for a curve to a mean.
     """
     student = student or Person()
-    days, lateness = _days_late(entry, student, policy)
-    seconds = _seconds_late(entry, student, policy)
+    own = [one for one in policy.extensions if _means(one.student, entry, student)]
+    deadline = _own_deadline(own, policy)
+    days, lateness = _days_late(entry, own, deadline, policy)
+    seconds = _seconds_late(entry, deadline)
     known = Score(entry=entry.id, student=student, status="pending", days_late=days, seconds_late=seconds)
     if report is None:
         return known
@@ -445,13 +447,11 @@ def _attempts(account: _Account, entry: WorklistEntry, policy: Policy) -> None:
         account.to(max(left, Fraction(0)), f"{what}: {rule.cost:f} points off for each of {sum(beyond)} beyond")
 
 
-def _days_late(entry: WorklistEntry, student: Person, policy: Policy) -> tuple[int | None, str]:
+def _days_late(entry: WorklistEntry, own: list[Extension], deadline: datetime | None, policy: Policy) -> tuple[int | None, str]:
     """Return how many days late it counts as, before free ones, and that in words; None, and perhaps a remark, if unknown."""
     rule = policy.late
     if rule is None:
         return None, ""
-    own = [one for one in policy.extensions if _means(one.student, entry, student)]
-    deadline = _own_deadline(own, policy)
     extended = f", with an extension ({'; '.join(one.reason for one in own)})" if own else ""
     if deadline and entry.created_at:
         days = _started(deadline, entry.created_at - timedelta(minutes=rule.grace_minutes))
@@ -474,8 +474,7 @@ def _own_deadline(own: list[Extension], policy: Policy) -> datetime | None:
     return max(moments, key=lambda moment: moment.astimezone(timezone.utc), default=None)
 
 
-def _seconds_late(entry: WorklistEntry, student: Person, policy: Policy) -> int | None:
-    deadline = _own_deadline([one for one in policy.extensions if _means(one.student, entry, student)], policy)
+def _seconds_late(entry: WorklistEntry, deadline: datetime | None) -> int | None:
     if deadline is None or entry.created_at is None:
         return None
     return max(math.floor((entry.created_at - deadline.astimezone(timezone.utc)).total_seconds()), 0)
