@@ -244,6 +244,9 @@ def test_a_curve_counts_each_student_once() -> None:
     results["submission_4"] = result("submission_4", graded((6, 4, 0, 0, 0, 1)))
     scores = score_class(course(*entries), results, made(BEST + MEAN.format(20)))  # of 25 and 11, 18
     assert [(one.entry, one.points) for one in scores] == [("submission_3", 25), ("submission_4", 13)]
+    results["submission_3"] = result("submission_3", graded((6, 4, 0, 0, 0, 3)))
+    scores = score_class(course(*entries), results, made(MEAN.format(20)))  # the newest ones: of 13 and 11, 12
+    assert [(one.entry, one.points) for one in scores] == [("submission_3", 21), ("submission_4", 19)]
 
 
 # --- extensions from a table ---
@@ -284,6 +287,15 @@ def test_extensions_of_a_table(table: str, late: timedelta, expected: str) -> No
     one = score_late(table, late)
     assert one.points == Decimal(expected)
     assert ("with an extension (ill)" in " ".join(one.explanation())) == ("bob" not in table)
+
+
+def test_days_after_an_extension_in_minutes_follow_the_clock() -> None:
+    """The late day after 00:29 in Berlin has 23 hours when clocks are put forward in it."""
+    text = LATE.replace("2026-03-01", "2026-03-28")
+    rule = PolicyFiles(text, "student,minutes,reason\n007,30,ill\n").parse("p")
+    whole = course(entry("submission_1", datetime(2026, 3, 29, 22, 40, tzinfo=UTC)))
+    (one,) = score_class(whole, {"submission_1": result("submission_1", graded())}, rule)
+    assert one.days_late == 2
 
 
 @pytest.mark.parametrize(
