@@ -126,6 +126,8 @@ def rescore_and_report(folder: ResultsFolder, file: Path | None = None, output: 
             "The id of a submission is valid only while that submission counts"
         )
     names = [SCORES, *GRADEBOOKS, *([POLICY] if (target / POLICY).is_file() else [])]
+    if policy.late and policy.late.extensions_file:
+        names.append(policy.late.extensions_file)
     yield f"wrote {', '.join(names)} to {target}"
 
 

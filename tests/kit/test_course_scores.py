@@ -361,6 +361,7 @@ def test_a_table_is_kept_with_its_policy(tmp_path: Path) -> None:
     table.write_bytes(b"student,days,reason\r\nada@x.edu,1,ill\r\nbo@x.edu,1,ill\r\n")
     told = list(rescore.rescore_and_report(folder, source))
     assert "the policy names students without a score: bo@x.edu; check the spelling." in "".join(told)
+    assert told[-1].endswith(f"policy.toml, extra-time.csv to {folder.path}")
     assert (folder.path / "extra-time.csv").read_bytes() == table.read_bytes()
     table.unlink()
     assert rescore.rescore(folder) == []
