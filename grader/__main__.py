@@ -23,6 +23,7 @@ COMMANDS = {
     "release": "make the zip for students",
     "course": "grade a class: resumable, in parallel, on many machines",
     "regrade": "rescore a class by a policy, or after correcting checks",
+    "feedback": "copy the students' pages of a class, ready to mail or to upload",
     "doctor": "attack the sandbox of this machine and grade the reference solutions",
 }
 

@@ -31,7 +31,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
     """Return 0, or 3 where a submission was not graded."""
     from grader.assignment import AssignmentFiles, UsageError
     from grader.course import run
-    from grader.course.policy import parse_policy, read_policy_text
+    from grader.course.extensions import read_policy_files
     from grader.course.results import ResultsFolder
     from grader.course.scoring import require_known_names
     from grader.course.summary import write_class_results
@@ -41,7 +41,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
     if len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
         raise UsageError(f"--shard {options.shard}: expected two numbers, as in 1/4")
     refuse_file(options.output)
-    policy = parse_policy(read_policy_text(options.policy), str(options.policy)) if options.policy else None
+    policy = read_policy_files(options.policy).parse(str(options.policy)) if options.policy else None
     with ClassProgress() as progress:
         job = run.prepare_job(
             home, options.export, options.output, read_suites(options.suite), options.layout, options.require_level

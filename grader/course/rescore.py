@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -9,8 +10,8 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from grader.assignment import UsageError
-from grader.course.gradebook import write_gradebooks
-from grader.course.policy import parse_policy, read_policy_text
+from grader.course.extensions import PolicyFiles, read_policy_files
+from grader.course.gradebook import GRADEBOOKS, write_gradebooks
 from grader.course.results import ResultsFolder
 from grader.course.scoring import Score, ScoreStep, find_unscored_students, identify_student, score_class
 from grader.report.model import write_atomically
@@ -26,11 +27,18 @@ class ScoresFile(StoredModel):
 
     Attributes:
         policy: The text of the policy file; "" if there is none, so that points stay as they are.
+        extensions: The text of the policy's file of extensions; "" if it names none.
     """
 
     assignment: str
     policy: str = ""
+    extensions: str = ""
     scores: list[Score]
+
+    @property
+    def files(self) -> PolicyFiles:
+        """Return the texts by which the scores were made."""
+        return PolicyFiles(self.policy, self.extensions)
 
 
 class ScoreChange(BaseModel):
@@ -51,9 +59,10 @@ class ScoreChange(BaseModel):
 def rescore(folder: ResultsFolder, file: Path | None = None, output: Path | None = None) -> list[ScoreChange]:
     """Score the class by a policy, write the scores, and return the students whose score changed.
 
-    This writes scores.json, the gradebooks and policy.toml, an exact copy of the policy. Replaced
-    scores go to scores-history/. The new scores are compared with the stored ones; if there are
-    none yet, with those by the previous policy, or with plain points.
+    This writes scores.json, the gradebooks and policy.toml, an exact copy of the policy, with the
+    file of extensions that it names. Replaced scores go to scores-history/. The new scores are
+    compared with the stored ones; if there are none yet, with those by the previous policy, or with
+    plain points.
 
     Args:
         file: The policy; None for the policy.toml of the class, if it has one.
@@ -65,23 +74,30 @@ def rescore(folder: ResultsFolder, file: Path | None = None, output: Path | None
     course = folder.course()
     results = folder.of(course)
     own = folder.path / POLICY
-    applied = read_policy_text(own) if own.is_file() else ""
-    text = read_policy_text(file) if file else applied
-    policy = parse_policy(text, str(file or own))
+    source = file or own
+    files = read_policy_files(source) if file or own.is_file() else PolicyFiles()
+    policy = files.parse(str(source))
+    extensions = policy.late.extensions_file if policy.late else ""
+    if extensions in GRADEBOOKS:
+        raise UsageError(f"{source}: late.extensions_file: {extensions} is the name of a gradebook; give the file another name")
     old = read_scores(folder)
     new = score_class(course, results, policy)
     try:
         # The scores of the new results by the old policy show whether the policy or the results changed a score.
-        between = score_class(course, results, parse_policy(old.policy if old else applied, str(folder.path / SCORES)))
+        applied = old.files if old else read_policy_files(own) if own.is_file() else PolicyFiles()
+        between = score_class(course, results, applied.parse(str(folder.path / SCORES)))
     except UsageError:
-        between = []  # it names a question that no longer exists, so the causes cannot be distinguished
+        between = []  # it names a question or a file that no longer exists, so the causes cannot be distinguished
     changes = _changes(old.scores if old else between, between, new)
     target = output or folder.path
-    whole = ScoresFile(assignment=course.assignment.name, policy=text, scores=new).model_dump_json(indent=1) + "\n"
+    stored = ScoresFile(assignment=course.assignment.name, policy=files.text, extensions=files.extensions, scores=new)
+    whole = stored.model_dump_json(indent=1) + "\n"
     _keep(target, whole)
     write_gradebooks(target, course, new, policy.canvas_column)
-    if text or (target / POLICY).is_file():
-        write_atomically(target / POLICY, text)
+    if extensions:
+        write_atomically(target / extensions, files.extensions)
+    if files.text or (target / POLICY).is_file():
+        write_atomically(target / POLICY, files.text)
     # Last, because it contains its policy: if this is interrupted before, the old scores stay with the old policy.
     write_atomically(target / SCORES, whole)
     return changes
@@ -100,13 +116,17 @@ def rescore_and_report(folder: ResultsFolder, file: Path | None = None, output: 
         if waiting := [one.entry for one in new.scores if one.status == status]:
             some = ", ".join(waiting[:5]) + (", ..." if len(waiting) > 5 else "")
             yield f"{len(waiting)} without points ({status}): {some}; run `course` again, then `regrade`"
-    policy = parse_policy(new.policy, str(target / SCORES))
+    policy = new.files.parse(str(target / SCORES))
     if unknown := find_unscored_students(folder.course(), new.scores, policy):
+        known = [name for one in new.scores for name in (one.student.email, one.student.sid) if name]
+        named = ", ".join(f"{name}{_suggest(name, known)}" for name in unknown)
         yield (
-            f"the policy names students without a score: {', '.join(unknown)}; check the spelling. "
-            "The id of a submission is valid only until a newer submission counts"
+            f"the policy names students without a score: {named}; check the spelling. "
+            "The id of a submission is valid only while that submission counts"
         )
-    names = [SCORES, "gradebook.csv", "gradescope.csv", "canvas.csv", *([POLICY] if (target / POLICY).is_file() else [])]
+    names = [SCORES, *GRADEBOOKS, *([POLICY] if (target / POLICY).is_file() else [])]
+    if policy.late and policy.late.extensions_file:
+        names.append(policy.late.extensions_file)
     yield f"wrote {', '.join(names)} to {target}"
 
 
@@ -121,6 +141,12 @@ def read_scores(folder: ResultsFolder) -> ScoresFile | None:
         return read_stored(path, ScoresFile)
     except FileNotFoundError:
         return None
+
+
+def _suggest(name: str, known: list[str]) -> str:
+    """Return a question about the student who may be meant; "" where no name is near."""
+    near = difflib.get_close_matches(name, known, 1, 0.8) if "@" in name else []  # numbers of two students are near as well
+    return f" (do you mean {near[0]}?)" if near else ""
 
 
 def _keep(target: Path, whole: str) -> None:
@@ -157,9 +183,10 @@ def _why(was: Score | None, then: Score | None, now: Score | None) -> Iterator[s
         yield "no longer in the class"
     else:
         if was.entry != now.entry:
-            yield f"a newer submission counts, not {was.entry}"
+            yield f"another submission counts, not {was.entry}"
         elif then and (then.points, then.status) != (was.points, was.status):
-            yield "its results changed"
+            same = (then.status, then.questions, then.outcomes) == (was.status, was.questions, was.outcomes)
+            yield "the class changed, not its results" if same else "its results changed"
         if then and (then.points, then.status) != (now.points, now.status):
             yield "the policy changed"
         if was.status != now.status:

@@ -19,7 +19,7 @@ from grader.report.model import write_atomically
 from grader.sandbox.parsing import FileParser, OwnParser, Unreadable
 
 SIMILAR = "similarity.json"
-OLDER = "none: a newer submission counts, not this one"
+OLDER = "none: another submission counts, not this one"
 
 
 def write_class_results(

@@ -519,10 +519,10 @@ def test_older_submissions_count_nowhere(tmp_path: Path) -> None:
         ResultsFolder(tmp_path), course, made.results, (), summary.explain_scores(course, rows), {"one"}, True
     )
     page = Parsed((tmp_path / "class.html").read_text(encoding="utf-8")).text
-    assert "1 older submission of students who submitted again: left out here." in page
+    assert "1 submission of students of whom another one counts: left out here." in page
     assert "a class of 1" in page
     assert "Scores after the policy are in gradebook.csv." in page
-    assert "none: a newer submission counts, not this one" in (tmp_path / "students" / "one.html").read_text(encoding="utf-8")
+    assert "none: another submission counts, not this one" in (tmp_path / "students" / "one.html").read_text(encoding="utf-8")
 
 
 def test_what_was_not_read_is_named() -> None:
