@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shard", default="1/1", metavar="I/N", help="grade only part I of N; all parts share DIR")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="grade on the workers of this Dask cluster: see docs/cluster.md")
     parser.add_argument("--policy", type=Path, metavar="FILE", help="late days, weights, caps: see docs/policy.md")
+    parser.add_argument("--adjustments", type=Path, metavar="FILE", help="points and comments by hand: see docs/desk.md")
     add_workers(parser, "submissions graded")
     add_level(parser)
     add_sound(parser)
@@ -31,6 +32,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
     """Return 0, or 3 where a submission was not graded."""
     from grader.assignment import AssignmentFiles, UsageError
     from grader.course import run
+    from grader.course.adjustments import parse_adjustments, read_adjustments_text, require_known_questions
     from grader.course.policy import parse_policy, read_policy_text
     from grader.course.results import ResultsFolder
     from grader.course.scoring import require_known_names
@@ -42,6 +44,8 @@ def run(root: Path, options: argparse.Namespace) -> int:
         raise UsageError(f"--shard {options.shard}: expected two numbers, as in 1/4")
     refuse_file(options.output)
     policy = parse_policy(read_policy_text(options.policy), str(options.policy)) if options.policy else None
+    by_hand = options.adjustments
+    rows = parse_adjustments(read_adjustments_text(by_hand), str(by_hand)) if by_hand else ()
     with ClassProgress() as progress:
         job = run.prepare_job(
             home, options.export, options.output, read_suites(options.suite), options.layout, options.require_level
@@ -55,6 +59,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
             print_line(line)
         if policy:
             require_known_names(job.course, {}, policy)
+        require_known_questions(job.course, rows, str(by_hand))
         if options.scheduler:
             from grader.course import cluster
 
@@ -62,6 +67,6 @@ def run(root: Path, options: argparse.Namespace) -> int:
             standing = cluster.grade_on_cluster(job, entries, options.scheduler, workers, progress.show)
         else:
             standing = run.grade_entries(job, entries, count_workers(options), progress.show)
-    for line in write_class_results(home, ResultsFolder(options.output), options.policy):
+    for line in write_class_results(home, ResultsFolder(options.output), options.policy, by_hand):
         print_line(line)
     return end_class(standing.failed, standing.lost)

@@ -269,18 +269,21 @@ def load_policy(path: Path) -> Policy:
     return parse_policy(read_policy_text(path), str(path))
 
 
-def read_policy_text(path: Path) -> str:
+def read_policy_text(path: Path, expected: str = "a policy file, see docs/policy.md") -> str:
     """Return the file's text, to the byte.
+
+    Args:
+        expected: What the file should be, for error messages.
 
     Raises:
         UsageError: If the file cannot be read.
     """
     try:
         if path.exists() and not path.is_file() and not path.is_dir():  # a pipe, which nobody may fill, or a device without end
-            raise UsageError(f"{path} is not an ordinary file; expected a policy file, see docs/policy.md")
+            raise UsageError(f"{path} is not an ordinary file; expected {expected}")
         return path.read_bytes().decode()
     except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror}); expected a policy file, see docs/policy.md") from error
+        raise UsageError(f"{path} cannot be read ({error.strerror}); expected {expected}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8: {error}; save it as UTF-8") from error
 

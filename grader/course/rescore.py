@@ -1,18 +1,24 @@
-"""Scoring a class again, from its stored results: under another policy, or after results have changed. Nothing is run."""
+"""Scoring a class again, from its stored results: by another policy or other adjustments, or after results have changed.
+
+Nothing is run.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import BaseModel
 
 from grader.assignment import UsageError
+from grader.course import adjustments as by_hand
+from grader.course.adjustments import QuestionAdjustment, parse_adjustments, read_adjustments_text
 from grader.course.gradebook import write_gradebooks
-from grader.course.policy import parse_policy, read_policy_text
+from grader.course.policy import Policy, parse_policy, read_policy_text
 from grader.course.results import ResultsFolder
-from grader.course.scoring import Score, ScoreStep, find_unscored_students, identify_student, score_class
+from grader.course.scoring import Score, ScoreStep, find_unscored, find_unscored_students, identify_student, score_class
 from grader.report.model import write_atomically
 from grader.stored import StoredModel, read_stored
 
@@ -26,10 +32,12 @@ class ScoresFile(StoredModel):
 
     Attributes:
         policy: The text of the file by which they were made; "" for points as they are.
+        adjustments: The text of adjustments.csv; "" where nothing was changed by hand.
     """
 
     assignment: str
     policy: str = ""
+    adjustments: str = ""
     scores: list[Score]
 
 
@@ -48,49 +56,75 @@ class ScoreChange(BaseModel):
     why: tuple[str, ...]
 
 
-def rescore(folder: ResultsFolder, file: Path | None = None, output: Path | None = None) -> list[ScoreChange]:
-    """Score the class by a policy, write the scores, and return whose score moved.
+def rescore(
+    folder: ResultsFolder, file: Path | None = None, output: Path | None = None, adjustments: Path | None = None
+) -> list[ScoreChange]:
+    """Score the class by a policy and adjustments, write the scores, and return whose score moved.
 
-    This writes scores.json, the gradebooks and policy.toml. The policy is kept byte for byte;
-    scores that are replaced go to scores-history/. The scores are compared with those that were
-    stored; where there are none yet, with those by the policy applied before, or with points as
-    they are.
+    This writes scores.json, the gradebooks, policy.toml and adjustments.csv. The last two are kept
+    byte for byte; scores that are replaced go to scores-history/. The scores are compared with
+    those that were stored; where there are none yet, with those by the policy and the adjustments
+    applied before, or with points as they are.
 
     Args:
         file: The policy; None for the policy.toml of the class, if it has one.
         output: A folder to write to instead of the class's, which then stays as it is.
+        adjustments: The adjustments; None for the adjustments.csv of the class, if it has one.
 
     Raises:
-        UsageError: If the policy does not fit the class, or a file cannot be read.
+        UsageError: If policy or adjustments do not fit the class, or a file cannot be read.
     """
     course = folder.course()
     results = folder.of(course)
-    own = folder.path / POLICY
-    applied = read_policy_text(own) if own.is_file() else ""
-    text = read_policy_text(file) if file else applied
-    policy = parse_policy(text, str(file or own))
+    own, rows_of = folder.path / POLICY, folder.path / by_hand.NAME
+    applied = _Rules(
+        read_policy_text(own) if own.is_file() else "", read_adjustments_text(rows_of) if rows_of.is_file() else ""
+    )
+    asked = _Rules(
+        read_policy_text(file) if file else applied.policy,
+        read_adjustments_text(adjustments) if adjustments else applied.adjustments,
+    )
+    policy, rows = asked.parse(str(file or own), str(adjustments or rows_of))
+    by_hand.require_known_questions(course, rows, str(adjustments or rows_of))
     old = read_scores(folder)
-    new = score_class(course, results, policy)
+    new = score_class(course, results, policy, rows)
     try:
-        # Scores of today's results under the old policy show whether the policy or the results moved a score.
-        between = score_class(course, results, parse_policy(old.policy if old else applied, str(folder.path / SCORES)))
+        # Scores of today's results under the old rules show whether policy, adjustments or results moved a score.
+        was = (_Rules(old.policy, old.adjustments) if old else applied).parse(str(folder.path / SCORES))
+        between = score_class(course, results, *was)
+        ruled = score_class(course, results, policy, was[1])
     except UsageError:
-        between = []  # it names a question that is gone, so the two causes cannot be distinguished
-    changes = _changes(old.scores if old else between, between, new)
+        between = ruled = []  # it names a question that is gone, so the causes cannot be distinguished
+    changes = _changes(old.scores if old else between, between, ruled, new)
     target = output or folder.path
-    whole = ScoresFile(assignment=course.assignment.name, policy=text, scores=new).model_dump_json(indent=1) + "\n"
+    stored = ScoresFile(assignment=course.assignment.name, policy=asked.policy, adjustments=asked.adjustments, scores=new)
+    whole = stored.model_dump_json(indent=1) + "\n"
     _keep(target, whole)
     write_gradebooks(target, course, new, policy.canvas_column)
-    if text or (target / POLICY).is_file():
-        write_atomically(target / POLICY, text)
-    # Last, since it holds its policy as well: whatever ends this before leaves the old scores, with the old policy.
+    for name, text in ((POLICY, asked.policy), (by_hand.NAME, asked.adjustments)):
+        if text or (target / name).is_file():
+            write_atomically(target / name, text)
+    # Last, since it holds its rules as well: whatever ends this before leaves the old scores, with the old rules.
     write_atomically(target / SCORES, whole)
     return changes
 
 
-def rescore_and_report(folder: ResultsFolder, file: Path | None = None, output: Path | None = None) -> Iterator[str]:
+class _Rules(NamedTuple):
+    """The texts of the files that scores are made by."""
+
+    policy: str
+    adjustments: str
+
+    def parse(self, policy: str, adjustments: str = "") -> tuple[Policy, tuple[QuestionAdjustment, ...]]:
+        """Return what the files say; the arguments are their names, for error messages."""
+        return parse_policy(self.policy, policy), parse_adjustments(self.adjustments, adjustments or policy)
+
+
+def rescore_and_report(
+    folder: ResultsFolder, file: Path | None = None, output: Path | None = None, adjustments: Path | None = None
+) -> Iterator[str]:
     """Score the class as `rescore` does, and yield what to print."""
-    changes = rescore(folder, file, output)
+    changes = rescore(folder, file, output, adjustments)
     target = output or folder.path
     new = ScoresFile.model_validate_json((target / SCORES).read_bytes())
     for change in changes:
@@ -101,14 +135,20 @@ def rescore_and_report(folder: ResultsFolder, file: Path | None = None, output: 
         if waiting := [one.entry for one in new.scores if one.status == status]:
             some = ", ".join(waiting[:5]) + (", ..." if len(waiting) > 5 else "")
             yield f"{len(waiting)} without points ({status}): {some}; run `course` again, then `regrade`"
-    policy = parse_policy(new.policy, str(target / SCORES))
-    if unknown := find_unscored_students(folder.course(), new.scores, policy):
-        yield (
-            f"the policy names students without a score: {', '.join(unknown)}; check the spelling. "
-            "The id of a submission is valid only until a newer submission counts"
-        )
-    names = [SCORES, "gradebook.csv", "gradescope.csv", "canvas.csv", *([POLICY] if (target / POLICY).is_file() else [])]
-    yield f"wrote {', '.join(names)} to {target}"
+    course = folder.course()
+    policy, rows = _Rules(new.policy, new.adjustments).parse(str(target / SCORES))
+    unknown = {
+        "the policy": find_unscored_students(course, new.scores, policy),
+        by_hand.NAME: find_unscored(course, new.scores, (row.student for row in rows)),
+    }
+    for what, names in unknown.items():
+        if names:
+            yield (
+                f"{what} names students without a score: {', '.join(names)}; check the spelling. "
+                "The id of a submission is valid only until a newer submission counts"
+            )
+    rules = [name for name in (POLICY, by_hand.NAME) if (target / name).is_file()]
+    yield f"wrote {', '.join([SCORES, 'gradebook.csv', 'gradescope.csv', 'canvas.csv', *rules])} to {target}"
 
 
 def read_scores(folder: ResultsFolder) -> ScoresFile | None:
@@ -134,24 +174,31 @@ def _keep(target: Path, whole: str) -> None:
         write_atomically(history / f"scores-{len(kept) + 1:04d}.json", old)
 
 
-def _changes(before: list[Score], between: list[Score], after: list[Score]) -> list[ScoreChange]:
-    old, middle, new = ({identify_student(one.entry, one.student): one for one in part} for part in (before, between, after))
+def _changes(before: list[Score], between: list[Score], ruled: list[Score], after: list[Score]) -> list[ScoreChange]:
+    """Return whose score moved.
+
+    Args:
+        between: Scores of today's results under the old rules.
+        ruled: The same under today's policy, with the old adjustments.
+    """
+    old, middle, late, new = (
+        {identify_student(one.entry, one.student): one for one in part} for part in (before, between, ruled, after)
+    )
     changes = []
     for key in [*new, *(key for key in old if key not in new)]:
-        was, then, now = old.get(key), middle.get(key), new.get(key)
+        was, now = old.get(key), new.get(key)
         one = now or was
         assert one is not None  # each key is of one of the two
         points = (was.points if was else None, now.points if now else None)
         if points[0] == points[1] and (was and was.status) == (now and now.status):
             continue
         who = one.student.name or one.student.email or one.student.sid or one.entry
-        changes.append(
-            ScoreChange(who=who, entry=one.entry, before=points[0], after=points[1], why=tuple(_why(was, then, now)))
-        )
+        why = tuple(_why(was, middle.get(key), late.get(key), now))
+        changes.append(ScoreChange(who=who, entry=one.entry, before=points[0], after=points[1], why=why))
     return changes
 
 
-def _why(was: Score | None, then: Score | None, now: Score | None) -> Iterator[str]:
+def _why(was: Score | None, then: Score | None, ruled: Score | None, now: Score | None) -> Iterator[str]:
     if was is None:
         yield "new in the class"
     elif now is None:
@@ -161,8 +208,10 @@ def _why(was: Score | None, then: Score | None, now: Score | None) -> Iterator[s
             yield f"a newer submission counts, not {was.entry}"
         elif then and (then.points, then.status) != (was.points, was.status):
             yield "its results changed"
-        if then and (then.points, then.status) != (now.points, now.status):
+        if then and ruled and (then.points, then.status) != (ruled.points, ruled.status):
             yield "the policy changed"
+        if ruled and (ruled.points, ruled.status) != (now.points, now.status):
+            yield f"{by_hand.NAME} changed"
         if was.status != now.status:
             yield f"it was {was.status}, and is {now.status}"
     if was and now and was.points is not None and now.points is not None:

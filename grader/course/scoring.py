@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
@@ -19,6 +19,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from grader.assignment import UsageError
+from grader.course.adjustments import QuestionAdjustment, change_points
 from grader.course.policy import PLACES, FaultyItem, Policy
 from grader.course.results import Course, SubmissionResult
 from grader.course.worklist import Person, WorklistEntry
@@ -46,7 +47,7 @@ class Score(BaseModel):
             interrupted). Only a final score has points.
         max_points: Full marks, without extra credit.
         steps: From 0 to the points; each begins where the one before ended.
-        questions: Points by question, weighted, before anything else.
+        questions: Points by question, weighted and adjusted by hand, before anything else.
         outcomes: How many checks had each outcome.
         days_late: Begun days after the student's own deadline; None where it is not known.
         replaces: Older submissions of the same student, which do not count.
@@ -94,7 +95,12 @@ def require_known_names(course: Course, results: Mapping[str, SubmissionResult |
             raise UsageError(f"{where}: the class has no {name!r}; there are: {', '.join(sorted(known))}")
 
 
-def score_class(course: Course, results: Mapping[str, SubmissionResult | None], policy: Policy) -> list[Score]:
+def score_class(
+    course: Course,
+    results: Mapping[str, SubmissionResult | None],
+    policy: Policy,
+    adjustments: Sequence[QuestionAdjustment] = (),
+) -> list[Score]:
     """Return a score for each student of the class, in the order of the submissions' ids.
 
     A student who takes part in several submissions gets one score, of the newest. That is the one
@@ -103,6 +109,7 @@ def score_class(course: Course, results: Mapping[str, SubmissionResult | None], 
 
     Args:
         results: By entry; None or missing for an entry that is still to come.
+        adjustments: What the staff changes by hand, in the order in which it applies.
 
     Raises:
         UsageError: If the policy names a question or check that is not there.
@@ -120,7 +127,7 @@ def score_class(course: Course, results: Mapping[str, SubmissionResult | None], 
     rows = []
     for key, (entry, student) in newest.items():
         result = results.get(entry.id)
-        one = score_submission(entry, result.report if result else None, policy, student)
+        one = score_submission(entry, result.report if result else None, policy, student, adjustments)
         if result and result.status == "failed":
             one = _without_points(one, "not final")
         rows.append((_order(entry.id), entry.students.index(student) if entry.students else 0, key, one))
@@ -128,7 +135,13 @@ def score_class(course: Course, results: Mapping[str, SubmissionResult | None], 
     return [one.model_copy(update={"replaces": tuple(older.get(key, ()))}) for _, _, key, one in rows]
 
 
-def score_submission(entry: WorklistEntry, report: Report | None, policy: Policy, student: Person | None = None) -> Score:
+def score_submission(
+    entry: WorklistEntry,
+    report: Report | None,
+    policy: Policy,
+    student: Person | None = None,
+    adjustments: Sequence[QuestionAdjustment] = (),
+) -> Score:
     """Return what the student gets for this submission: a pure function of its arguments.
 
     The score reveals no more about hidden checks than `report.for_student()`.
@@ -138,6 +151,7 @@ def score_submission(entry: WorklistEntry, report: Report | None, policy: Policy
         report: All outcomes; None when the submission is not graded yet.
         policy: The rules.
         student: The student whose extensions and adjustments apply; None: only those for the submission.
+        adjustments: As in `score_class`; those of others do not apply.
     """
     student = student or Person()
     days, lateness = _days_late(entry, student, policy)
@@ -149,7 +163,7 @@ def score_submission(entry: WorklistEntry, report: Report | None, policy: Policy
     if not report.final:
         return _without_points(known, "not final")
     account = _Account()
-    maximum = _work(account, report, policy)
+    maximum = _work(account, report, policy, list_own_adjustments(adjustments, entry, student))
     _at_most(account, policy)
     _attempts(account, entry, policy)
     _late(account, policy, days, lateness, maximum)
@@ -184,9 +198,21 @@ def identify_student(entry: str, student: Person) -> str:
     return f"email {email}" if email else f"sid {sid}" if sid else f"in {entry} {student.name}"
 
 
+def list_own_adjustments(
+    adjustments: Iterable[QuestionAdjustment], entry: WorklistEntry, student: Person
+) -> list[QuestionAdjustment]:
+    """Return those that are about this student, or about the whole submission."""
+    return [one for one in adjustments if _means(one.student, entry, student)]
+
+
 def find_unscored_students(course: Course, scored: Iterable[Score], policy: Policy) -> list[str]:
     """Return whom the policy names but no score is of: misspelt, without a submission, or the id of an older one."""
     named = [*(one.student for one in policy.extensions), *(one.student for one in policy.adjustments)]
+    return find_unscored(course, scored, named)
+
+
+def find_unscored(course: Course, scored: Iterable[Score], named: Iterable[str]) -> list[str]:
+    """Return the names, each once, that no score is of."""
     entries = {entry.id: entry for entry in course.entries}
     people = [(entries[one.entry], one.student) for one in scored]
     return [name for name in dict.fromkeys(named) if not any(_means(name, *one) for one in people)]
@@ -236,6 +262,7 @@ class _Part:
         got: The points that were earned.
         counts: The points after corrections.
         of: The maximum.
+        worth: The maximum before any weight.
     """
 
     question: str
@@ -245,6 +272,7 @@ class _Part:
     got: Fraction
     counts: Fraction
     of: Fraction
+    worth: Fraction
 
 
 def _parts(report: Report, policy: Policy) -> list[_Part]:
@@ -269,13 +297,15 @@ def _parts(report: Report, policy: Policy) -> list[_Part]:
                 got=got,
                 counts=most if fault else got,
                 of=most,
+                worth=_exact(check.max_points),
             )
         )
     return parts
 
 
-def _work(account: _Account, report: Report, policy: Policy) -> Fraction:
+def _work(account: _Account, report: Report, policy: Policy, adjustments: Sequence[QuestionAdjustment]) -> Fraction:
     """Add the questions, the scale and the extra credit to the account, and return the maximum."""
+    extra_by_hand: list[tuple[str, Fraction]] = []
     titles = {question.id: question.title for question in report.questions}
     parts = _parts(report, policy)
     for question in dict.fromkeys(part.question for part in parts):
@@ -292,6 +322,12 @@ def _work(account: _Account, report: Report, policy: Policy) -> Fraction:
             given = _sum(part.counts - part.got for part in regular if (part.name, part.fault) == (name, fault))
             what = "full marks for all" if fault.then == "full" else "does not count"
             account.to(account.points + given, f"{name}: {what}, because {fault.reason}")
+        for what, change in _by_hand(question, titles.get(question, question), regular or own, adjustments):
+            account.questions[question] += change
+            if regular:
+                account.to(account.points + change, what)
+            else:
+                extra_by_hand.append((what, change))
     maximum = _sum(part.of for part in parts if not part.extra)
     factor = Fraction(1)
     if policy.out_of is not None:
@@ -305,9 +341,21 @@ def _work(account: _Account, report: Report, policy: Policy) -> Fraction:
         own = [part for part in parts if part.extra and part.name == name]
         got, most = factor * _sum(part.counts for part in own), factor * _sum(part.of for part in own)
         account.to(account.points + got, f"extra credit, {name}: {format_score(got):f} of {format_score(most):f} points")
+    for what, change in extra_by_hand:
+        account.to(account.points + factor * change, what)
     if policy.extra.at_most is not None and account.points - before > policy.extra.at_most:
         account.to(before + Fraction(policy.extra.at_most), f"at most {policy.extra.at_most:f} points of extra credit")
     return maximum * factor
+
+
+def _by_hand(
+    question: str, title: str, parts: Sequence[_Part], adjustments: Iterable[QuestionAdjustment]
+) -> Iterator[tuple[str, Fraction]]:
+    """Yield each adjustment of a question in words, and by how many weighted points it changes these parts of it."""
+    own = [one for one in adjustments if one.question == question]
+    points, most = _sum(part.counts for part in parts), _sum(part.of for part in parts)
+    for one, change in change_points(own, points, most, _sum(part.worth for part in parts)):
+        yield f"{title}, by hand ({one.points}), because {one.reason}", change
 
 
 def _sum(numbers: Iterable[Fraction]) -> Fraction:

@@ -804,8 +804,9 @@ def test_there_and_back(tmp_path_factory: pytest.TempPathFactory, one: Policy, o
     whole = course(entry("submission_1"), entry("submission_2", DUE + timedelta(days=9), BOB))
     results = {name: result(name, graded(WORK)) for name in ("submission_1", "submission_2")}
     first, second = score_class(whole, results, one), score_class(whole, results, other)
-    away = rescore._changes(first, first, second)
-    back = rescore._changes(second, second, score_class(whole, results, one))
+    away = rescore._changes(first, first, second, second)
+    again = score_class(whole, results, one)
+    back = rescore._changes(second, second, again, again)
     assert [(change.entry, change.after, change.before) for change in away] == [
         (change.entry, change.before, change.after) for change in back
     ]
