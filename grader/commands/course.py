@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shard", default="1/1", metavar="I/N", help="grade only part I of N; all parts share DIR")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="grade on the workers of this Dask cluster: see docs/cluster.md")
     parser.add_argument("--policy", type=Path, metavar="FILE", help="late days, weights, caps: see docs/policy.md")
-    parser.add_argument("--adjustments", type=Path, metavar="FILE", help="points and comments by hand: see docs/desk.md")
+    parser.add_argument("--adjustments", type=Path, metavar="FILE", help="points and comments by hand: see docs/adjustments.md")
     add_workers(parser, "submissions graded")
     add_level(parser)
     add_sound(parser)

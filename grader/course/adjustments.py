@@ -1,4 +1,4 @@
-"""What the staff of a course gives, takes and writes by hand, question by question, in a CSV file; docs/desk.md explains it.
+"""What the staff of a course gives, takes and writes by hand, question by question, in a CSV file; docs/adjustments.md explains it.
 
 The file is one of the inputs of scores, like the policy: an adjustment stays in force whatever is graded again.
 """
@@ -24,7 +24,7 @@ from grader.report.text import sanitize
 NAME = "adjustments.csv"  # in the folder of a class
 COLUMNS = ("student", "question", "points", "comment", "rubric", "request", "answer")
 REQUIRED = ("student", "question")
-EXPECTED = f"a CSV file with the columns {','.join(COLUMNS)}, see docs/desk.md"
+EXPECTED = f"a CSV file with the columns {','.join(COLUMNS)}, see docs/adjustments.md"
 MOST_FAULTS = 5  # that one message lists
 MOST_TEXT = 4_000  # characters of a comment, a request or an answer
 # A quote in front keeps a spreadsheet from computing what follows; a spreadsheet writes a minus in more than one way.

@@ -32,7 +32,10 @@ from tests.kit.test_course_policy import BOB, DUE, FULL, course, entry, graded, 
 
 pytestmark = pytest.mark.recorded
 
-INPUTS = {"test_the_commands": ("command:regrade", "tests/kit/toy/assignments/toy/*")}
+INPUTS = {
+    "test_the_page_shows_a_file_that_is_read": ("docs/adjustments.md",),
+    "test_the_commands": ("command:regrade", "tests/kit/toy/assignments/toy/*"),
+}
 HEADER = ",".join(COLUMNS) + "\n"
 ADA = "ada@x.edu"
 PARTLY = (5.0, 0.0, *FULL[2:])  # of Alpha 5 of 10
@@ -130,6 +133,16 @@ def test_a_file_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
     assert (row.student, row.question, str(row.points), row.comment, row.line) == (ADA, "a", "set to 8", "über, gut", 2)
     with pytest.raises(UsageError, match="expected a CSV file"):
         read_adjustments_text(tmp_path / "none.csv")
+
+
+def test_the_page_shows_a_file_that_is_read() -> None:
+    """Catches: an example in docs/adjustments.md that is refused, or that leaves out a column."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "adjustments.md").read_text(encoding="utf-8")
+    example = "\n".join(line.strip() for line in page.partition("```\n")[2].partition("```")[0].splitlines())
+    found = parse_adjustments(example, NAME)
+    assert [str(row.points) for row in found] == ["set to 8", "+2", "-1.5", "None", "None"]
+    assert all(any(getattr(row, column) for row in found) for column in COLUMNS)
+    assert [row.is_open for row in found] == [False, False, False, False, True]
 
 
 @given(st.lists(st.text(max_size=30), min_size=7, max_size=7))
