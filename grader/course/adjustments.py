@@ -1,4 +1,4 @@
-"""What the staff of a course gives, takes and writes by hand, question by question, in a CSV file; docs/adjustments.md explains it.
+"""What staff give, take and write by hand, question by question, in a CSV file; docs/adjustments.md explains it.
 
 The file is one of the inputs of scores, like the policy: an adjustment stays in force whatever is graded again.
 """

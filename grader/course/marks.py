@@ -16,6 +16,7 @@ from grader.report.text import sanitize
 
 MOST_LINES = 5_000  # of a file that are shown; real ones have some hundred
 MOST_COLUMNS = 500
+MOST_TEXT = 400_000  # characters of a file that are shown
 MOST_POINTERS = 20  # of one check
 # "  line 12, in total", "cell 3, line 4 still raises", and below it the line itself; judge/failure.py writes them.
 PLACE = re.compile(
@@ -87,11 +88,9 @@ def mark_lines(code: HandedInCode, report: Report) -> list[MarkedFile]:
     """Return the files of a submission, with what the failed checks of this report say of their lines."""
     files = []
     for number, file in enumerate(code.files, 1):
-        texts = split_lines(file.text)
-        shown = [
-            MarkedLine(line, clean_line(text), f"file-{number}-line-{line}") for line, text in enumerate(texts[:MOST_LINES], 1)
-        ]
-        files.append(MarkedFile(sanitize(file.name, 200), file.notebook, shown, len(texts) - len(shown)))
+        shown = [MarkedLine(line, text, f"file-{number}-line-{line}") for line, text in enumerate(clean_lines(file.text), 1)]
+        left_out = len(split_lines(file.text)) - len(shown)
+        files.append(MarkedFile(sanitize(file.name, 200), file.notebook, shown, left_out))
     for pointer in find_pointers(report):
         for line in _find_lines(files, pointer):
             line.pointers.append(pointer)
@@ -130,7 +129,10 @@ def _find_definition(lines: Sequence[MarkedLine], names: Sequence[str]) -> Marke
     return next((line for line in lines[matching[-1] :] if inside.match(line.text)), lines[matching[-1]])
 
 
-def clean_line(text: str) -> str:
-    """Return a line as it can be shown: with its indentation, and without what could disturb the text around it."""
-    text = text[:MOST_COLUMNS]
+def clean_lines(text: str) -> list[str]:
+    """Return the lines of a file as they can be shown: not too many, and without what could disturb the text around them."""
+    return [_clean_line(line[:MOST_COLUMNS]) for line in split_lines(text[:MOST_TEXT])[:MOST_LINES]]
+
+
+def _clean_line(text: str) -> str:
     return text if text.isascii() and text.isprintable() else sanitize(text, 2 * MOST_COLUMNS)

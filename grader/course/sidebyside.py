@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.course.handed_in import HandedInCode, split_lines
-from grader.course.marks import MOST_LINES, clean_line
+from grader.course.handed_in import HandedInCode
+from grader.course.marks import clean_lines
 from grader.course.similarity import Lines, SimilarPair
 from grader.course.worklist import WorklistEntry
 
@@ -60,8 +60,7 @@ def render(
 
 def _mark(text: str, passages: Sequence[Lines]) -> list[SideLine]:
     shared = {line for first, last in passages for line in range(first, last + 1)}
-    lines = split_lines(text)[:MOST_LINES]
-    return [SideLine(number, clean_line(line), number in shared) for number, line in enumerate(lines, 1)]
+    return [SideLine(number, line, number in shared) for number, line in enumerate(clean_lines(text), 1)]
 
 
 def _cut(lines: Sequence[SideLine], passage: Lines) -> Sequence[SideLine]:
