@@ -126,7 +126,8 @@ def parse_adjustments(text: str, name: str) -> tuple[QuestionAdjustment, ...]:
         UsageError: Names the lines and columns at fault.
     """
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
-    rows, faults = [], []
+    rows: list[QuestionAdjustment] = []
+    faults: list[str] = []
     columns: list[str] | None = None
     line = 1
     try:

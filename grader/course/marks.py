@@ -72,7 +72,7 @@ class MarkedFile:
 
 def find_pointers(report: Report) -> list[Pointer]:
     """Return the places in the submission that the messages of failed checks name, each once for a check."""
-    found = []
+    found: list[Pointer] = []
     for check in report.checks:
         if check.outcome is not Outcome.PASSED:
             places = [
@@ -119,7 +119,7 @@ def find_definitions(files: Sequence[MarkedFile], questions: Sequence[Question])
 
 def _find_definition(lines: Sequence[MarkedLine], names: Sequence[str]) -> MarkedLine | None:
     """Return the last line that defines the first of these names and, after it, the line that defines the next one."""
-    begins = re.compile(rf"\s*(?:(?:async )?def|class)\s+{re.escape(names[0])}\b")
+    begins = re.compile(rf"(?:(?:async )?def|class)\s+{re.escape(names[0])}\b")
     matching = [index for index, line in enumerate(lines) if begins.match(line.text)]
     if not matching:
         return None
