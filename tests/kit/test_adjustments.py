@@ -64,7 +64,7 @@ def test_a_change_moves_its_question_within_its_bounds(change: str, alpha: float
 
 def test_changes_apply_in_the_order_of_the_file() -> None:
     """Catches: a later row that does not count, or one for somebody else that does."""
-    assert points(f"{ADA},a,=2,w,,,\n007,a,+3,w,,,\nsubmission_1,a,+1,w,,,\nbob@x.edu,a,=9,w,,,\n")[1] == 6
+    assert points(f"{ADA},a,=2,w,,,\n007,a,+9,w,,,\nsubmission_1,a,-1,w,,,\nbob@x.edu,a,=3,w,,,\n")[1] == 9
 
 
 def test_weights_scale_and_faults_apply_to_adjusted_questions() -> None:
@@ -112,6 +112,7 @@ def test_no_changes_leave_the_bounds(changes: list[str]) -> None:
         (HEADER + f"{ADA},a,,,,,\n", "line 2: expected points"),
         (HEADER + f"{ADA},a,+2,one,two,three,four,five\n", "line 2: expected 7 cells, found 8; .*quotes"),
         (HEADER + f'{ADA},a,+2,"two\nlines",,,\n{ADA},a,2,w,,,\n', "line 4, column points"),
+        (HEADER + f'{ADA},a,2,"two\nlines",,,\n', "line 2, column points"),
         (HEADER + f'{ADA},a,+2,"open,,,\n', "not valid CSV"),
         ("student;question;points\n", "line 1: expected the columns .*found 'student;question;points'"),
         ("student,points\n", "line 1: expected the columns"),

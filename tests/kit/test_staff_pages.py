@@ -28,6 +28,7 @@ from grader.course.rings import MOST_DRAWN, group_pairs, name_pair
 from grader.course.similarity import SimilarPair
 from grader.course.worklist import WorklistEntry
 from grader.judge.failure import format_trace
+from grader.report.model import Outcome
 from tests.kit.test_class_page import ASSIGNMENT, Planted, wrong
 from tests.kit.test_page import CHROMIUM, HOSTILE, LEVELS, MEASURE, Parsed
 
@@ -70,7 +71,7 @@ def test_lines_that_failed_checks_name_are_marked_and_linked(tmp_path: Path) -> 
     """Catches: a mark in another line, a link to nowhere, a passed check that marks something."""
     made = Planted()
     made.add("mine", a=fails_at((3, "return values[0]")), d=fails_at((7, "return 2")))
-    made.add("fine")
+    made.add("fine", a=fails_at((3, "return values[0]")) | {"outcome": Outcome.PASSED})
     pages = write(tmp_path, made)
     for part in ("staff", "students"):
         assert marked(pages[f"{part}/mine.html"]) == ["file-1-line-3", "file-1-line-7"]
@@ -201,6 +202,7 @@ def pairs_of(*links: str) -> list[SimilarPair]:
     [
         (("ab", "bc", "cd", "ad"), ["abcd"]),
         (("ab", "cd", "bc"), ["abcd"]),
+        (("ab", "ac", "bd"), ["abcd"]),
         (("ab", "cd"), ["ab", "cd"]),
         (("ab", "ac", "ad", "xy"), ["abcd", "xy"]),
         ((), []),
