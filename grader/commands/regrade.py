@@ -1,4 +1,4 @@
-"""Rescore a class by a policy, or rerun corrected checks and, with --apply, make the new outcomes count."""
+"""Rescore a class by policy and adjustments, or rerun corrected checks and, with --apply, make the new outcomes count."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder that `course` wrote")
     parser.add_argument("--policy", type=Path, metavar="FILE", help="only recompute the scores by this policy; runs nothing")
+    about = "only recompute the scores with these points, comments and answers by hand; runs nothing"
+    parser.add_argument("--adjustments", type=Path, metavar="FILE", help=about)
     about = "make the new outcomes count; without it, only show whose points would change"
     parser.add_argument("--apply", action="store_true", help=about)
     parser.add_argument(
@@ -37,17 +39,18 @@ def run(root: Path, options: argparse.Namespace) -> int:
     from grader.course.results import ResultsFolder
     from grader.course.summary import write_class_results
 
-    apart = [f"--{name}" for name in ("policy", "undo", "apply") if getattr(options, name)]
-    if len(apart) > 1:
+    files = [f"--{name}" for name in ("policy", "adjustments") if getattr(options, name)]
+    apart = [*files, *(f"--{name}" for name in ("undo", "apply") if getattr(options, name))]
+    if len(apart) > max(len(files), 1):
         raise UsageError(f"{' and '.join(apart)} cannot be combined: keep one of them")
     unused = [f"--{name}".replace("_", "-") for name in ("never_lower", "unproven") if getattr(options, name)]
     if unused and not options.apply:
         raise UsageError(f"{' and '.join(unused)} modify --apply: add --apply")
     folder = ResultsFolder(options.folder)
     home = AssignmentFiles(root, folder.course().assignment.name)
-    if options.policy or options.undo:
-        lines = undo(home, folder) if options.undo else write_class_results(home, folder, options.policy, anew=False)
-        for line in lines:
+    if files or options.undo:
+        rules = options.policy, options.adjustments
+        for line in undo(home, folder) if options.undo else write_class_results(home, folder, *rules, anew=False):
             print_line(line)
         return GRADED
     again = Regrade(home, folder, options.require_level)

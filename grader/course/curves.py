@@ -1,7 +1,7 @@
 """Curves: the points of a student's work, raised by a rule that is the same for the whole class.
 
-A curve depends only on the points of the work in the class, before attempts, lateness and adjustments, so that nobody's
-extension moves the score of somebody else.
+A curve depends only on the points of the work in the class, with what staff change by hand in single questions, but before
+attempts, lateness and the policy's adjustments, so that nobody's extension moves the score of somebody else.
 """
 
 from __future__ import annotations

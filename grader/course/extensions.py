@@ -8,54 +8,26 @@ import io
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
-from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from grader.assignment import UsageError
-from grader.course.policy import Extension, Policy, parse_policy, read_policy_text
+from grader.course.policy import Extension, Policy
 
 GRANTS = ("days", "minutes", "until")
 COLUMNS = ("student", *GRANTS, "reason")
 
 
-class PolicyFiles(NamedTuple):
-    """The text of a policy, and of its file of extensions ("" where it names none)."""
+def parse_extensions(text: str, name: str, policy: Policy) -> Iterator[Extension]:
+    """Yield the extensions of a table, in its order.
 
-    text: str = ""
-    extensions: str = ""
-
-    def parse(self, name: str) -> Policy:
-        """Return the policy with all its extensions.
-
-        Args:
-            name: The name of the policy, for error messages.
-
-        Raises:
-            UsageError: Names the field, or the line, at fault.
-        """
-        policy = parse_policy(self.text, name)
-        if not policy.late or not policy.late.extensions_file:
-            return policy
-        rows = tuple(_read_rows(self.extensions, policy.late.extensions_file, policy))
-        return policy.model_copy(update={"extensions": (*policy.extensions, *rows)})
-
-
-def read_policy_files(path: Path) -> PolicyFiles:
-    """Return the texts of a policy and of its file of extensions, to the byte.
+    Args:
+        name: The name of the table, for error messages.
+        policy: The policy that names it. Its zone applies to dates; no student may have an extension in both.
 
     Raises:
-        UsageError: If the policy is wrong, or a file cannot be read.
+        UsageError: Names the line at fault.
     """
-    text = read_policy_text(path)
-    late = parse_policy(text, str(path)).late
-    if not late or not late.extensions_file:
-        return PolicyFiles(text)
-    return PolicyFiles(text, read_policy_text(path.with_name(late.extensions_file), "a file of extensions"))
-
-
-def _read_rows(text: str, name: str, policy: Policy) -> Iterator[Extension]:
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""), restkey="", skipinitialspace=True)
     try:
         columns = [column.strip().lower() for column in reader.fieldnames or ()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 from grader.assignment import UsageError
@@ -39,7 +39,7 @@ def write_mailing(folder: ResultsFolder, output: Path) -> Iterator[str]:
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise UsageError(f"{output} is there and is not an empty folder; name a new one, so that no old page is sent")
     output.mkdir(mode=0o700, parents=True, exist_ok=True)  # everybody's points
-    pages = explain_scores(course, stored.scores)
+    pages = explain_scores(course, stored.scores, stored.rules.parse_adjustments())
     entries = {entry.id: entry for entry in course.entries}
     rows: list[Row] = []
     written: dict[str, str] = {}
@@ -66,7 +66,7 @@ def write_mailing(folder: ResultsFolder, output: Path) -> Iterator[str]:
         yield f"{len(waiting)} without a page, because they are not graded yet: {some}"
 
 
-def _find_page(score: Score, entry: WorklistEntry, pages: dict[str, list[str]]) -> str:
+def _find_page(score: Score, entry: WorklistEntry, pages: Container[str]) -> str:
     """Return the name of the page of a student: that of the submission, or the student's own where members differ."""
     names = [identify_student(entry.id, student) for student in entry.students]
     own = identify_student(entry.id, score.student)

@@ -312,7 +312,7 @@ class Policy(_Strict):
         return self.placed(self.late.deadline) if self.late and self.late.deadline else None
 
 
-def read_policy_text(path: Path, expected: str = "a policy file") -> str:
+def read_policy_text(path: Path, expected: str = "a policy file, see docs/policy.md") -> str:
     """Return the file's text, to the byte.
 
     Args:
@@ -323,10 +323,10 @@ def read_policy_text(path: Path, expected: str = "a policy file") -> str:
     """
     try:
         if path.exists() and not path.is_file() and not path.is_dir():  # a pipe, which nobody may fill, or a device without end
-            raise UsageError(f"{path} is not an ordinary file; expected {expected}, see docs/policy.md")
+            raise UsageError(f"{path} is not an ordinary file; expected {expected}")
         return path.read_bytes().decode()
     except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror}); expected {expected}, see docs/policy.md") from error
+        raise UsageError(f"{path} cannot be read ({error.strerror}); expected {expected}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8: {error}; save it as UTF-8") from error
 

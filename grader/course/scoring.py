@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
@@ -20,6 +20,7 @@ from pydantic import BaseModel
 
 from grader.assignment import UsageError
 from grader.course import curves
+from grader.course.adjustments import QuestionAdjustment, change_points
 from grader.course.dropping import choose_dropped
 from grader.course.policy import PLACES, Extension, FaultyItem, Policy
 from grader.course.results import Course, SubmissionResult
@@ -49,7 +50,7 @@ class Score(BaseModel):
         max_points: Full marks, without extra credit.
         steps: From 0 to the points; each begins where the one before ended. Of several submissions of
             the student, the first ones say which counts.
-        questions: Points by question, weighted, before anything else.
+        questions: Points by question, weighted and adjusted by hand, before anything else.
         outcomes: How many checks had each outcome.
         days_late: Begun days after the student's own deadline; None where it is not known.
         seconds_late: Whole seconds after that deadline, without grace; None where they are not known.
@@ -101,7 +102,12 @@ def require_known_names(course: Course, results: Mapping[str, SubmissionResult |
             raise UsageError(f"{where}: the class has no {name!r}; there are: {', '.join(sorted(known))}")
 
 
-def score_class(course: Course, results: Mapping[str, SubmissionResult | None], policy: Policy) -> list[Score]:
+def score_class(
+    course: Course,
+    results: Mapping[str, SubmissionResult | None],
+    policy: Policy,
+    adjustments: Sequence[QuestionAdjustment] = (),
+) -> list[Score]:
     """Return a score for each student of the class, in the order of the submissions' ids.
 
     A student who takes part in several submissions gets one score: of the newest or the best, as the
@@ -110,19 +116,22 @@ def score_class(course: Course, results: Mapping[str, SubmissionResult | None], 
 
     Args:
         results: By entry; None or missing for an entry that is still to come.
+        adjustments: What the staff changes by hand, in the order in which it applies.
 
     Raises:
         UsageError: If the policy names a question or check that is not there.
     """
     require_known_names(course, results, policy)
     submissions = _list_submissions(course)
-    mean = _find_mean_of_work(submissions.values(), results, policy) if policy.curve and policy.curve.mean else Fraction(0)
+    mean = Fraction(0)
+    if policy.curve and policy.curve.mean:
+        mean = _find_mean_of_work(submissions.values(), results, policy, adjustments)
     rows = []
     for key, own in submissions.items():
         scores = []
         for entry, student in own:
             result = results.get(entry.id)
-            one = score_submission(entry, result.report if result else None, policy, student, mean)
+            one = score_submission(entry, result.report if result else None, policy, student, adjustments, mean)
             scores.append(_without_points(one, "not final") if result and result.status == "failed" else one)
         one = _choose(scores, [entry for entry, _ in own], policy)
         place = next(entry.students.index(student) if entry.students else 0 for entry, student in own if entry.id == one.entry)
@@ -146,21 +155,28 @@ def _takes_best(policy: Policy) -> bool:
 
 
 def _find_mean_of_work(
-    submissions: Iterable[list[tuple[WorklistEntry, Person]]], results: Mapping[str, SubmissionResult | None], policy: Policy
+    submissions: Iterable[list[tuple[WorklistEntry, Person]]],
+    results: Mapping[str, SubmissionResult | None],
+    policy: Policy,
+    adjustments: Sequence[QuestionAdjustment],
 ) -> Fraction:
     """Return the mean, over students, of the points of the work: of the newest submission, or of the one with the most."""
     works = []
     for own in submissions:
-        compared = [results.get(entry.id) for entry, _ in (own if _takes_best(policy) else own[-1:])]
-        final = [one.report for one in compared if one and one.status != "failed" and one.report.final]
-        if len(final) == len(compared):
-            works.append(max(_points_of_work(report, policy) for report in final))
+        compared = own if _takes_best(policy) else own[-1:]
+        graded = [
+            _points_of_work(one.report, policy, list_own_adjustments(adjustments, entry, student))
+            for entry, student in compared
+            if (one := results.get(entry.id)) and one.status != "failed" and one.report.final
+        ]
+        if len(graded) == len(compared):
+            works.append(max(graded))
     return curves.find_mean(works)
 
 
-def _points_of_work(report: Report, policy: Policy) -> Fraction:
+def _points_of_work(report: Report, policy: Policy, adjustments: Sequence[QuestionAdjustment]) -> Fraction:
     account = _Account()
-    _work(account, report, policy)
+    _work(account, report, policy, adjustments)
     return account.points
 
 
@@ -193,6 +209,7 @@ def score_submission(
     report: Report | None,
     policy: Policy,
     student: Person | None = None,
+    adjustments: Sequence[QuestionAdjustment] = (),
     mean: Fraction = Fraction(0),
 ) -> Score:
     """Return what the student gets for this submission: a pure function of its arguments.
@@ -204,6 +221,7 @@ def score_submission(
         report: All outcomes; None when the submission is not graded yet.
         policy: The rules.
         student: The student whose extensions and adjustments apply; None: only those for the submission.
+        adjustments: As in `score_class`; those of others do not apply.
         mean: The mean of the work in the class, for a curve to a mean.
     """
     student = student or Person()
@@ -219,7 +237,7 @@ def score_submission(
     if not report.final:
         return _without_points(known, "not final")
     account = _Account()
-    maximum = _work(account, report, policy)
+    maximum = _work(account, report, policy, list_own_adjustments(adjustments, entry, student))
     _curve(account, policy, maximum, mean)
     _at_most(account, policy)
     _attempts(account, entry, policy)
@@ -255,9 +273,21 @@ def identify_student(entry: str, student: Person) -> str:
     return f"email {email}" if email else f"sid {sid}" if sid else f"in {entry} {student.name}"
 
 
+def list_own_adjustments(
+    adjustments: Iterable[QuestionAdjustment], entry: WorklistEntry, student: Person
+) -> list[QuestionAdjustment]:
+    """Return those that are about this student, or about the whole submission."""
+    return [one for one in adjustments if _means(one.student, entry, student)]
+
+
 def find_unscored_students(course: Course, scored: Iterable[Score], policy: Policy) -> list[str]:
     """Return whom the policy names but no score is of: misspelt, without a submission, or the id of one that does not count."""
     named = [*(one.student for one in policy.extensions), *(one.student for one in policy.adjustments)]
+    return find_unscored(course, scored, named)
+
+
+def find_unscored(course: Course, scored: Iterable[Score], named: Iterable[str]) -> list[str]:
+    """Return the names, each once, that no score is of."""
     entries = {entry.id: entry for entry in course.entries}
     people = [(entries[one.entry], one.student) for one in scored]
     return [name for name in dict.fromkeys(named) if not any(_means(name, *one) for one in people)]
@@ -307,6 +337,7 @@ class _Part:
         got: The points that were earned.
         counts: The points after corrections.
         of: The maximum.
+        worth: The maximum before any weight.
     """
 
     question: str
@@ -316,6 +347,7 @@ class _Part:
     got: Fraction
     counts: Fraction
     of: Fraction
+    worth: Fraction
 
 
 def _parts(report: Report, policy: Policy) -> list[_Part]:
@@ -340,13 +372,15 @@ def _parts(report: Report, policy: Policy) -> list[_Part]:
                 got=got,
                 counts=most if fault else got,
                 of=most,
+                worth=_exact(check.max_points),
             )
         )
     return parts
 
 
-def _work(account: _Account, report: Report, policy: Policy) -> Fraction:
+def _work(account: _Account, report: Report, policy: Policy, adjustments: Sequence[QuestionAdjustment]) -> Fraction:
     """Add the questions, the dropped ones, the scale and the extra credit to the account, and return the maximum."""
+    extra_by_hand: list[tuple[str, Fraction]] = []
     titles = {question.id: question.title for question in report.questions}
     parts = _parts(report, policy)
     marks: dict[str, tuple[Fraction, Fraction]] = {}
@@ -355,7 +389,6 @@ def _work(account: _Account, report: Report, policy: Policy) -> Fraction:
         account.questions[question] = _sum(part.counts for part in own)
         regular = [part for part in own if not part.extra]
         if worth := _sum(part.of for part in regular):
-            marks[question] = _sum(part.counts for part in regular), worth
             got = _sum(part.got for part in regular)
             account.to(
                 account.points + got,
@@ -365,6 +398,15 @@ def _work(account: _Account, report: Report, policy: Policy) -> Fraction:
             given = _sum(part.counts - part.got for part in regular if (part.name, part.fault) == (name, fault))
             what = "full marks for all" if fault.then == "full" else "does not count"
             account.to(account.points + given, f"{name}: {what}, because {fault.reason}")
+        changes = list(_by_hand(question, titles.get(question, question), regular or own, adjustments))
+        account.questions[question] += _sum(change for _, change in changes)
+        if not regular:
+            extra_by_hand += changes
+            continue
+        for what, change in changes:
+            account.to(account.points + change, what)
+        if worth:
+            marks[question] = _sum(part.counts for part in regular) + _sum(change for _, change in changes), worth
     maximum = _sum(part.of for part in parts if not part.extra)
     left = maximum - _drop(account, marks, titles, policy)
     target = maximum if policy.out_of is None else Fraction(policy.out_of)
@@ -379,6 +421,8 @@ def _work(account: _Account, report: Report, policy: Policy) -> Fraction:
         own = [part for part in parts if part.extra and part.name == name]
         got, most = factor * _sum(part.counts for part in own), factor * _sum(part.of for part in own)
         account.to(account.points + got, f"extra credit, {name}: {format_score(got):f} of {format_score(most):f} points")
+    for what, change in extra_by_hand:
+        account.to(account.points + factor * change, what)
     if policy.extra.at_most is not None and account.points - before > policy.extra.at_most:
         account.to(before + Fraction(policy.extra.at_most), f"at most {policy.extra.at_most:f} points of extra credit")
     return target
@@ -414,6 +458,16 @@ def _curve(account: _Account, policy: Policy, maximum: Fraction, mean: Fraction)
         what = f"curve: the mean of the class, {format_score(mean):f} points, is raised to {rule.mean:f}"
         what += f", at most {format_score(maximum):f} points"
     account.to(curves.curve_points(account.points, maximum, rule, mean), what, quiet=True)
+
+
+def _by_hand(
+    question: str, title: str, parts: Sequence[_Part], adjustments: Iterable[QuestionAdjustment]
+) -> Iterator[tuple[str, Fraction]]:
+    """Yield each adjustment of a question in words, and by how many weighted points it changes these parts of it."""
+    own = [one for one in adjustments if one.question == question]
+    points, most = _sum(part.counts for part in parts), _sum(part.of for part in parts)
+    for one, change in change_points(own, points, most, _sum(part.worth for part in parts)):
+        yield f"{title}, by hand ({one.points}), because {one.reason}", change
 
 
 def _sum(numbers: Iterable[Fraction]) -> Fraction:

@@ -62,18 +62,22 @@ def render(report: Report, account: Sequence[str] = (), live: str = "") -> str:
             the score.
         live: The time of grading, for a page that reloads itself; empty for other pages.
     """
+    return open_template("page.html").render(describe_page(report, account, live))
+
+
+def describe_page(report: Report, account: Sequence[str] = (), live: str = "") -> dict[str, object]:
+    """Return what page.html shows, by the name that it has there, for a template that extends it; see `render`."""
     verb, following = terminal.find_next_step(report)
-    return _template("page.html").render(
-        **_explain(report),
-        account=account,
-        live=live,
-        verb=verb,
-        following=following,
-        done=report.final and all(question.outcome is Outcome.PASSED or question.left_out for question in report.questions),
-        bar=draw_points_bar(report),
-        curves=[(check, build_plots(check.curves, check.thresholds)) for check in report.checks if check.curves],
-        any_threshold=any(check.thresholds for check in report.checks),
-    )
+    return _explain(report) | {
+        "account": account,
+        "live": live,
+        "verb": verb,
+        "following": following,
+        "done": report.final and all(question.outcome is Outcome.PASSED or question.left_out for question in report.questions),
+        "bar": draw_points_bar(report),
+        "curves": [(check, build_plots(check.curves, check.thresholds)) for check in report.checks if check.curves],
+        "any_threshold": any(check.thresholds for check in report.checks),
+    }
 
 
 def render_verdict(report: Report, asked: Collection[str] | None = None, sources: Iterable[str] = ()) -> str:
@@ -86,7 +90,7 @@ def render_verdict(report: Report, asked: Collection[str] | None = None, sources
         sources: Lines that say which code was graded.
     """
     questions = [question for question in report.questions if asked is None or question.id in asked]
-    return _template("verdict.html").render(**_explain(report), questions=questions, sources=sources)
+    return open_template("verdict.html").render(**_explain(report), questions=questions, sources=sources)
 
 
 def _explain(report: Report) -> dict[str, object]:
@@ -104,13 +108,18 @@ def _explain(report: Report) -> dict[str, object]:
 
 
 @cache
-def _template(name: str) -> jinja2.Template:
+def open_template(name: str, *folders: Path) -> jinja2.Template:
+    """Return a template, which may extend those of this folder.
+
+    Args:
+        folders: Where else to look for it.
+    """
     # Importing them takes a tenth of a second, so only pages do.
     import jinja2
     import markupsafe
 
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        loader=jinja2.FileSystemLoader([Path(__file__).parent, *folders]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

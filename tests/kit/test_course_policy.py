@@ -19,9 +19,9 @@ from pydantic import BaseModel
 
 from grader.assignment import Assignment, UsageError
 from grader.course import gradebook, policy, rescore, scoring
-from grader.course.extensions import read_policy_files
 from grader.course.policy import Policy, parse_policy
 from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
+from grader.course.rules import read_rule_files
 from grader.course.scoring import Score, score_class, score_submission
 from grader.course.worklist import Person, WorklistEntry
 from grader.report.model import CheckResult, Outcome, Report, write_atomically
@@ -103,7 +103,7 @@ def made(text: str = "") -> Policy:
 
 def load(path: Path) -> Policy:
     """Return the policy of a file, with its extensions."""
-    return read_policy_files(path).parse(str(path))
+    return read_rule_files(path).parse_policy(str(path))
 
 
 def definite(points: Decimal | None) -> Decimal:
@@ -841,8 +841,9 @@ def test_there_and_back(tmp_path_factory: pytest.TempPathFactory, one: Policy, o
     whole = course(entry("submission_1"), entry("submission_2", DUE + timedelta(days=9), BOB))
     results = {name: result(name, graded(WORK)) for name in ("submission_1", "submission_2")}
     first, second = score_class(whole, results, one), score_class(whole, results, other)
-    away = rescore._changes(first, first, second)
-    back = rescore._changes(second, second, score_class(whole, results, one))
+    away = rescore._changes(first, first, second, second)
+    again = score_class(whole, results, one)
+    back = rescore._changes(second, second, again, again)
     assert [(change.entry, change.after, change.before) for change in away] == [
         (change.entry, change.before, change.after) for change in back
     ]

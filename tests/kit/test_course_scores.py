@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from grader.assignment import UsageError
 from grader.course import dropping, rescore
-from grader.course.extensions import PolicyFiles
 from grader.course.results import Course, ResultsFolder, SubmissionResult
+from grader.course.rules import RuleFiles
 from grader.course.scoring import Score, score_class
 from grader.course.worklist import Person, WorklistEntry
 from tests.kit.examples import examples
@@ -264,7 +264,7 @@ COLUMNS = "line 1: expected the columns student, reason and days, minutes or unt
 def score_late(table: str, late: timedelta) -> Score:
     """Return the score of Ada, who is late by this much, with a table of extensions."""
     whole = course(entry("submission_1", DUE + late))
-    (one,) = score_class(whole, {"submission_1": result("submission_1", graded())}, PolicyFiles(LATE, table).parse("p"))
+    (one,) = score_class(whole, {"submission_1": result("submission_1", graded())}, RuleFiles(LATE, table).parse_policy("p"))
     return one
 
 
@@ -292,7 +292,7 @@ def test_extensions_of_a_table(table: str, late: timedelta, expected: str) -> No
 def test_days_after_an_extension_in_minutes_follow_the_clock() -> None:
     """The late day after 00:29 in Berlin has 23 hours when clocks are put forward in it."""
     text = LATE.replace("2026-03-01", "2026-03-28")
-    rule = PolicyFiles(text, "student,minutes,reason\n007,30,ill\n").parse("p")
+    rule = RuleFiles(text, "student,minutes,reason\n007,30,ill\n").parse_policy("p")
     whole = course(entry("submission_1", datetime(2026, 3, 29, 22, 40, tzinfo=UTC)))
     (one,) = score_class(whole, {"submission_1": result("submission_1", graded())}, rule)
     assert one.days_late == 2
@@ -338,7 +338,7 @@ def test_a_wrong_table_names_the_line(table: str, said: str) -> None:
     """An extension that is not understood would cost a student points, and nobody would see it."""
     text = LATE + '[[extensions]]\nstudent = "z"\ndays = 1\nreason = "r"\n'
     with pytest.raises(UsageError) as caught:
-        PolicyFiles(text, table).parse("policy.toml")
+        RuleFiles(text, table).parse_policy("policy.toml")
     assert str(caught.value).startswith(f"extra-time.csv, {said}")
 
 
@@ -346,7 +346,7 @@ def test_a_date_needs_a_zone() -> None:
     """Midnight is at another time in each zone."""
     text = '[late]\ndeadline = 2026-03-01T23:59:00+01:00\nextensions_file = "e.csv"\n'
     with pytest.raises(UsageError, match=r"e\.csv, line 2: write an offset, such as 2026-03-02 12:00\+01:00, or set zone"):
-        PolicyFiles(text, "student,until,reason\nx,2026-03-02 12:00,r\n").parse("p")
+        RuleFiles(text, "student,until,reason\nx,2026-03-02 12:00,r\n").parse_policy("p")
 
 
 def test_a_table_is_kept_with_its_policy(tmp_path: Path) -> None:
@@ -368,7 +368,8 @@ def test_a_table_is_kept_with_its_policy(tmp_path: Path) -> None:
     table.write_text("student,days,reason\nada@x.edu,2,ill\n", encoding="utf-8")
     (change,) = rescore.rescore(folder, source)
     assert (change.before, change.after, change.why[0]) == (Decimal("22.5"), 25, "the policy changed")
-    source.write_text(LATE.replace("extra-time", "canvas"), encoding="utf-8")
-    (tmp_path / "canvas.csv").write_text("student,days,reason\nada@x.edu,2,ill\n", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"late\.extensions_file: canvas\.csv is the name of a gradebook"):
-        rescore.rescore(folder, source)
+    for name in ("canvas", "adjustments"):
+        source.write_text(LATE.replace("extra-time", name), encoding="utf-8")
+        (tmp_path / f"{name}.csv").write_text("student,days,reason\nada@x.edu,2,ill\n", encoding="utf-8")
+        with pytest.raises(UsageError, match=rf"late\.extensions_file: {name}\.csv is the name of a file that regrade writes"):
+            rescore.rescore(folder, source)

@@ -12,8 +12,10 @@ import pytest
 
 from grader import __main__ as kit
 from grader.assignment import UsageError
-from grader.course.classpage import write_pages
+from grader.course.adjustments import COLUMNS
+from grader.course.classpage import ClassFiles
 from grader.course.mailing import write_mailing
+from grader.course.publishing import write_pages
 from grader.course.rescore import read_scores, rescore
 from grader.course.results import Course, ResultsFolder
 from grader.course.summary import explain_scores
@@ -25,17 +27,20 @@ pytestmark = pytest.mark.recorded
 INPUTS = ("command:feedback", "grader/course/*.html", "grader/report/*.html")
 
 
-def publish(folder: ResultsFolder, whole: Course, policy: str = "") -> None:
+def publish(folder: ResultsFolder, whole: Course, policy: str = "", by_hand: str = "") -> None:
     """Write scores and pages of a class in which all but the last submission are graded."""
     folder.write_course(whole)
     for one in whole.entries[:-1]:
         folder.write(result(one.id, graded(WORK)))
     file = folder.path.with_name("policy.toml")
     file.write_text(policy, encoding="utf-8")
-    rescore(folder, file)
+    adjustments = folder.path.with_name("adjustments.csv")
+    adjustments.write_text(",".join(COLUMNS) + f"\n{by_hand}", encoding="utf-8")
+    rescore(folder, file, adjustments=adjustments)
     stored = read_scores(folder)
     assert stored is not None
-    write_pages(folder, whole, folder.of(whole), scores=explain_scores(whole, stored.scores))
+    accounts = explain_scores(whole, stored.scores, stored.rules.parse_adjustments())
+    write_pages(folder, whole, folder.of(whole), ClassFiles(accounts=accounts))
 
 
 def read_mail(output: Path) -> list[dict[str, str]]:
@@ -65,6 +70,16 @@ def test_pages_for_mail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     assert ["a hearing" in pages[one] for one in ("ada@x.edu", "bob@x.edu")] == [False, True]
     assert stat.S_IMODE(output.stat().st_mode) == 0o700
     assert not (output / "upload.zip").exists()
+
+
+def test_a_private_comment_reaches_its_student_only(tmp_path: Path) -> None:
+    """Catches: one page for a group whose points are the same, but of whom one has a comment."""
+    folder, output = ResultsFolder(tmp_path / "class"), tmp_path / "out"
+    whole = course(entry("submission_1", DUE, ADA, BOB), entry("submission_2", DUE, Person(sid="9")))
+    publish(folder, whole, by_hand="bob@x.edu,a,,see me,,,\n")
+    list(write_mailing(folder, output))
+    pages = [(output / one["File"]).read_text(encoding="utf-8") for one in read_mail(output)[:2]]
+    assert ["see me" in page for page in pages] == [False, True]
 
 
 def test_pages_for_canvas(tmp_path: Path) -> None:
