@@ -222,5 +222,6 @@ def write_row(student: str, question: str, points: str = "", *texts: str) -> str
     """
     file = io.StringIO(newline="")
     cells = [student, question, points, *texts]
-    csv.writer(file, lineterminator="").writerow([*cells, *[""] * (len(COLUMNS) - len(cells))])
-    return file.getvalue()
+    # Before Python 3.13, only the characters of its own line end make a writer put a cell in quotes.
+    csv.writer(file, lineterminator="\r\n").writerow([*cells, *[""] * (len(COLUMNS) - len(cells))])
+    return file.getvalue().removesuffix("\r\n")
