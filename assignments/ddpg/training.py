@@ -34,20 +34,30 @@ class LivePlot:
     """Show scores and losses during a training: a picture in a notebook, a line of text elsewhere.
 
     Call it as often as you like: it draws only while drawing has taken less than 5 % of the time.
+    `finish` draws the last call's curves if that one was skipped.
     """
 
     def __init__(self) -> None:
         self._begin = time.perf_counter()
         self._spent = 0.0
         self._handle: Any = None
+        self._skipped: tuple[int, Sequence[float], Sequence[float], Sequence[float]] | None = None
 
     def __call__(
         self, frame: int, scores: Sequence[float], actor_losses: Sequence[float], critic_losses: Sequence[float]
     ) -> None:
         """Show the scores of all episodes and the losses of all updates after `frame` steps."""
-        begin = time.perf_counter()
-        if self._spent > SHARE * (begin - self._begin):
+        self._skipped = (frame, scores, actor_losses, critic_losses)
+        if self._spent <= SHARE * (time.perf_counter() - self._begin):
+            self.finish()
+
+    def finish(self) -> None:
+        """Show what the last call was given, unless it is shown already."""
+        if self._skipped is None:
             return
+        begin = time.perf_counter()
+        frame, scores, actor_losses, critic_losses = self._skipped
+        self._skipped = None
         latest = f"step {frame}, mean of the last 10 scores {np.mean(scores[-10:]):.1f}" if len(scores) else f"step {frame}"
         if in_notebook():
             from IPython.display import Image, display

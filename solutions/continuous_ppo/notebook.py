@@ -38,6 +38,7 @@
 # %autoreload 2
 
 import functools
+import io
 import os
 import sys
 
@@ -47,6 +48,8 @@ import mujoco
 import numpy as np
 import torch
 from gymnasium.wrappers import ClipAction
+from IPython.display import Image, display
+from PIL import Image as Picture
 from torch.distributions import Independent, Normal
 from tqdm import tqdm
 
@@ -1249,7 +1252,7 @@ PANELS = {  # title: what is plotted
     "advantages": ["advantage_mean", "advantage_std"],
 }
 steps = [entry["interactions"] for entry in history]
-figure, grid = plt.subplots(2, 5, figsize=(15, 5.6), layout="constrained")
+figure, grid = plt.subplots(5, 2, figsize=(10, 11), layout="constrained", sharex=True)
 figure.supxlabel("interactions", fontsize=10)
 for axes, (title, names) in zip(grid.flat, PANELS.items(), strict=True):
     for name, colour in zip(names, utils.CURVE_COLOURS, strict=False):
@@ -1270,10 +1273,11 @@ plt.show()
 # %% film-text [markdown]
 # ## 17 · The cheetah in pictures
 #
-# The cell shows a picture every 25 steps (1.25 seconds), and the position over time. It uses a
-# second environment, because only the runner may step its own. The second environment uses the
-# observation statistics of the first, and `training = False` freezes them: the policy needs
-# observations on the scale that it was trained with.
+# The film shows steps 100 to 200 at real speed (20 steps are a second). Below it are a picture
+# every 25 steps, and the position over time. The cell uses a second environment, because only the
+# runner may step its own. The second environment uses the observation statistics of the first, and
+# `training = False` freezes them: the policy needs observations on the scale that it was trained
+# with.
 #
 # Without a graphics library, you see only the position.
 
@@ -1291,11 +1295,11 @@ stage = Normalize(
 stage.training = False
 stage.observation_moments = env.observation_moments
 observation, _ = stage.reset(seed=1)
-frames, positions, drawing = [], [], True
+frames, positions, drawing = {}, [], True  # frames by step
 for step in range(200):
-    if drawing and step % 25 == 0:
+    if drawing and (step % 25 == 0 or step >= 100):
         try:
-            frames.append(stage.render())
+            frames[step] = stage.render()
         except Exception as problem:  # without a graphics library, the type depends on the machine
             drawing = False
             print(
@@ -1305,12 +1309,19 @@ for step in range(200):
     observation, _, _, _, info = stage.step(policy.act(observation)["actions"])
     positions.append(info["x_position"])
 
-figure = plt.figure(figsize=(14, 4.2 if frames else 2.6), layout="constrained")
-grid = figure.add_gridspec(2, 8, height_ratios=(1, 1.5)) if frames else figure.add_gridspec(1, 8)
-for number, frame in enumerate(frames):
+if frames:
+    shots = [Picture.fromarray(frames[step]).quantize(64) for step in range(100, 200)]
+    film = io.BytesIO()
+    shots[0].save(film, "GIF", save_all=True, append_images=shots[1:], duration=50, loop=0)
+    display(Image(film.getvalue(), format="gif"))
+
+stills = [step for step in frames if step % 25 == 0]
+figure = plt.figure(figsize=(12, 3.8 if stills else 2.6), layout="constrained")
+grid = figure.add_gridspec(2, 8, height_ratios=(1, 1.5)) if stills else figure.add_gridspec(1, 8)
+for number, step in enumerate(stills):
     axes = figure.add_subplot(grid[0, number])
-    axes.imshow(frame)
-    axes.set_title(f"step {25 * number}", fontsize=10)
+    axes.imshow(frames[step])
+    axes.set_title(f"step {step}", fontsize=10)
     axes.axis("off")
 axes = figure.add_subplot(grid[-1, :])
 axes.plot(positions, color="#0072b2", linewidth=2)

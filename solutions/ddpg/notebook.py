@@ -1613,9 +1613,11 @@ agent = make_agent(
     sigma=0.1,
     initial_random_steps=WARM_UP,
 )
-record = agent.live_plot = Record(training.LivePlot())
+live_plot = training.LivePlot()
+record = agent.live_plot = Record(live_plot)
 begin = time.process_time()
 agent.train(PENDULUM)
+live_plot.finish()
 curves["Pendulum"] = [record.scores]
 print(f"{time.process_time() - begin:.0f} seconds of CPU time for {PENDULUM:,} steps")
 

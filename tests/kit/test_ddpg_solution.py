@@ -1127,6 +1127,22 @@ class TestLivePlot:
         assert share <= most + 2 * cost / (clock.now - 1000)
         assert share >= 0.95 * most - 2 * cost / (clock.now - 1000)
 
+    def test_the_last_picture_is_the_last(
+        self, training: ModuleType, clock: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Catches: a training whose last picture is the one before; the same picture drawn twice at the end."""
+        clock.cost = 100.0
+        show = training.LivePlot()
+        show(1, [1.0], [], [])
+        show(2, [1.0, 3.0], [], [])
+        show.finish()
+        show.finish()
+        assert capsys.readouterr().out.split("\n")[:2] == [
+            "\rstep 1, mean of the last 10 scores 1.0",
+            "\rstep 2, mean of the last 10 scores 2.0",
+        ]
+        assert clock.drawn == 2
+
     def test_line(self, training: ModuleType, clock: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
         """Catches: a mean of no scores; another ten than the latest."""
         clock.cost = 0.0

@@ -112,12 +112,12 @@ def test_a_result_is_there_before_anything_is_imported(toy: AssignmentFiles, tmp
     """Catches: a platform that finds no result file, because an import has failed, and blames the student."""
     environment = {**os.environ, "AUTOGRADER_ROOT": str(tmp_path), "GRADE_ROOT": str(tmp_path)}
     environment["GITHUB_OUTPUT"] = str(tmp_path / "output")
-    packages = {
-        "autograde.py": collect_autograder_files(toy),
-        "tests/autograde.py": prairielearn.collect_question_files(toy, "image"),
-        classroom.ENTRY: classroom.collect_repository_files(toy),
-    }
-    for entry, content in packages.items():
+    packages = [
+        ("autograde.py", collect_autograder_files(toy)),
+        ("autograde.py", prairielearn.collect_job_files(toy)),
+        (classroom.ENTRY, classroom.collect_repository_files(toy)),
+    ]
+    for entry, content in packages:
         broken = {name: b"import not_installed\n" if name.endswith(BROKEN) else data for name, data in content.items()}
         package.write_files(tmp_path / "package", broken)
         command = [sys.executable, "-s", "-B", str(tmp_path / "package" / entry)]
@@ -137,14 +137,10 @@ def test_a_result_is_there_before_anything_is_imported(toy: AssignmentFiles, tmp
 def test_an_assignment_that_cannot_be_read_is_said_in_the_result(toy: AssignmentFiles, tmp_path: Path) -> None:
     """Catches: "submit again" to every student, for a damaged file of the course staff's."""
     environment = {**os.environ, "AUTOGRADER_ROOT": str(tmp_path), "GRADE_ROOT": str(tmp_path)}
-    packages = {
-        "autograde.py": collect_autograder_files(toy),
-        "tests/autograde.py": prairielearn.collect_question_files(toy, "image"),
-    }
-    for entry, content in packages.items():
+    for content in (collect_autograder_files(toy), prairielearn.collect_job_files(toy)):
         broken = {name: b"= 1" if name.endswith("assignment.toml") else data for name, data in content.items()}
         package.write_files(tmp_path / "package", broken)
-        subprocess.run([sys.executable, "-s", "-B", tmp_path / "package" / entry], env=environment, check=True)
+        subprocess.run([sys.executable, "-s", "-B", tmp_path / "package" / "autograde.py"], env=environment, check=True)
         result = (tmp_path / "results" / "results.json").read_text(encoding="utf-8")
         assert "Nothing was graded" in result
         assert "assignment.toml" in result
@@ -233,29 +229,38 @@ def test_packages_hold_what_they_need_and_no_solution(home: AssignmentFiles) -> 
     autograder = autolab.collect_package_files(home)
     given = {name.partition("/")[2]: data for name, data in in_zip(question["clientFilesQuestion/policy_gradient.zip"]).items()}
     repository = classroom.collect_repository_files(home)
-    on_servers = {**question, **in_tar(autograder["autograde.tar"])}
+    jobs = {"prairielearn": in_tar(question[prairielearn.PACKED]), "autolab": in_tar(autograder["autograde.tar"])}
     stub = home.stub.read_text()
     secret = [
         line.strip()
         for line in (home.solution / "submitted.py").read_text().splitlines()
         if len(line.strip()) > 25 and line not in stub
     ]
-    for content in (question, autograder, in_tar(autograder["autograde.tar"]), repository, given):
+    for content in (question, autograder, *jobs.values(), repository, given):
         everything = "\n".join(data.decode("utf-8", "replace") for data in content.values())
         assert not [line for line in secret if line in everything]
         assert not any(name.startswith(("solutions", "grader/authoring", "grader/packing", "grader/proof")) for name in content)
-    assert {"tests/tests/hidden/test_policy_gradient.py", "tests/hidden/test_policy_gradient.py"} <= set(on_servers)
+    for content in jobs.values():
+        assert "tests/hidden/test_policy_gradient.py" in content
     for content in (repository, given):
         assert not [name for name in content if "hidden" in name]
-    for name in question:
-        if "hidden" in name:
-            assert name.startswith("tests/"), "PrairieLearn shows students what lies elsewhere"
-    for script in (question["tests/run"], in_tar(autograder["autograde.tar"])["run"], autograder["autograde-Makefile"]):
+    assert {name.partition("/")[0] for name in question} == {"info.json", "question.html", "tests", "clientFilesQuestion"}
+    for script in (question["tests/run"], jobs["autolab"]["run"], autograder["autograde-Makefile"]):
         assert b"\r" not in script
     # A student's folder, and a package for one platform, holds no other platform's rendering.
-    for content, own in ((given, set()), (repository, {"classroom"}), (in_tar(autograder["autograde.tar"]), {"autolab"})):
+    for content, own in ((given, set()), (repository, {"classroom"}), *((jobs[name], {name}) for name in jobs)):
         assert {name.split("/")[2] for name in content if name.count("/") > 2 and "platforms/" in name} == own
         assert not {"grader/report/junit.py", "grader/report/table.py", "grader/formats.py"} & content.keys()
+
+
+def test_what_every_job_copies_is_small(home: AssignmentFiles) -> None:
+    """Catches: megabytes of text that a platform copies for each submission of a class."""
+    question, autograder = prairielearn.collect_question_files(home, "image"), autolab.collect_package_files(home)
+    copied = sum(len(data) for name, data in question.items() if name.startswith("tests/"))
+    assert copied < 500_000
+    assert sum(map(len, autograder.values())) < 500_000
+    packed = prairielearn.collect_question_files(home, "image")[prairielearn.PACKED]
+    assert question[prairielearn.PACKED] == packed, "a package made again differs"
 
 
 # PrairieLearn

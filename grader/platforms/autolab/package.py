@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import sys
-import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from grader.assignment import Assignment, AssignmentFiles, UsageError
@@ -16,6 +14,7 @@ from grader.packing.package import (
     collect_platform_modules,
     collect_server_files,
     convert_to_unix_lines,
+    make_tar,
     run_entry_script,
     try_out_package,
     write_files,
@@ -115,7 +114,7 @@ def collect_package_files(home: AssignmentFiles, require_level: str = "basic") -
     return {
         "README.md": _readme(home.assignment).encode(),
         "autograde-Makefile": MAKEFILE.format(handin=name_handin(home.assignment)).encode(),
-        "autograde.tar": _tar(convert_to_unix_lines(grader | mine), executable=[ENTRY, "setup.sh"]),
+        "autograde.tar": make_tar(convert_to_unix_lines(grader | mine), executable=[ENTRY, "setup.sh"]),
     }
 
 
@@ -137,17 +136,6 @@ def _readme(assignment: Assignment) -> str:
         problems="\n".join(lines),
         attachments=attached,
     )
-
-
-def _tar(content: dict[str, bytes], executable: Sequence[str]) -> bytes:
-    """Return a tar with these files, the same bytes for the same content."""
-    data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for name, text in content.items():
-            entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(text), 0o755 if name in executable else 0o644
-            archive.addfile(entry, io.BytesIO(text))
-    return data.getvalue()
 
 
 def _points(place: Path, content: dict[str, bytes], assignment: Assignment, source: str) -> float:

@@ -18,6 +18,7 @@ from grader.packing.package import (
     collect_platform_modules,
     collect_server_files,
     convert_to_unix_lines,
+    make_tar,
     run_entry_script,
     try_out_package,
     write_files,
@@ -29,6 +30,7 @@ from grader.platforms.prairielearn.report import render_refusal
 
 FAMILY = uuid.UUID("5b0a6a0e-0d3c-5f5e-9c57-0f8f2f6c7e11")  # the namespace of all questions made here
 ENTRY = "tests/run"
+PACKED = "tests/rl-grader.tar.gz"  # every job copies the whole folder tests/
 LONGEST = 600  # seconds: PrairieLearn's limit for external graders
 START = 60  # seconds beyond the checks' budget: for starting, writing, a slow machine
 
@@ -36,8 +38,9 @@ RUN = """\
 #!/usr/bin/env bash
 # PrairieLearn runs this once per submission, as root. GRADE_ROOT is for trying it out elsewhere.
 root="${GRADE_ROOT:-/grade}"
-chmod -R go-rwx "$root/tests"
-exec "${GRADER_VENV:-/opt/rl-grader}/bin/python" -s -B "$root/tests/autograde.py"
+mkdir -p "$root/rl-grader" && tar xzf "$root/tests/rl-grader.tar.gz" -C "$root/rl-grader"
+chmod -R go-rwx "$root/tests" "$root/rl-grader"
+exec "${GRADER_VENV:-/opt/rl-grader}/bin/python" -s -B "$root/rl-grader/autograde.py"
 """
 
 QUESTION = """\
@@ -90,28 +93,34 @@ def write_package(root: Path, options: argparse.Namespace) -> Iterator[str]:
     yield from try_out_package(home, ("visible", "hidden"), run)
     yield write_folder(folder / name, content, executable=[ENTRY])
     context = {"Dockerfile": DOCKERFILE.format(name=name, image=image).encode(), "setup.sh": SETUP.encode()}
-    context |= {key: content[f"tests/{key}"] for key in ("requirements.txt", "constraints.txt")}
+    installed = collect_server_files(home)
+    context |= convert_to_unix_lines({key: installed[key] for key in ("requirements.txt", "constraints.txt")})
     yield write_folder(folder / f"{name}-image", context)
 
 
 def collect_question_files(home: AssignmentFiles, image: str, require_level: str = "basic") -> dict[str, bytes]:
     """Return the files of the question's folder by name; students can read only clientFilesQuestion/."""
-    assignment = home.assignment
-    grader = collect_server_files(home) | collect_platform_modules(home, "prairielearn")
     content = {
-        "info.json": (json.dumps(render_info(assignment, image), indent=2) + "\n").encode(),
-        "question.html": _question(assignment).encode(),
+        "info.json": (json.dumps(render_info(home.assignment, image), indent=2) + "\n").encode(),
+        "question.html": _question(home.assignment).encode(),
         ENTRY: RUN.encode(),
-        "tests/autograde.py": ENTRY_SCRIPT.format(
-            platform="prairielearn",
-            variable="GRADE_ROOT",
-            root="/grade",
-            refusal=render_refusal(STOPPED),
-            require_level=require_level,
-        ).encode(),
-        **{f"tests/{name}": data for name, data in grader.items()},
+        PACKED: make_tar(collect_job_files(home, require_level), executable=()),
+        f"clientFilesQuestion/{home.assignment.name}.zip": make_student_zip(home)[0],
     }
-    return convert_to_unix_lines(content) | {f"clientFilesQuestion/{assignment.name}.zip": make_student_zip(home)[0]}
+    return dict(sorted(content.items()))
+
+
+def collect_job_files(home: AssignmentFiles, require_level: str = "basic") -> dict[str, bytes]:
+    """Return the files that a job unpacks, by name, including `autograde.py`, which grades."""
+    entry = ENTRY_SCRIPT.format(
+        platform="prairielearn",
+        variable="GRADE_ROOT",
+        root="/grade",
+        refusal=render_refusal(STOPPED),
+        require_level=require_level,
+    )
+    grader = collect_server_files(home) | collect_platform_modules(home, "prairielearn")
+    return convert_to_unix_lines(grader | {"autograde.py": entry.encode()})
 
 
 def render_info(assignment: Assignment, image: str) -> dict[str, Any]:
