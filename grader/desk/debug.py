@@ -14,7 +14,7 @@ import signal
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any
@@ -25,6 +25,7 @@ from grader.assignment import AssignmentFiles, Question
 from grader.desk.look import FailureInspection, NothingToInspect, make_console
 from grader.judge.compare import format_value
 from grader.judge.failure import explain_failure
+from grader.report.model import Outcome
 from grader.report.text import sanitize
 from grader.sandbox import wire, worker
 from grader.sandbox.reply import Reply
@@ -37,6 +38,11 @@ KEYS = """\
 # Code that `n` and `s` step over: libraries, the kit, and the callers of the student's code.
 SKIPPED = ("torch", "torch.*", "numpy", "numpy.*", "contextlib", "bdb", "grader.*", "drivers")
 BLANK = "YOUR CODE HERE"  # marks each place that a student fills in; most students leave it there
+
+
+class LeftDebugger(BaseException):
+    """The user has quit. Drivers suppress exceptions of some calls, but not this one."""
+
 
 Place = tuple[str, int]  # name and first line, as a code object has them
 
@@ -106,12 +112,18 @@ def _debug(home: AssignmentFiles, seen: FailureInspection, debugger: Debugger, l
     source = path.read_bytes()
     places = find_code_places(source, seen.question)
     _introduce(seen, path, left, again=debugger.used)
+    # Calls whose output is suppressed are usually preparation, but one of them may be the call that never ends. And other code of
+    # the class than the places to stop at may be all that is called here.
+    wider = places | find_methods(source, function).keys()
+    tries = [(places, False)] if seen.check.outcome is not Outcome.TIMEOUT else []
+    tries += [(places, True), (wider, True)]
     try:
-        facts = debugger.follow(_find_driver(seen), submitted, seen.tried.inputs, places)
-        if not debugger.arrived and (wider := find_methods(source, function).keys() - places):
-            # The place to stop at was not called here, but other code of the same class was.
-            facts = debugger.follow(_find_driver(seen), _load(home, seen, path), seen.tried.inputs, places | wider)
-    except bdb.BdbQuit:
+        for where, silent in dict.fromkeys((frozenset(where), silent) for where, silent in tries):
+            facts = debugger.follow(_find_driver(seen), submitted, seen.tried.inputs, where, silent)
+            if debugger.arrived:
+                break
+            submitted = _load(home, seen, path)
+    except (bdb.BdbQuit, LeftDebugger):
         return
     except BaseException as error:  # SystemExit as well: the student's code may call exit()
         if debugger.left:
@@ -203,21 +215,26 @@ class Debugger(pdb.Pdb):
     def __init__(self, path: Path) -> None:
         super().__init__(skip=SKIPPED)
         self.path = str(path)
-        self.places: set[Place] = set()
+        self.screen = sys.stdout
+        self.places: Set[Place] = frozenset()
+        self.silent = False
         self.driver: CodeType | None = None
         self.shown: BaseException | None = None  # the last exception at which it stopped
         self.arrived = self.left = self.used = False
 
-    def follow(self, driver: Callable[..., Any], submitted: Any, inputs: dict[str, Any], places: set[Place]) -> Any:
+    def follow(
+        self, driver: Callable[..., Any], submitted: Any, inputs: dict[str, Any], places: Set[Place], silent: bool = False
+    ) -> Any:
         """Return the result of the driver, or raise its exception.
 
         Args:
             places: Code at which to stop, whichever is entered first; by default, the first line of the student's file.
+            silent: Whether to stop even in calls whose output the driver suppresses.
 
         Raises:
-            BdbQuit: If the user quits.
+            LeftDebugger: If the user quits.
         """
-        self.driver, self.places = driver.__code__, places
+        self.driver, self.places, self.silent = driver.__code__, places, silent
         self.arrived, self.used = False, True
         self.reset()
         with _interruptible():
@@ -238,11 +255,19 @@ class Debugger(pdb.Pdb):
         with _interruptible():
             self.interaction(None, error.__traceback__)
 
+    def trace_dispatch(self, frame: FrameType, event: str, arg: Any) -> Any:
+        try:
+            return super().trace_dispatch(frame, event, arg)
+        except bdb.BdbQuit:
+            raise LeftDebugger from None
+
     def dispatch_call(self, frame: FrameType, arg: Any) -> Any:
         if self.arrived:
             return super().dispatch_call(frame, arg)
         code = frame.f_code
         if code.co_filename != self.path or (self.places and (code.co_name, code.co_firstlineno) not in self.places):
+            return None
+        if sys.stdout is not self.screen and not self.silent:
             return None
         self.arrived = True
         self.cmdqueue.append("list")  # more than one line of code, at the first stop
@@ -255,6 +280,10 @@ class Debugger(pdb.Pdb):
             caller = caller.f_back
         self.set_step()
         return self.trace_dispatch
+
+    def interaction(self, *given: Any) -> None:
+        with contextlib.redirect_stdout(self.screen):  # the prompt must be seen also where the driver suppresses output
+            super().interaction(*given)
 
     def user_exception(self, frame: FrameType, exc_info: Any) -> None:
         self.shown = exc_info[1]

@@ -105,6 +105,7 @@ class VisiblePlugin:
             mark = node.get_closest_marker("points")
             if isinstance(node, pytest.Function) and mark is not None:
                 suite.known[node.name] = mark.kwargs["question"]
+                node.extra_keyword_matches.add(mark.kwargs["question"])  # for -k ReplayBuffer.store
         return report
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -124,12 +125,10 @@ class VisiblePlugin:
             if other is not None and other is not suite:
                 other.close()  # a warm server takes much memory, so only one exists at a time
         try:
-            if self._wants_debugger() or is_debugger_attached():
-                suite.grade_all()  # first: after this, nothing depends on this process any more
             result = pyfuncitem.stash[RESULT] = suite.result(pyfuncitem.name)
+            self._debug(suite, pyfuncitem, result)
         except NotGraded as error:
             pytest.fail(str(error), pytrace=False)
-        self._debug(suite, pyfuncitem.name, passed=result.outcome is Outcome.PASSED)
         if result.unwritten:
             pytest.skip(f"{result.question} is not started: {result.message.removeprefix('not written yet: ')}")
         if result.outcome is Outcome.NOT_RUN:
@@ -152,14 +151,17 @@ class VisiblePlugin:
         option = self.config.option
         return bool(getattr(option, "usepdb", False) or getattr(option, "trace", False))
 
-    def _debug(self, suite: VisibleChecks, name: str, passed: bool) -> None:
+    def _debug(self, suite: VisibleChecks, item: pytest.Function, result: CheckResult) -> None:
         """Run the last call of a check in this process, if a debugger is wanted or attached."""
         from grader.desk.look import NothingToInspect
+        from grader.report.model import Outcome
 
-        wanted = self._wants_debugger() and not (passed and not self.config.option.trace)
-        seen = suite.look(name) if wanted or is_debugger_attached() else None
+        wanted = self._wants_debugger() and (result.outcome is not Outcome.PASSED or self.config.option.trace)
+        seen = suite.look(item.name) if wanted or is_debugger_attached() else None
         if seen is None:
             return
+        if self.config.getoption("maxfail") != 1 or result.outcome is Outcome.PASSED:
+            suite.grade_all()  # first: after this, nothing depends on this process any more
         from grader.desk.debug import debug, run_here
 
         try:
@@ -172,6 +174,7 @@ class VisiblePlugin:
             print(nothing)
         else:
             if left:
+                self.results.setdefault(item.path, {})[result.id] = result  # of a test that is not reported any more
                 pytest.exit("left the debugger")
 
     @contextlib.contextmanager

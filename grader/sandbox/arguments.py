@@ -28,21 +28,29 @@ def note_arguments(path: str) -> Iterator[dict[str, Arguments]]:
 
     Its keys are names like `get_returns` and `GAE.__call__`, that of the last call last. Values are copies, so what a function
     changes later is as it was; what is too large, or no plain data, is `{IS: what it is}`, an object that holds some numbers
-    and arrays `{IS: what it is, HOLDS: these by name}`. Calls among the functions of the file are not noted.
+    and arrays `{IS: what it is, HOLDS: these by name}`.
+
+    Calls among the functions of the file are not noted. Nor are calls whose output a driver suppresses, if there is another
+    one: they only prepare the call that counts, or are compared with it.
 
     Args:
         path: The file of the submission, as its code names it.
     """
     found: dict[str, Arguments] = {}
+    counted: set[str] = set()  # functions of which a call was heard
+    screen = sys.stdout
     within = 0
 
     def note(frame: FrameType, event: str, _: Any) -> None:
-        nonlocal within
+        nonlocal within, counted
         if frame.f_code.co_filename != path or event not in ("call", "return"):
             return
         if event == "call" and within == 0:
             with contextlib.suppress(Exception):
-                _note_call(frame, found)
+                function, heard = _name_function(frame), sys.stdout is screen
+                if heard or function not in counted:
+                    _note_call(function, frame, found)
+                counted |= {function} if heard else set()
         within = max(within + (1 if event == "call" else -1), 0)
 
     sys.setprofile(note)
@@ -52,12 +60,14 @@ def note_arguments(path: str) -> Iterator[dict[str, Arguments]]:
         sys.setprofile(None)
 
 
-def _note_call(frame: FrameType, found: dict[str, Arguments]) -> None:
-    names = _list_parameters(frame.f_code)
+def _name_function(frame: FrameType) -> str:
+    name = frame.f_code.co_name
+    return f"{type(frame.f_locals['self']).__name__}.{name}" if _list_parameters(frame.f_code)[:1] == ["self"] else name
+
+
+def _note_call(function: str, frame: FrameType, found: dict[str, Arguments]) -> None:
+    names = [name for name in _list_parameters(frame.f_code) if name != "self"]
     values = frame.f_locals
-    function = frame.f_code.co_name
-    if names[:1] == ["self"]:
-        function = f"{type(values[names.pop(0)]).__name__}.{function}"
     found.pop(function, None)
     if len(found) < MOST_CALLS:
         found[function] = {name: _copy(values[name]) for name in names if name in values}

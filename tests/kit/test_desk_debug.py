@@ -231,6 +231,44 @@ def test_c_after_an_exception_goes_on(toy) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+SILENT = """import contextlib
+import io
+
+
+def total(submitted, values):
+    with contextlib.redirect_stdout(io.StringIO()):
+        submitted.total(values[::-1]){counts}
+"""
+
+
+@pytest.mark.parametrize(
+    ("counts", "first"),
+    [
+        ('\n    return {"total": submitted.total(values)}', "1.5"),
+        ('\n        return {"total": submitted.total(values[1:])}', "4.0"),
+    ],
+    ids=["then one that is heard", "no other"],
+)
+def test_it_stops_in_the_call_that_counts(toy, tmp_path: Path, counts: str, first: str) -> None:
+    """Catches: the values of a call made beforehand, and a prompt that goes where the driver sends all output."""
+    drivers = tmp_path / "toy" / "tests" / "drivers" / "toy.py"
+    _, spread, others = drivers.read_text().partition("\n\ndef spread")
+    drivers.write_text(SILENT.format(counts=counts) + spread + others)
+    done = toy("total", "def total(values):\n    return 17\n", "p values[0]\nq\n")
+    assert f"(Pdb) {first}" in done.stdout
+
+
+def test_q_leaves_a_call_whose_exceptions_are_suppressed(toy, tmp_path: Path) -> None:
+    """Catches: `q` in an endless loop that the driver calls once more, this time without the debugger."""
+    drivers = tmp_path / "toy" / "tests" / "drivers" / "toy.py"
+    _, spread, others = drivers.read_text().partition("\n\ndef spread")
+    silent = SILENT.replace("with contextlib", "with contextlib.suppress(Exception), contextlib")
+    drivers.write_text(silent.format(counts='\n    return {"total": submitted.total(values)}') + spread + others)
+    done = toy("total", "def total(values):\n    while True:\n        pass\n", "p values[0]\nq\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "(Pdb) 4.0" in done.stdout, "the loop is in the call that is made beforehand"
+
+
 def test_n_steps_over_the_driver(toy) -> None:
     """After its last line a function returns into a driver, in whose lines nobody looks for a mistake."""
     text = (

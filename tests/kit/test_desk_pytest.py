@@ -122,6 +122,7 @@ def test_selection_is_that_of_pytest(run: Run) -> None:
     assert "visible checks: 0/1 points" in done.stdout
     assert "1 failed, 3 deselected" in run(WRONG, "-k", "three").stdout
     assert "1 failed" in run(WRONG, "-x").stdout
+    assert "2 failed, 2 deselected" in run(WRONG, "-k", "total").stdout, "a question's id stands for its checks"
 
 
 def test_parametrized_checks(run: Run, folder: Path) -> None:
@@ -299,6 +300,7 @@ def test_pdb_stands_in_the_students_function(run: Run) -> None:
     done = run(WRONG, "--pdb", keys="q\n")
     assert "left the debugger" in done.stdout
     assert "case many_values" not in done.stdout
+    assert "visible checks: 0/1 points" in done.stdout, "the check that was left counts in the summary as what it is"
 
 
 def test_trace_looks_at_what_passes(run: Run) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +113,18 @@ def test_only_what_comes_from_outside(tmp_path: Path) -> None:
     assert called(source, "outer(1, 2, 3, other=[4])", tmp_path) == {
         "outer": {"a": 1, "rest": [2, 3], "key": 1, "more": {"other": [4]}}
     }
+
+
+def test_calls_without_output_do_not_count_beside_others(tmp_path: Path) -> None:
+    """Catches: the arguments of a call that a driver makes to compare with the one that fails."""
+    path, names = tmp_path / "submitted.py", dict[str, Any]()
+    exec(compile("def run(n):\n    return n\n", str(path), "exec"), names)
+    for silent, counted in (([1, 3], 2), ([1, 2, 3], 3)):
+        with note_arguments(str(path)) as found:
+            for n in (1, 2, 3):
+                with contextlib.redirect_stdout(io.StringIO()) if n in silent else contextlib.nullcontext():
+                    names["run"](n)
+        assert found == {"run": {"n": counted}}
 
 
 def test_methods_and_the_last_call(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from grader.platforms.prairielearn.report import render_refusal
 
 FAMILY = uuid.UUID("5b0a6a0e-0d3c-5f5e-9c57-0f8f2f6c7e11")  # the namespace of all questions made here
 ENTRY = "tests/run"
-PACKED = "tests/rl-grader.tar.gz"  # every job copies what lies in tests/
+PACKED = "tests/rl-grader.tar.gz"  # every job copies the whole folder tests/
 LONGEST = 600  # seconds: PrairieLearn's limit for external graders
 START = 60  # seconds beyond the checks' budget: for starting, writing, a slow machine
 
@@ -111,7 +111,7 @@ def collect_question_files(home: AssignmentFiles, image: str, require_level: str
 
 
 def collect_job_files(home: AssignmentFiles, require_level: str = "basic") -> dict[str, bytes]:
-    """Return by name the files that a job unpacks, `autograde.py` among them, which grades."""
+    """Return the files that a job unpacks, by name, including `autograde.py`, which grades."""
     entry = ENTRY_SCRIPT.format(
         platform="prairielearn",
         variable="GRADE_ROOT",
