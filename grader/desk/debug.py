@@ -112,8 +112,8 @@ def _debug(home: AssignmentFiles, seen: FailureInspection, debugger: Debugger, l
     source = path.read_bytes()
     places = find_code_places(source, seen.question)
     _introduce(seen, path, left, again=debugger.used)
-    # Calls whose output is suppressed are usually preparation, but one of them may be the call that never ends. And other code of
-    # the class than the places to stop at may be all that is called here.
+    # Calls whose output is suppressed are usually preparation, but one of them may never end. And possibly only other code of
+    # the class is called here, and none of the places to stop at.
     wider = places | find_methods(source, function).keys()
     tries = [(places, False)] if seen.check.outcome is not Outcome.TIMEOUT else []
     tries += [(places, True), (wider, True)]
